@@ -30,20 +30,20 @@ func TestTwoListeners(t *testing.T) {
 		"/debug/pprof/": "goroutine", "/debug/pprof/heap?debug=1": "heap profile", "/debug/pprof/symbol": "num_symbols", "/debug/pprof/profile?seconds=1": "", "/debug/pprof/trace?seconds=0.1": "",
 	} {
 		if got := s.askAdmin(t, http.MethodGet, path); got.status != http.StatusOK || !strings.Contains(got.body, want) {
-			t.Errorf("private %s: %d %.200q", path, got.status, got.body)
+			t.Errorf("the admin address answers %s with status %d and the body %.200q", path, got.status, got.body)
 		}
 		got, public := s.get(t, path), path == "/healthz" || path == "/readyz"
 		if (got.status == http.StatusOK) != public || !public && got.status != http.StatusNotFound {
-			t.Errorf("public %s: %d %.200q", path, got.status, got.body)
+			t.Errorf("the public address answers %s with status %d and the body %.200q", path, got.status, got.body)
 		}
 	}
 	r := s.request(t, "{}", anonymous)
 	r.URL.Path = "/cache/flush"
 	if got := s.do(t, r); got.status != http.StatusNotFound {
-		t.Errorf("clients flush the cache: %d", got.status)
+		t.Errorf("the public address answers /cache/flush with status %d, want 404", got.status)
 	}
 	if s := start(t, "--admin-listen=off"); s.Admin != nil || strings.Contains(s.log.String(), "admin=") {
-		t.Error("a service without a private address has one")
+		t.Error("a service with --admin-listen=off has an admin address")
 	}
 }
 
@@ -54,7 +54,7 @@ func TestFlush(t *testing.T) {
 	markets := s.openMarkets(2)
 	const query = `query($t: [String!]!, $m: [String!]!, $a: Address!) {
 		tokenPrices(tokenIds: $t) { price } spreads(tokenIds: $t) { bestBid } markets(marketIds: $m) { marketId } user(address: $a) { balance { cashBalance } } searchMarkets(first: 1) { totalCount } }`
-	again := func(want calls) {
+	wantQueryCalls := func(want calls) {
 		t.Helper()
 		wantCalls(t, s.callsDuring(func() { s.ask(t, query, vars{"t": ids, "m": markets, "a": addressOf3}, keyOf3) }), want)
 	}
@@ -64,34 +64,34 @@ func TestFlush(t *testing.T) {
 		decode(t, s.askAdmin(t, http.MethodPost, "/cache/flush?"+query).body, &got)
 		wantJSON(t, query, got, want)
 	}
-	again(calls{"prices": {1, 2}, "spreads": {1, 2}, "market-details": {1, 2}, "balance": {1, 1}, "market-search": {1, 1}})
-	again(calls{})
+	wantQueryCalls(calls{"prices": {1, 2}, "spreads": {1, 2}, "market-details": {1, 2}, "balance": {1, 1}, "market-search": {1, 1}})
+	wantQueryCalls(calls{})
 	flush("kind=response", `{"kind":"response","entries":1}`)
 	flush("kind=response", `{"kind":"response","entries":0}`)
-	again(calls{})
+	wantQueryCalls(calls{})
 	flush("kind=price", `{"kind":"price","entries":2}`)
-	again(calls{"prices": {1, 2}}) // the flush also removed the cached response, because the service built this response from the prices
+	wantQueryCalls(calls{"prices": {1, 2}}) // the flush also removed the cached response, because the service built this response from the prices
 	flush("kind=price&key="+ids[1], `{"kind":"price","key":"`+ids[1]+`","entries":1}`)
 	flush("kind=spread&key="+ids[0], `{"kind":"spread","key":"`+ids[0]+`","entries":1}`)
 	s.ask(t, `{ spreads(tokenIds: ["none"]) { bestBid } }`, nil, anonymous)
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":1}`) // the cache also remembers that a token has no spread
 	flush("kind=spread&key=none", `{"kind":"spread","key":"none","entries":0}`)
-	again(calls{"prices": {1, 1}, "spreads": {1, 1}})
-	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // a token's id selects its market
+	wantQueryCalls(calls{"prices": {1, 1}, "spreads": {1, 1}})
+	flush("kind=market&key="+ids[0], `{"kind":"market","key":"`+ids[0]+`","entries":1}`) // the id of a token selects the market of the token
 	flush("kind=balance&key="+strings.ToUpper(addressOf3), `{"kind":"balance","key":"`+strings.ToUpper(addressOf3)+`","entries":1}`)
-	again(calls{"market-details": {1, 1}, "balance": {1, 1}})
+	wantQueryCalls(calls{"market-details": {1, 1}, "balance": {1, 1}})
 	flush("kind=market", `{"kind":"market","entries":2}`)
 	flush("kind=search", `{"kind":"search","entries":1}`)
-	again(calls{"market-details": {1, 2}, "market-search": {1, 1}})
+	wantQueryCalls(calls{"market-details": {1, 2}, "market-search": {1, 1}})
 
 	for query, want := range map[string]string{
 		"": "kind is one of response, price,", "kind=prices": "kind is one of", "kind=search&key=a": "flush all of them", "kind=response&key=a": "flush all of them",
 	} {
 		if got := s.askAdmin(t, http.MethodPost, "/cache/flush?"+query); got.status != http.StatusBadRequest || !strings.Contains(got.body, want) {
-			t.Errorf("%s: %+v", query, got)
+			t.Errorf("/cache/flush?%s: got %+v, want status 400 and the text %q", query, got, want)
 		}
 	}
 	if log := s.log.String(); strings.Count(log, "an operator has flushed the cache") != 11 {
-		t.Errorf("the log:\n%s", log)
+		t.Errorf("the log does not report exactly 11 flushes:\n%s", log)
 	}
 }

@@ -42,8 +42,8 @@ func (w *recordingSource[K, T]) Fetch(ctx context.Context, keys []K) []market.Re
 	return w.Source.Fetch(ctx, keys)
 }
 
-// fetched returns the number of calls of Fetch.
-func (w *recordingSource[K, T]) fetched() int {
+// fetchCount returns the number of calls of Fetch.
+func (w *recordingSource[K, T]) fetchCount() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.lists)
@@ -92,14 +92,14 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--venue-url="+v.URL)
-			of := app.Sources(s.Cache, 0)
-			w := &recordingSource[string, market.Price]{Source: of.Prices}
-			of.Prices = w
-			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), of, test.query).Errors; len(errs) > 0 {
+			sources := app.Sources(s.Cache, 0)
+			w := &recordingSource[string, market.Price]{Source: sources.Prices}
+			sources.Prices = w
+			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), sources, test.query).Errors; len(errs) > 0 {
 				t.Fatal(errs)
 			}
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
-				t.Errorf("prices were fetched as %v, want %v at once", w.lists, test.want)
+				t.Errorf("the calls of Fetch had the keys %v, want one call with the keys %v", w.lists, test.want)
 			}
 		})
 	}
@@ -132,8 +132,8 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 		prices int
 	}{
 		{"nodes", nodes, false, []int{24}, 24},
-		{"the first two, and the market's own", edges, false, []int{8, 8}, 24},
-		{"an event does not come", nodes, true, nil, 18},
+		{"prices of the found markets, then of two markets of each event", edges, false, []int{8, 8}, 24},
+		{"the markets of one event never arrive", nodes, true, nil, 18},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := &recordingSource[string, market.Price]{}
@@ -146,8 +146,8 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 						return http.StatusOK, object{"markets": found, "nextCursor": nil}
 					case event == "late" && test.hangs:
 						<-ended
-					case event == "late": // gives a faulty service time to fetch the prices of the other events too early
-						until(200*time.Millisecond, func() bool { return w.fetched() == len(test.lists) })
+					case event == "late": // waits, so that a faulty service would fetch the prices of the other events too early
+						until(200*time.Millisecond, func() bool { return w.fetchCount() == len(test.lists) })
 					}
 					return http.StatusOK, object{"markets": rows[event], "nextCursor": nil}
 				},
@@ -155,24 +155,24 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 			})
 			defer close(ended)
 			s := start(t, "--venue-url="+v.URL)
-			of := app.Sources(s.Cache, 0)
-			w.Source, of.Prices = of.Prices, w
+			sources := app.Sources(s.Cache, 0)
+			w.Source, sources.Prices = sources.Prices, w
 			ctx := t.Context()
 			if test.hangs {
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
 				defer cancel()
 			}
-			resp := execute(t, s, ctx, of, test.query)
+			resp := execute(t, s, ctx, sources, test.query)
 			if (len(resp.Errors) > 0) != test.hangs || strings.Count(string(resp.Data), `"0.5"`) != test.prices {
-				t.Errorf("got %s, %v", resp.Data, resp.Errors)
+				t.Errorf("got the data %s and the errors %v, want %d prices, and errors: %t", resp.Data, resp.Errors, test.prices, test.hangs)
 			}
 			var lengths []int
 			for _, list := range w.lists {
 				lengths = append(lengths, len(list))
 			}
 			if !test.hangs && !slices.Equal(lengths, test.lists) {
-				t.Errorf("prices were fetched as %v, want lists of %v", w.lists, test.lists)
+				t.Errorf("the calls of Fetch had the keys %v, want calls with %v keys", w.lists, test.lists)
 			}
 		})
 	}
@@ -182,10 +182,10 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 // up no positions for a query without credentials.
 func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 	s := start(t)
-	of := app.Sources(s.Cache, 0)
-	markets, books := &recordingSource[market.MarketRef, market.Market]{Source: of.Markets}, &recordingSource[queries.Book, market.Book]{Source: of.Books}
-	positions := &recordingSource[market.Address, []market.Position]{Source: of.Positions}
-	of.Markets, of.Books, of.Positions = markets, books, positions
+	sources := app.Sources(s.Cache, 0)
+	markets, books := &recordingSource[market.MarketRef, market.Market]{Source: sources.Markets}, &recordingSource[queries.Book, market.Book]{Source: sources.Books}
+	positions := &recordingSource[market.Address, []market.Position]{Source: sources.Positions}
+	sources.Markets, sources.Books, sources.Positions = markets, books, positions
 	for _, query := range []string{
 		`{ market(marketId: "a", slug: "b") { slug } }`, `{ market { slug } }`, `{ market(marketId: "a/b") { slug } }`,
 		`{ token(tokenId: "a") { orderbook(depth: 0) { spread } } }`, `{ token(tokenId: "a") { orderbook(depth: 201) { spread } } }`,
@@ -193,8 +193,8 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 		`{ token(tokenId: "a") { fillEstimate(side: BUY, size: "x") { cost } } }`, `{ token(tokenId: "a") { fillEstimate(side: UNKNOWN, amount: "1") { cost } } }`,
 		`{ user(address: "` + addressOfAny + `") { positions(after: "x") { totalCount } } }`, `{ user(address: "` + addressOfAny + `") { positions { totalCount } } }`,
 	} {
-		if errs := execute(t, s, t.Context(), of, query).Errors; len(errs) != 1 {
-			t.Errorf("%s: %v", query, errs)
+		if errs := execute(t, s, t.Context(), sources, query).Errors; len(errs) != 1 {
+			t.Errorf("%s: got the errors %v, want one error", query, errs)
 		}
 		if n := markets.reads + books.reads + positions.reads; n > 0 {
 			t.Fatalf("%s looks up %d keys", query, n)

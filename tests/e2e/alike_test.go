@@ -55,15 +55,15 @@ func TestIndistinguishableRows(t *testing.T) {
 					whole = ids
 				}
 				if fmt.Sprint(sizes) != want || !slices.Equal(ids, whole) {
-					t.Errorf("%s by %d (count: %t): sizes %v with ids\n%v, want %s with ids\n%v", field, first, count, sizes, ids, want, whole)
+					t.Errorf("%s in pages of %d (the venue sends a count: %t): got the sizes %v with the ids\n%v, want %s with the ids\n%v", field, first, count, sizes, ids, want, whole)
 				}
 			}
 			if slices.Sort(whole); len(slices.Compact(whole)) != 4 {
-				t.Errorf("%s: ids repeat", field)
+				t.Errorf("%s: some rows have the same id", field)
 			}
 		}
 		held := at(s.ask(t, `{ user(address: "`+addressOfAny+`") { positions { nodes { id size } } } }`, nil, keyOfAny), "user.positions")
 		data := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id ... on Position { size } } }`, vars{"ids": pluck(held, "nodes", "id")}, keyOfAny)
-		wantJSON(t, "lots by their ids", at(data, "nodes"), asJSON(at(held, "nodes")))
+		wantJSON(t, "positions that are read by their ids", at(data, "nodes"), asJSON(at(held, "nodes")))
 	}
 }

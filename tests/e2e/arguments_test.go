@@ -118,17 +118,17 @@ func TestArgumentsOutOfRange(t *testing.T) {
 		got := s.callsDuring(func() {
 			data, errors := s.query(t, test.query, test.vars, keyOf50)
 			if wantErrors(t, errors, test.want); len(errors) == 1 && !strings.Contains(errors[0].Message, test.says) {
-				t.Errorf("%.200s\n says %q\n  not %q", test.query, errors[0].Message, test.says)
+				t.Errorf("%.200s\n fails with %q\n   want a message with %q", test.query, errors[0].Message, test.says)
 			}
 			if text := asJSON(data); !strings.HasSuffix(strings.TrimRight(text, "}"), "null") {
-				t.Errorf("%.200s\n gives %s", test.query, text)
+				t.Errorf("%.200s\n returns %s, want null", test.query, text)
 			}
 		})
 		if len(got) > 0 {
-			t.Errorf("%.200s\n costs %v", test.query, got)
+			t.Errorf("%.200s\n makes the venue calls %v, want none", test.query, got)
 		}
 		if t.Failed() {
-			t.Fatalf("in %.300s", test.query)
+			t.Fatalf("the query was %.300s", test.query)
 		}
 	}
 }
@@ -154,7 +154,7 @@ func TestBadIDsFailAlone(t *testing.T) {
 		t.Errorf("markets: got %v, want %v", got, want)
 	}
 	if text(data, "tokens.0.price.price") == "" || text(data, "nodes.1.id") == "" || text(data, "nodes.3.id") == "" {
-		t.Errorf("%s", asJSON(data))
+		t.Errorf("a price or a node is missing in %s", asJSON(data))
 	}
 }
 
@@ -204,15 +204,15 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 			switch test.want {
 			case "":
 				if wantErrors(t, errors, "token.fillEstimate BAD_USER_INPUT"); got != nil {
-					t.Errorf("%s %s gives %s", form, test.literal, asJSON(got))
+					t.Errorf("%s %s: the estimate is %s, want null", form, test.literal, asJSON(got))
 				}
 			case "all":
 				if wantErrors(t, errors); at(got, "complete") != false {
-					t.Errorf("%s %s gives %s", form, test.literal, asJSON(got))
+					t.Errorf("%s %s: the estimate is %s, want complete false", form, test.literal, asJSON(got))
 				}
 			default:
 				if wantErrors(t, errors); text(got, "filledSize") != test.want || at(got, "complete") != true {
-					t.Errorf("%s %s gives %s, want %s", form, test.literal, asJSON(got), test.want)
+					t.Errorf("%s %s: the estimate is %s, want the filled size %s", form, test.literal, asJSON(got), test.want)
 				}
 			}
 		}
@@ -237,15 +237,15 @@ func TestNullsAndDefaults(t *testing.T) {
 	}
 	want := s.ask(t, with("", ""), vars{"id": id}, anonymous)
 	got := s.ask(t, with("(depth: null)", "(from: null, to: null, order: null)"), vars{"id": id}, anonymous)
-	wantJSON(t, "nulls", got, asJSON(want))
+	wantJSON(t, "null arguments", got, asJSON(want))
 	if n := len(list(want, "token.orderbook.bids")); n > 20 || n < 3 {
-		t.Errorf("%d levels", n)
+		t.Errorf("the book has %d bids, want 3 to 20", n)
 	}
 	pages := s.ask(t, `query ($n: Int) { a: searchMarkets { nodes { marketId } } b: searchMarkets(first: null, after: null, filter: null) { nodes { marketId } } c: searchMarkets(first: $n) { nodes { marketId } }
 	  user(address: "`+addressOf50+`") { positions(first: null, sort: null, marketIds: null) { nodes { size } } trades(first: null) { nodes { size } } history { nodes { kind } } } }`, vars{"n": nil}, keyOf50)
 	for path, n := range map[string]int{"a.nodes": 20, "b.nodes": 20, "c.nodes": 20, "user.positions.nodes": 50, "user.trades.nodes": 50, "user.history.nodes": 50} {
 		if got := len(list(pages, path)); got != n {
-			t.Errorf("%s: %d, want %d", path, got, n)
+			t.Errorf("%s has %d elements, want %d", path, got, n)
 		}
 	}
 }

@@ -29,9 +29,9 @@ func TestConfigCheckAsks(t *testing.T) {
 		lines            int
 		fails            bool
 	}{
-		{"the whole venue", "", "", nil, len(complete), false},
+		{"a complete venue", "", "", nil, len(complete), false},
 		{"an unreadable book", "/orderbook", `{"bids":[{"price":"many","size":1}],"asks":[]}`, map[int]string{6: "book: 0 of 1; error: UPSTREAM_BAD_RESPONSE: .*"}, len(complete), true},
-		{"a part of a price history", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
+		{"a price history with an unreadable row", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
 			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row",
 		}, len(complete), true},
 		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{5: "spreads: \\d+ of \\d+"}, len(complete), false},
@@ -57,7 +57,7 @@ func TestConfigCheckAsks(t *testing.T) {
 				"config", "check", "--ask", "--venue-retries=0", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
 			}, nil, &out, io.Discard)
 			if (err != nil) != test.fails {
-				t.Errorf("the error is %v", err)
+				t.Errorf("got the error %v, want an error: %t", err, test.fails)
 			}
 			lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")[1:] // the first line is about the configuration
 			if len(lines) != test.lines {
@@ -79,7 +79,7 @@ func TestConfigCheckAsks(t *testing.T) {
 func TestConfigCheckAsksNoDemo(t *testing.T) {
 	err := run(t.Context(), []string{"config", "check", "--ask"}, nil, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--venue-url") {
-		t.Errorf("the error is %v", err)
+		t.Errorf("got the error %v, want an error that names --venue-url", err)
 	}
 }
 
@@ -97,6 +97,6 @@ func TestConfigCheckAsksDriver(t *testing.T) {
 		}
 	}
 	if err != nil {
-		t.Errorf("got %v:\n%s", err, &out)
+		t.Errorf("the command failed with %v and printed\n%s", err, &out)
 	}
 }

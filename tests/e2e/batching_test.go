@@ -20,8 +20,8 @@ const portfolioQuery = `query ($address: Address!) {
   }
 }`
 
-// onBothDemos runs a test with the ordinary demo venue, and again with --demo-strict. The function test must pass its parameter
-// flags to start.
+// onBothDemos runs a test with the ordinary demo venue, and again with --demo-strict. The test must start the service with the
+// given flags.
 func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...string)) {
 	t.Run("ordinary", func(t *testing.T) { test(t, false) })
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
@@ -33,9 +33,9 @@ func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCal
 // with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
 
-// testPortfolioCalls checks that portfolioQuery takes one call for each kind of data, and no call when it is repeated. The strict
-// venue needs more calls, because it accepts one market per call. The strict venue also does not say whether another page follows
-// the first page of 50 positions, so the service requests a second page.
+// testPortfolioCalls checks that portfolioQuery takes one call for each kind of data, and no call when the query is repeated. The
+// strict venue needs more calls, because it accepts one market per call. The strict venue also does not say whether another page
+// follows the first page of 50 positions, so the service requests a second page.
 func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
@@ -46,7 +46,7 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	wantCalls(t, s.callsDuring(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != 50 {
-		t.Fatalf("%d positions", len(nodes))
+		t.Fatalf("the response has %d positions, want 50", len(nodes))
 	}
 	for i, p := range nodes {
 		if text(p, "market.question") == "" || text(p, "market.status") == "" {
@@ -63,7 +63,7 @@ func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
 	}
 	if text(data, "user.balance.totalValue") == "" || text(data, "user.portfolio.positionsValue") == "" ||
 		text(data, "user.portfolio.unrealizedPnl") == "" || fmt.Sprint(at(data, "user.portfolio.unpricedPositions")) != "0" {
-		t.Errorf("%s", asJSON(data))
+		t.Errorf("a total is missing, or a position has no price: %s", asJSON(data))
 	}
 	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
 }
@@ -79,10 +79,11 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 	for name, test := range map[string]struct {
 		selection string
 		prices    int64
+		errors    []string
 	}{
-		"positions":      {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 30) { edges { node { token { price { price } } } } }`, 30},
-		"less of one":    {`a: positions(first: 30) { nodes { size } } b: positions(first: 10) { nodes { token { price { price } } } }`, 10},
-		"behind another": {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 600) { nodes { token { price { price } } } }`, 10},
+		"both selections have prices":           {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 30) { edges { node { token { price { price } } } } }`, 30, nil},
+		"only the shorter selection has prices": {`a: positions(first: 30) { nodes { size } } b: positions(first: 10) { nodes { token { price { price } } } }`, 10, nil},
+		"the second selection is invalid":       {`a: positions(first: 10) { nodes { token { price { price } } } } b: positions(first: 600) { nodes { token { price { price } } } }`, 10, []string{"user.b BAD_USER_INPUT"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := start(t, flags...)
@@ -91,18 +92,19 @@ func testPagesOfOneList(t *testing.T, strict bool, flags ...string) {
 				want = calls{"positions": {2, 2}, "prices": {1, test.prices}, "market-details": oneCallEach(test.prices)}
 			}
 			got := s.callsDuring(func() {
-				s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
+				_, errors := s.query(t, `query ($address: Address!) { user(address: $address) { `+test.selection+` } }`, vars{"address": addressOf50}, keyOf50)
+				wantErrors(t, errors, test.errors...)
 			})
 			wantCalls(t, got, want)
 		})
 	}
 }
 
-// aliases returns one aliased field for each id. The parameter field is a format string with a verb for the id.
-func aliases(ids []string, field string) string {
+// aliases returns one field with an alias for each id. The format string of the field has a verb for the id.
+func aliases(ids []string, format string) string {
 	var b strings.Builder
 	for i, id := range ids {
-		fmt.Fprintf(&b, "a%d: "+field+"\n", i, id)
+		fmt.Fprintf(&b, "a%d: "+format+"\n", i, id)
 	}
 	return b.String()
 }
@@ -184,7 +186,7 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 				got := s.callsDuring(func() { data = s.ask(t, query, variables, anonymous) })
 				wantCalls(t, got, calls{"prices": {1, int64(size)}, "spreads": {1, int64(size)}})
 				if answer := asJSON(data); strings.Contains(answer, "null") {
-					t.Errorf("something is missing in %s", answer)
+					t.Errorf("a value is null in %s", answer)
 				}
 			}
 		})
@@ -225,7 +227,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 		variables   func(s *service) vars
 		credentials string
 		// others are the expected calls to the ordinary venue, except the calls for prices. strict are the expected calls to the
-		// strict venue, or nil if they are the same as others.
+		// strict venue. If strict is nil, both venues get the same calls.
 		others, strict calls
 	}{
 		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
@@ -267,7 +269,7 @@ func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
 			}
 			slices.Sort(shown)
 			if keys := int64(len(slices.Compact(shown))); got["prices"] != [2]int64{(keys + 97) / 98, keys} {
-				t.Errorf("%d tokens are shown, the venue was asked %v", keys, got)
+				t.Errorf("the response has the prices of %d tokens, but the venue got the calls %v", keys, got)
 			}
 			delete(got, "prices")
 			want := test.others
@@ -290,9 +292,9 @@ func heldMarkets(s *service, address string, n int) []string {
 
 // TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once, in fewer
 // than 40 calls.
-func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testCrowd) }
+func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testManyClients) }
 
-func testCrowd(t *testing.T, _ bool, flags ...string) {
+func testManyClients(t *testing.T, _ bool, flags ...string) {
 	s := start(t, append(flags, "--demo-latency=20ms")...)
 	ids := s.openTokens(300)
 	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }"
@@ -307,7 +309,7 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 					}
 					data, errors := s.query(t, query, vars{"ids": mine}, anonymous)
 					if n := len(list(data, "tokens")); n != 50 || len(errors) > 0 {
-						t.Errorf("%d tokens, errors %v", n, errors)
+						t.Errorf("a query returned %d tokens and the errors %v, want 50 tokens", n, errors)
 					}
 				}
 			})
@@ -315,7 +317,7 @@ func testCrowd(t *testing.T, _ bool, flags ...string) {
 		wg.Wait()
 	})
 	if n := got["prices"]; n[0] >= 40 || n[1] != 300 {
-		t.Errorf("1000 queries for 300 tokens became %v", got)
+		t.Errorf("1000 queries for 300 tokens made the calls %v, want fewer than 40 calls with 300 keys", got)
 	}
 }
 
@@ -339,7 +341,7 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 		}
 	}
 	if settled == 0 || open == 0 {
-		t.Fatalf("%d settled and %d open positions", settled, open)
+		t.Fatalf("the account has %d settled and %d open positions, want some of both", settled, open)
 	}
 	s.clock.Advance(40 * time.Second) // the cached prices have expired, but the cached markets have not
 	got := s.callsDuring(func() { portfolio() })

@@ -12,9 +12,9 @@ const (
 	// fewestAnswers is how many answers a bystander gets before an attack. The bystander must get at least as many during the
 	// attack.
 	fewestAnswers = 50
-	// slowestShare limits the slowdown. Before the attack, a bystander gets n answers a second. During the attack, it must
-	// get at least n/slowestShare answers a second.
-	slowestShare = 20
+	// maxSlowdown limits how much slower a bystander may be served. A bystander that got n answers a second before the attack must
+	// get at least n/maxSlowdown answers a second during the attack.
+	maxSlowdown = 20
 )
 
 // bystander is a client that has nothing to do with the attack. It repeats a cached query, and each query must succeed.
@@ -70,16 +70,16 @@ func (b *bystander) ask(t *testing.T) (took time.Duration) {
 	r.Header.Set("Accept", "application/graphql-response+json")
 	began := time.Now()
 	if got := b.p.do(t, r); got.status != http.StatusOK || got.body != b.p.answer {
-		t.Errorf("another client is answered with %d %.300s", got.status, got.body)
+		t.Errorf("the bystander is answered with status %d and the body %.300s", got.status, got.body)
 	}
 	took = time.Since(began)
 	time.Sleep(20 * time.Millisecond)
 	return took
 }
 
-// end waits until the bystander has fewestAnswers answers during the attack, at most for the duration patience, and stops the
-// bystander. Then end checks the number and the rate of these answers, and that the program used at most mostResident bytes. It
-// returns the sorted durations of the queries during the attack.
+// end waits until the bystander has got fewestAnswers answers during the attack, but no longer than patience. Then end stops the
+// bystander, and checks the number and the rate of these answers. It also checks that the program used at most mostResident bytes.
+// end returns the sorted durations of the queries during the attack.
 func (b *bystander) end(t *testing.T) []time.Duration {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(20 * time.Millisecond) {
 		b.mu.Lock()
@@ -95,14 +95,14 @@ func (b *bystander) end(t *testing.T) []time.Duration {
 	slices.Sort(b.during)
 	n, most := len(b.during), memory(t, b.p.process, "VmHWM")
 	before, during := float64(len(b.before))/b.beforeTotal.Seconds(), float64(n)/b.duringTotal.Seconds()
-	t.Logf("another client's p50 %v, p90 %v, p99 %v, max %v of %d, %.0f in a second; without the attack p50 %v, p90 %v, max %v, %.0f in a second; the program had %d MiB at most",
+	t.Logf("the bystander's queries during the attack: p50 %v, p90 %v, p99 %v, max %v, %d answers, %.0f answers a second; before the attack: p50 %v, p90 %v, max %v, %.0f answers a second; the program used at most %d MiB",
 		b.during[n/2], b.during[n*9/10], b.during[n*99/100], b.during[n-1], n, during,
 		b.before[fewestAnswers/2], b.before[fewestAnswers*9/10], b.before[fewestAnswers-1], before, most>>20)
-	if n < fewestAnswers || during*slowestShare < before {
-		t.Errorf("another client got %d answers, %.1f in a second, and %.1f without the attack", n, during, before)
+	if n < fewestAnswers || during*maxSlowdown < before {
+		t.Errorf("during the attack, the bystander got %d answers, %.1f a second; before the attack, it got %.1f answers a second", n, during, before)
 	}
 	if most > mostResident {
-		t.Errorf("the program had %d MiB", most>>20)
+		t.Errorf("the program used %d MiB, want at most %d MiB", most>>20, uint64(mostResident)>>20)
 	}
 	return b.during
 }

@@ -23,16 +23,16 @@ func TestBrowser(t *testing.T) {
 	}
 	chromium := tool.Require(t, "chromium")
 	wait := startOffline(t, 4, "CHROMIUM="+chromium) // the checks mostly wait
-	t.Parallel()                                     // the child runs beside the tests that are not parallel
+	t.Parallel()                                     // waits for the tests that are not parallel; the child process runs meanwhile
 	if wait != nil {
 		if err := wait(); err != nil {
-			t.Errorf("with the network cut off: %v", err)
+			t.Errorf("the tests fail in a process without network access: %v", err)
 		}
 		return
 	}
 	files, err := filepath.Glob("web/tests/*.test.ts")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %d files", err, len(files))
+		t.Fatalf("error %v; found %d test files in web/tests", err, len(files))
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")
@@ -99,7 +99,7 @@ func TestPageSize(t *testing.T) {
 		return err
 	})
 	if err != nil || files < 10 {
-		t.Fatalf("%d files, %v: run make web first, as make test does", files, err)
+		t.Fatalf("the built pages have %d files, error %v: run make web first, as make test does", files, err)
 	}
 	t.Logf("%d files, %d bytes", files, total)
 	if total >= limit {
@@ -129,7 +129,7 @@ func TestSizeOfEachPage(t *testing.T) {
 			}
 			t.Logf("%s%s: %d files, %d bytes", name, coding, files, size)
 			if files < 3 || size >= limit {
-				t.Errorf("%s%s: %d files of %d bytes, want fewer than %d", name, coding, files, size, limit)
+				t.Errorf("%s with %s files: %d assets take %d bytes, want at least 3 assets and fewer than %d bytes", name, coding, files, size, limit)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ func TestCallsOfAnOperationAreLimited(t *testing.T) {
 		data, errs := s.query(t, `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { freshness { stale } } } }`, vars{"ids": s.openTokens(4)}, anonymous)
 		wantErrors(t, errs, "tokens.0.history BAD_USER_INPUT")
 		if data != nil || !strings.Contains(errs[0].Message, "needs at least 4 calls to the venue; at most 3 are accepted") {
-			t.Errorf("%s %+v", data, errs)
+			t.Errorf("got the data %v and the errors %+v, want no data and an error about 4 calls", data, errs)
 		}
 	})
 	if len(made) != 0 {
@@ -51,7 +51,7 @@ func TestDocumentedCosts(t *testing.T) {
 		// On a busy machine, positions and orders may arrive at different times. The service then needs one more call for prices or
 		// for markets.
 		if got := answer.Extensions.Cost; got.Points != points || got.UpstreamCalls != calls && got.UpstreamCalls != calls+1 {
-			t.Errorf("%s: %d points and %d calls are documented, it is %+v", row[1], points, calls, got)
+			t.Errorf("%s: docs/limits.md says %d points and %d calls, the service says %+v", row[1], points, calls, got)
 		}
 	}
 }

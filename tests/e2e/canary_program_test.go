@@ -28,7 +28,7 @@ func TestCanaryOnDisk(t *testing.T) {
 		p.search(t, secret)
 	}
 	if log := p.log.String(); !strings.Contains(log, `"level":"DEBUG"`) {
-		t.Error("the log has no lines for debugging")
+		t.Error("the log has no lines of the level DEBUG")
 	}
 	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
 		if path != p.dir {

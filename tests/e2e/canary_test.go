@@ -61,23 +61,23 @@ func TestFindSecret(t *testing.T) {
 	sum := sha256.Sum256([]byte(secret))
 	for _, text := range []string{secret, url.QueryEscape(secret), "a" + secret, hex.EncodeToString([]byte("x" + secret)), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])} {
 		if findSecret(text, secret) == "" {
-			t.Errorf("it is not found in %s", text)
+			t.Errorf("the secret is not found in %s", text)
 		}
 	}
 	for before := range 4 {
 		for after := range 4 {
 			text := strings.Repeat("{", before) + secret + strings.Repeat("}", after)
 			if findSecret(base64.StdEncoding.EncodeToString([]byte(text)), secret) == "" {
-				t.Errorf("it is not found in base64 of %s", text)
+				t.Errorf("the secret is not found in the base64 form of %s", text)
 			}
 		}
 	}
 	if got := findSecret(newCanary()+base64.StdEncoding.EncodeToString([]byte(newCanary())), secret); got != "" {
-		t.Errorf("%s is found in others", got)
+		t.Errorf("the form %s of the secret is found in a text without the secret", got)
 	}
 }
 
-// echo is a venue that repeats each request in its errors. The method set chooses how the venue responds. One kind of response
+// echo is a venue that repeats each request in its errors. setResponse chooses how the venue responds. One kind of response
 // redirects the service to another server, the stranger.
 type echo struct {
 	*httptest.Server
@@ -157,11 +157,11 @@ func (e *echo) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// failures are the arguments of the method set: the ways in which an echo can respond.
-var failures = []string{"well", "refused", "failed", "failed as text", "reported", "drifted", "broken off", "limited", "redirected", "silent", "hung up"}
+// echoResponses are the arguments of setResponse: the ways in which an echo can respond.
+var echoResponses = []string{"well", "refused", "failed", "failed as text", "reported", "drifted", "broken off", "limited", "redirected", "silent", "hung up"}
 
-// set chooses how the echo responds, and forgets all earlier requests.
-func (e *echo) set(how string) {
+// setResponse chooses how the echo responds, and forgets all earlier requests.
+func (e *echo) setResponse(how string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.how, e.requests, e.strayURLs = how, nil, nil
@@ -184,12 +184,12 @@ func (e *echo) search(t testing.TB, secret string, removeAllowed func(r *http.Re
 		_ = h.Write(&headers)
 		for what, text := range map[string]string{"path": r.URL.Path, "query": q.Encode(), "header": headers.String(), "host": r.Host} {
 			if form := findSecret(text, secret); form != "" {
-				t.Errorf("the venue heard %s in the %s of %s", form, what, r.URL.Path)
+				t.Errorf("the venue got %s in the %s of a request for %s", form, what, r.URL.Path)
 			}
 		}
 	}
 	for _, u := range e.strayURLs {
-		t.Errorf("a stranger was asked %s", u)
+		t.Errorf("the stranger got a request for %s", u)
 	}
 	return there
 }
@@ -208,7 +208,7 @@ func (s *service) search(t testing.TB, secret string) {
 	for _, accept := range []string{"text/plain", "application/openmetrics-text"} {
 		got := s.askAdmin(t, http.MethodGet, "/metrics", "Accept", accept)
 		if form := findSecret(got.body, secret); form != "" || len(got.body) < 1000 {
-			t.Errorf("%q is in the metrics, of %d bytes", form, len(got.body))
+			t.Errorf("the metrics have %d bytes and contain %q, want at least 1000 bytes without a secret", len(got.body), form)
 		}
 	}
 }
@@ -231,13 +231,13 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 			t.Parallel()
 			venue := newEcho(t)
 			s := start(t, "--venue-url="+venue.URL, "--venue-credentials="+mode, "--venue-timeout=50ms", "--request-timeout=500ms")
-			place := map[string]func(r *http.Request) *[]string{
+			removeAllowed := map[string]func(r *http.Request) *[]string{
 				"query":  func(r *http.Request) *[]string { return takeFrom(r.Form, "credentials") },
 				"header": func(r *http.Request) *[]string { return takeFrom(url.Values(r.Header), "X-Api-Credentials") },
 			}[mode]
-			for _, how := range failures {
+			for _, how := range echoResponses {
 				for _, field := range []string{"apiKey", "secret", "passphrase", "note", "deep"} {
-					venue.set(how)
+					venue.setResponse(how)
 					secret := newCanary()
 					c := vars{"apiKey": "k", "secret": "s", "passphrase": "p"}
 					if c[field] = secret; field == "deep" {
@@ -253,19 +253,19 @@ func TestCredentialsStayWhereTheyBelong(t *testing.T) {
 						s.expireCaches() // ends backoffs, open circuits and cached refusals
 						for _, text := range said {
 							if form := findSecret(text, secret); form != "" {
-								t.Errorf("%s, %s: %s is in the answer %.1000s", how, field, form, text)
+								t.Errorf("venue %s, secret in %s: %s is in the response %.1000s", how, field, form, text)
 							}
 						}
-						there = venue.search(t, secret, place)
-						return there || place == nil || how == "limited" || t.Failed() // after a response with status 429, the service makes no calls
+						there = venue.search(t, secret, removeAllowed)
+						return there || removeAllowed == nil || how == "limited" || t.Failed() // after a response with status 429, the service makes no calls
 					})
-					if !there && place != nil && how != "limited" {
-						t.Errorf("%s, %s: the venue was sent no credentials", how, field)
+					if !there && removeAllowed != nil && how != "limited" {
+						t.Errorf("venue %s, secret in %s: the venue got no credentials", how, field)
 					}
 					s.search(t, secret)
 				}
 				if t.Failed() {
-					t.Fatalf("while the venue was %s", how)
+					t.Fatalf("the test failed while the venue was %s", how)
 				}
 			}
 		})
@@ -286,9 +286,9 @@ func takeFrom(from url.Values, name string) *[]string {
 type canaryPlace struct {
 	name string
 	send func(t testing.TB, s *service, secret string) (answer string)
-	// own is true if the service may repeat the secret in its response. Examples are a name in the client's document and a request
-	// id.
-	own bool
+	// echoed is true if the service may repeat the secret in its response. Examples are a name in the client's document and a
+	// request id.
+	echoed bool
 	// named is true if the secret is the name of an operation in the document. The service logs this name.
 	named bool
 	// parameter is the URL parameter in which the venue may receive the secret, or empty. If it is "tokenId", the parameter
@@ -366,7 +366,7 @@ func canaryPlaces() []canaryPlace {
 		{name: "credentials that are no JSON", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"apiKey":`+secret)))(t, s, secret)
 		}},
-		{name: "credentials of another form", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
+		{name: "credentials without an API key", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), httpapi.CredentialsHeader, base64.StdEncoding.EncodeToString([]byte(`{"secret":"`+secret+`","address":"`+secret+`"}`)))(t, s, secret)
 		}},
 		{name: "credentials with a bad address", parameter: "credentials", send: func(t testing.TB, s *service, secret string) string {
@@ -374,63 +374,63 @@ func canaryPlaces() []canaryPlace {
 		}},
 		{name: "a bearer token", send: post(ask(everything), "Authorization", "Bearer CANARY")},
 		{name: "a bearer token of two words", send: post(ask(everything), "Authorization", "Bearer a CANARY")},
-		{name: "a password", send: post(ask(everything), "Authorization", "Basic CANARY")},
-		{name: "an authorization that is none", send: post(ask(everything), "Authorization", "CANARY")},
+		{name: "a header for basic authentication", send: post(ask(everything), "Authorization", "Basic CANARY")},
+		{name: "an Authorization header without a scheme", send: post(ask(everything), "Authorization", "CANARY")},
 		{name: "a cookie", send: post(ask(everything), "Cookie", "session=CANARY")},
-		{name: "another header", send: post(ask(everything), "X-Api-Key", "CANARY")},
-		{name: "a header of nobody", send: post(ask(everything), "X-Canary", "CANARY", "X-Api-Credentials", "CANARY")},
-		{name: "a name of a header", send: func(t testing.TB, s *service, secret string) string {
+		{name: "a header with an API key", send: post(ask(everything), "X-Api-Key", "CANARY")},
+		{name: "unknown headers", send: post(ask(everything), "X-Canary", "CANARY", "X-Api-Credentials", "CANARY")},
+		{name: "the name of a header", send: func(t testing.TB, s *service, secret string) string {
 			return post(ask(everything), "X-"+secret, "a")(t, s, secret)
 		}},
 		{name: "headers that browsers send", send: post(ask(everything), "User-Agent", "CANARY", "Referer", "https://a/CANARY", "Origin", "https://CANARY.example", "Accept-Language", "CANARY")},
 		{name: "headers of proxies", send: post(ask(everything), "X-Forwarded-For", "CANARY", "Forwarded", "for=CANARY", "X-Real-Ip", "CANARY", "X-Forwarded-Host", "CANARY")},
 		{name: "headers of traces", send: post(ask(everything), "Traceparent", "CANARY", "Tracestate", "a=CANARY", "Baggage", "a=CANARY")},
-		{name: "what is accepted", send: post(ask(everything), "Accept", "application/json;a=CANARY, CANARY/*", "Accept-Encoding", "CANARY", "If-None-Match", `"CANARY"`, "Range", "CANARY=0-")},
-		{name: "what is accepted alone", send: post(ask(everything), "Accept", "image/CANARY")},
-		{name: "a type of a body", send: post(ask(everything), "Content-Type", "text/CANARY; charset=CANARY")},
-		{name: "a charset of a body", send: post(ask(everything), "Content-Type", "application/json; charset=CANARY")},
-		{name: "a coding of a body", send: post(ask(everything), "Content-Encoding", "CANARY")},
-		{name: "a request id", own: true, send: post(ask(everything), "X-Request-Id", "CANARY")},
-		{name: "a request id that is none", send: post(ask(everything), "X-Request-Id", "CANARY CANARY")},
+		{name: "headers that describe the accepted response", send: post(ask(everything), "Accept", "application/json;a=CANARY, CANARY/*", "Accept-Encoding", "CANARY", "If-None-Match", `"CANARY"`, "Range", "CANARY=0-")},
+		{name: "an Accept header with an unsupported type", send: post(ask(everything), "Accept", "image/CANARY")},
+		{name: "the media type of the body", send: post(ask(everything), "Content-Type", "text/CANARY; charset=CANARY")},
+		{name: "the charset of the body", send: post(ask(everything), "Content-Type", "application/json; charset=CANARY")},
+		{name: "the content coding of the body", send: post(ask(everything), "Content-Encoding", "CANARY")},
+		{name: "a request id", echoed: true, send: post(ask(everything), "X-Request-Id", "CANARY")},
+		{name: "an invalid request id", send: post(ask(everything), "X-Request-Id", "CANARY CANARY")},
 		{name: "a method", send: func(t testing.TB, s *service, secret string) string {
 			return s.do(t, s.newRequest(t, strings.ToUpper(secret), "/graphql", "")).print()
 		}},
 
 		{name: "a path", send: get("/CANARY")},
 		{name: "a path with a query", send: get("/a?CANARY=CANARY")},
-		{name: "a parameter", send: get("/graphql?query={__typename}&CANARY=CANARY")},
-		{name: "a parameter that is none", send: get("/graphql?query=%zzCANARY")},
-		{name: "a document's id in the URL", send: get("/graphql/CANARY")},
+		{name: "an unknown parameter of the URL", send: get("/graphql?query={__typename}&CANARY=CANARY")},
+		{name: "an invalid escape in the URL", send: get("/graphql?query=%zzCANARY")},
+		{name: "a document's id in the path", send: get("/graphql/CANARY")},
 		{name: "a document's id in a parameter", send: get("/graphql?documentId=CANARY")},
-		{name: "variables in the URL that are none", send: get("/graphql?query={__typename}&variables=CANARY")},
-		{name: "extensions in the URL that are none", send: get("/graphql?query={__typename}&extensions=%22CANARY%22")},
-		{name: "an operation's name in the URL", own: true, send: get("/graphql?query={__typename}&operationName=CANARY")},
-		{name: "a parameter of other pages", send: get("/readyz?CANARY=CANARY")},
-		{name: "a parameter of the page", send: get("/?query=CANARY&headers=CANARY")},
+		{name: "invalid variables in the URL", send: get("/graphql?query={__typename}&variables=CANARY")},
+		{name: "invalid extensions in the URL", send: get("/graphql?query={__typename}&extensions=%22CANARY%22")},
+		{name: "an operation's name in the URL", echoed: true, send: get("/graphql?query={__typename}&operationName=CANARY")},
+		{name: "a parameter of a health check", send: get("/readyz?CANARY=CANARY")},
+		{name: "parameters of the GraphiQL page", send: get("/?query=CANARY&headers=CANARY")},
 
-		{name: "a body that is none", send: post(`CANARY`)},
-		{name: "half a body", send: post(`{"query":"{ CANARY`)},
-		{name: "a list", send: post(`["CANARY"]`)},
-		{name: "a member", send: post(`{"query":"{ serviceStatus { version } }","CANARY":"CANARY","credentials":"CANARY","headers":{"Authorization":"CANARY"}}`)},
-		{name: "members of wrong types", send: post(`{"query":["CANARY"]}`)},
-		{name: "extensions", send: post(`{"query":"{ serviceStatus { version } }","extensions":{"CANARY":"CANARY","credentials":"CANARY"}}`)},
+		{name: "a body that is not JSON", send: post(`CANARY`)},
+		{name: "a truncated body", send: post(`{"query":"{ CANARY`)},
+		{name: "a body that is a list", send: post(`["CANARY"]`)},
+		{name: "unknown members of the body", send: post(`{"query":"{ serviceStatus { version } }","CANARY":"CANARY","credentials":"CANARY","headers":{"Authorization":"CANARY"}}`)},
+		{name: "a member of the wrong type", send: post(`{"query":["CANARY"]}`)},
+		{name: "unknown extensions", send: post(`{"query":"{ serviceStatus { version } }","extensions":{"CANARY":"CANARY","credentials":"CANARY"}}`)},
 		{name: "a persisted document's hash", send: post(`{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"CANARY"}}}`)},
 		{name: "a persisted document's version", send: post(`{"extensions":{"persistedQuery":{"version":"CANARY","sha256Hash":"a"}}}`)},
 		{name: "a document's id", send: post(`{"documentId":"CANARY"}`)},
-		{name: "a document's id of another form", send: post(`{"documentId":"CANARY:CANARY CANARY"}`)},
-		{name: "an operation's name", own: true, send: post(`{"query":"{ __typename }","operationName":"CANARY"}`)},
-		{name: "an operation's name that there is", named: true, send: post(`{"query":"query CANARY { tokenPrices(tokenIds: [\"1\"]) { price } market { slug } }","operationName":"CANARY"}`)},
+		{name: "an invalid document's id", send: post(`{"documentId":"CANARY:CANARY CANARY"}`)},
+		{name: "the name of an operation that is not in the document", echoed: true, send: post(`{"query":"{ __typename }","operationName":"CANARY"}`)},
+		{name: "the name of an operation in the document", named: true, send: post(`{"query":"query CANARY { tokenPrices(tokenIds: [\"1\"]) { price } market { slug } }","operationName":"CANARY"}`)},
 
 		{name: "a comment", send: post(ask("# CANARY\n" + everything))},
-		{name: "a syntax error", own: true, send: post(ask(`{ a(b: CANARY`))},
-		{name: "a text without an end", own: true, send: post(ask(`{ a(b: "CANARY`))},
-		{name: "a field that is not there", own: true, send: post(ask(`{ CANARY }`))},
-		{name: "an alias", own: true, send: post(ask(`{ CANARY: tokenPrices(tokenIds: ["1"]) { CANARY: price } CANARYx: market { slug } user(address: "` + addressOfAny + `") { CANARY: balance { cashBalance } } }`))},
+		{name: "a syntax error", echoed: true, send: post(ask(`{ a(b: CANARY`))},
+		{name: "a string without an end", echoed: true, send: post(ask(`{ a(b: "CANARY`))},
+		{name: "an unknown field", echoed: true, send: post(ask(`{ CANARY }`))},
+		{name: "an alias", echoed: true, send: post(ask(`{ CANARY: tokenPrices(tokenIds: ["1"]) { CANARY: price } CANARYx: market { slug } user(address: "` + addressOfAny + `") { CANARY: balance { cashBalance } } }`))},
 		{name: "a fragment's name", send: post(ask(`{ ...CANARY } fragment CANARY on Query { market { slug } }`))},
-		{name: "a fragment that is not there", own: true, send: post(ask(`{ ...CANARY }`))},
-		{name: "a directive", own: true, send: post(ask(`{ __typename @CANARY }`))},
-		{name: "an argument that is not there", own: true, send: post(ask(`{ market(CANARY: "CANARY") { slug } }`))},
-		{name: "a value of another type", own: true, send: post(ask(`{ searchMarkets(first: "CANARY", sort: CANARY) { totalCount } }`))},
+		{name: "an unknown fragment", echoed: true, send: post(ask(`{ ...CANARY }`))},
+		{name: "an unknown directive", echoed: true, send: post(ask(`{ __typename @CANARY }`))},
+		{name: "an unknown argument", echoed: true, send: post(ask(`{ market(CANARY: "CANARY") { slug } }`))},
+		{name: "arguments of the wrong type", echoed: true, send: post(ask(`{ searchMarkets(first: "CANARY", sort: CANARY) { totalCount } }`))},
 		{name: "a cursor in the document", send: post(ask(`{ searchMarkets(after: "CANARY") { totalCount } }`))},
 		{name: "an address in the document", send: post(ask(`{ user(address: "CANARY") { address } }`))},
 		{name: "a Decimal in the document", send: post(ask(`{ token(tokenId: "1") { fillEstimate(side: BUY, size: "CANARY") { cost } } }`))},
@@ -438,37 +438,37 @@ func canaryPlaces() []canaryPlace {
 		{name: "a default of a variable", send: post(ask(`query($a: Address = "CANARY") { user(address: $a) { address } }`))},
 		{name: "a search text", parameter: "q", send: post(ask(`{ searchMarkets(query: "CANARY") { totalCount } }`))},
 
-		{name: "a variable that nobody declared", send: post(ask(`{ serviceStatus { version } }`, vars{"CANARY": "CANARY"}))},
-		{name: "a token's id in a variable", own: true, parameter: "tokenId", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId price { price } orderbook { spread } history { from } } }`, vars{"v": "CANARY"}))},
-		{name: "a token's id that is none", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId } }`, vars{"v": "CANARY,CANARY"}))},
+		{name: "an undeclared variable", send: post(ask(`{ serviceStatus { version } }`, vars{"CANARY": "CANARY"}))},
+		{name: "a token's id in a variable", echoed: true, parameter: "tokenId", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId price { price } orderbook { spread } history { from } } }`, vars{"v": "CANARY"}))},
+		{name: "an invalid token's id", send: post(ask(`query($v: String!) { token(tokenId: $v) { tokenId } }`, vars{"v": "CANARY,CANARY"}))},
 		{name: "a slug in a variable", parameter: "slug", send: post(ask(`query($v: String!) { market(slug: $v) { question } }`, vars{"v": "CANARY"}))},
 		{name: "a cursor in a variable", send: post(ask(`query($v: String) { searchMarkets(after: $v) { totalCount } }`, vars{"v": "CANARY"}))},
 		{name: "an address in a variable", send: post(ask(`query($v: Address!) { user(address: $v) { address } }`, vars{"v": "CANARY"}))},
 		{name: "a Decimal in a variable", send: post(ask(`query($v: Decimal) { token(tokenId: "1") { fillEstimate(side: BUY, size: $v) { cost } } }`, vars{"v": "CANARY"}))},
 		{name: "a Date in a variable", send: post(ask(`query($v: Date) { token(tokenId: "1") { history(from: $v) { from } } }`, vars{"v": "CANARY"}))},
 		{name: "an Int in a variable", send: post(ask(`query($v: Int) { searchMarkets(first: $v) { totalCount } }`, vars{"v": "CANARY"}))},
-		{name: "an enum in a variable", own: true, send: post(ask(`query($v: MarketSort) { searchMarkets(sort: $v) { totalCount } }`, vars{"v": "CANARY"}))},
-		{name: "a member of an input in a variable", own: true, send: post(ask(`query($v: MarketSearchFilter) { searchMarkets(filter: $v) { totalCount } }`, vars{"v": vars{"CANARY": "a"}}))},
+		{name: "an enum in a variable", echoed: true, send: post(ask(`query($v: MarketSort) { searchMarkets(sort: $v) { totalCount } }`, vars{"v": "CANARY"}))},
+		{name: "an unknown member of an input object in a variable", echoed: true, send: post(ask(`query($v: MarketSearchFilter) { searchMarkets(filter: $v) { totalCount } }`, vars{"v": vars{"CANARY": "a"}}))},
 
 		{name: "a subscription over SSE", send: post(ask(`subscription($v: Address!) { balanceChanged(address: $v) { reason } }`, vars{"v": "CANARY"}), "Accept", events)},
 		{name: "a query over SSE", send: post(ask(everything), "Accept", events, "Authorization", "Bearer CANARY", "Cookie", "a=CANARY")},
-		{name: "another event that was last", send: post(ask(`{ serviceStatus { version } }`), "Accept", events, "Last-Event-Id", "CANARY")},
+		{name: "the id of the last event", send: post(ask(`{ serviceStatus { version } }`), "Accept", events, "Last-Event-Id", "CANARY")},
 
 		{name: "headers of a WebSocket", send: speak(http.Header{"Cookie": {"a=CANARY"}, "X-Canary": {"CANARY"}, "Origin": {"https://CANARY.example"}})},
 		{name: "a bearer token of a WebSocket", send: speak(http.Header{"Authorization": {"Bearer CANARY"}})},
-		{name: "an introduction", send: speak(nil, `{"type":"connection_init","payload":{"CANARY":"CANARY","token":"CANARY","cookie":"CANARY"}}`, subscribe(ask(`{ tokenPrices(tokenIds: ["1"]) { price } }`)))},
-		{name: "an introduction with a bearer token", send: speak(nil, `{"type":"connection_init","payload":{"authorization":"Bearer CANARY"}}`)},
-		{name: "an introduction with credentials that are none", send: speak(nil, `{"type":"connection_init","payload":{"x-venue-credentials":"CANARY"}}`)},
-		{name: "an introduction of another form", send: speak(nil, `{"type":"connection_init","payload":["CANARY"]}`)},
-		{name: "a message of another type", send: speak(nil, hello, `{"type":"CANARY"}`)},
-		{name: "a message that is none", send: speak(nil, hello, `CANARY`)},
-		{name: "an operation's id", own: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { balanceChanged(address: "`+addressOfAny+`") { reason } }`)+`}`)},
-		{name: "an operation's id twice", own: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { streamStatusChanged { state } }`)+`}`, `{"type":"subscribe","id":"CANARY","payload":`+ask(typename)+`}`)},
-		{name: "a ping", own: true, send: speak(nil, hello, `{"type":"ping","payload":{"a":"CANARY"}}`)},
+		{name: "unknown members of connection_init", send: speak(nil, `{"type":"connection_init","payload":{"CANARY":"CANARY","token":"CANARY","cookie":"CANARY"}}`, subscribe(ask(`{ tokenPrices(tokenIds: ["1"]) { price } }`)))},
+		{name: "a bearer token in connection_init", send: speak(nil, `{"type":"connection_init","payload":{"authorization":"Bearer CANARY"}}`)},
+		{name: "invalid credentials in connection_init", send: speak(nil, `{"type":"connection_init","payload":{"x-venue-credentials":"CANARY"}}`)},
+		{name: "a list as payload of connection_init", send: speak(nil, `{"type":"connection_init","payload":["CANARY"]}`)},
+		{name: "a message of an unknown type", send: speak(nil, hello, `{"type":"CANARY"}`)},
+		{name: "a message that is not JSON", send: speak(nil, hello, `CANARY`)},
+		{name: "an operation's id", echoed: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { balanceChanged(address: "`+addressOfAny+`") { reason } }`)+`}`)},
+		{name: "two operations with the same id", echoed: true, send: speak(nil, hello, `{"type":"subscribe","id":"CANARY","payload":`+ask(`subscription { streamStatusChanged { state } }`)+`}`, `{"type":"subscribe","id":"CANARY","payload":`+ask(typename)+`}`)},
+		{name: "a ping", echoed: true, send: speak(nil, hello, `{"type":"ping","payload":{"a":"CANARY"}}`)},
 		{name: "a pong", send: speak(nil, hello, `{"type":"pong","payload":{"a":"CANARY"}}`)},
 		{name: "a variable over a WebSocket", send: speak(nil, hello, subscribe(ask(`subscription($v: Address!) { balanceChanged(address: $v) { reason } }`, vars{"v": "CANARY"})))},
 		{name: "extensions over a WebSocket", send: speak(nil, hello, subscribe(`{"query":"`+typename+`","extensions":{"a":"CANARY"},"CANARY":"CANARY"}`))},
-		{name: "a document over a WebSocket", own: true, send: speak(nil, hello, subscribe(ask(`{ CANARY }`)))},
+		{name: "a document over a WebSocket", echoed: true, send: speak(nil, hello, subscribe(ask(`{ CANARY }`)))},
 	}
 }
 
@@ -482,15 +482,15 @@ func TestCanary(t *testing.T) {
 			s := start(t, "--venue-url="+venue.URL, "--origins=https://app.example.com")
 			for _, place := range canaryPlaces() {
 				t.Run(place.name, func(t *testing.T) {
-					venue.set(how)
+					venue.setResponse(how)
 					secret := newCanary()
 					answer := place.send(t, s, secret)
 					s.expireCaches()
-					if form := findSecret(answer, secret); form != "" && !(place.own && form == secret) {
-						t.Errorf("%s is in the answer %.1000s", form, answer)
+					if form := findSecret(answer, secret); form != "" && !(place.echoed && form == secret) {
+						t.Errorf("%s is in the response %.1000s", form, answer)
 					}
 					if len(answer) > 16<<10 {
-						t.Errorf("the answer has %d bytes", len(answer))
+						t.Errorf("the response has %d bytes, want at most 16 KiB", len(answer))
 					}
 					asked := venue.search(t, secret, func(r *http.Request) *[]string {
 						if place.parameter == "tokenId" {
@@ -499,7 +499,7 @@ func TestCanary(t *testing.T) {
 						return takeFrom(r.Form, place.parameter)
 					})
 					if place.parameter != "" && !asked {
-						t.Error("the venue was not asked")
+						t.Errorf("no request to the venue had the parameter %s", place.parameter)
 					}
 					if place.name != "a request id" && !place.named { // the log contains request ids and operation names on purpose
 						s.search(t, secret)
@@ -514,17 +514,17 @@ func TestCanary(t *testing.T) {
 // metrics. The service sends the credentials over the venue's stream, and again after it has reconnected.
 func TestCanaryOfTheStream(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	for _, key := range []string{"demo-50", "no such key"} {
 		secret := newCanary()
 		sub := s.dial(t, credentials(key, "note", secret)).subscribe(t, subBalance, vars{"a": addressOf50})
 		ev := sub.next(t)
 		if form := findSecret(fmt.Sprintf("%+v", ev), secret); form != "" || (key == "demo-50") != (ev.errors == nil) {
-			t.Errorf("%q: %+v", form, ev)
+			t.Errorf("with the key %q, the first event is %+v and contains the secret as %q", key, ev, form)
 		}
 		s.venue.Restart(int(websocket.StatusServiceRestart))
 		eventually(t, "the stream was lost", func() bool { return s.App.Live.Status().Reconnects > 0 })
-		s.streaming(t)
+		s.waitForStream(t)
 		s.search(t, secret)
 	}
 }

@@ -65,18 +65,18 @@ func TestConfigCheck(t *testing.T) {
 		if err != nil {
 			said = err.Error()
 		}
-		if well := test.more == nil; well != (err == nil) || well != (said == test.want[0]) {
-			t.Errorf("%v: %q, %v", test.more, out.String(), err)
+		if valid := test.more == nil; valid != (err == nil) || valid != (said == test.want[0]) {
+			t.Errorf("with the flags %v, config check printed %q and returned the error %v", test.more, out.String(), err)
 		}
 		for _, want := range test.want {
 			if !strings.Contains(said, want) {
-				t.Errorf("%v: %q does not say %s", test.more, said, want)
+				t.Errorf("with the flags %v, %q does not contain %q", test.more, said, want)
 			}
 		}
 	}
 }
 
-func TestConfigCheckLooksAtTraces(t *testing.T) {
+func TestConfigCheckAcceptsTraceEndpoint(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // config check sends nothing to this endpoint
 	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err != nil {
 		t.Error(err)
@@ -108,10 +108,10 @@ func TestBadTraceVariables(t *testing.T) {
 			var said bytes.Buffer
 			err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, &said)
 			if err == nil || !strings.Contains(err.Error(), test.name) || strings.Contains(err.Error(), secret) {
-				t.Errorf("%q: %v", test.value, err)
+				t.Errorf("with the value %q, got the error %v, want an error that names the variable but not its value", test.value, err)
 			}
 			if strings.Contains(said.String(), secret) {
-				t.Errorf("%q: %s", test.value, said.String())
+				t.Errorf("with the value %q, standard error contains the secret: %s", test.value, said.String())
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestConfigCheckWarns(t *testing.T) {
 		var out bytes.Buffer
 		args := []string{"config", "check", "--venue-url=" + test.venue, "--stream-url=" + test.stream, "--venue-credentials=" + test.mode}
 		if err := run(t.Context(), args, nil, &out, io.Discard); err != nil || out.String() != test.want {
-			t.Errorf("%v: %q, %v; want %q", args, out.String(), err, test.want)
+			t.Errorf("%v: printed %q and returned the error %v, want %q without an error", args, out.String(), err, test.want)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestConfigCheckOfAnIssuer(t *testing.T) {
 	} {
 		err := run(t.Context(), append([]string{"config", "check"}, test.args...), nil, io.Discard, io.Discard)
 		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: %v, want %q", test.args, err, test.want)
+			t.Errorf("%v: got the error %v, want %q", test.args, err, test.want)
 		}
 	}
 }

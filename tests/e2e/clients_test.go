@@ -16,17 +16,17 @@ import (
 func TestClients(t *testing.T) {
 	requireNode(t)
 	wait := startOffline(t, 1)
-	t.Parallel() // the child runs beside the tests that are not parallel
+	t.Parallel() // waits for the tests that are not parallel; the child process runs meanwhile
 	if wait != nil {
 		if err := wait(); err != nil {
-			t.Errorf("in a process of its own: %v", err)
+			t.Errorf("the tests fail in a process without network access: %v", err)
 		}
 		return
 	}
 	prepareClients(t)
 	files, err := filepath.Glob("clients/src/*.test.ts")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%v, %d files", err, len(files))
+		t.Fatalf("error %v; found %d test files in clients/src", err, len(files))
 	}
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".test.ts")

@@ -21,16 +21,16 @@ type waves struct {
 	// late is closed when a call has waited for 20 seconds.
 	late chan struct{}
 
-	mu    sync.Mutex
-	calls map[string]int
-	all   []chan struct{} // the channel with index i is closed when all endpoints of waves[i] have been called
-	lost  sync.Once
+	mu        sync.Mutex
+	calls     map[string]int
+	called    []chan struct{} // the channel with index i is closed when all endpoints of waves[i] have been called
+	closeLate sync.Once
 }
 
-func newWaves(venue http.Handler, of ...[]string) *waves {
-	w := &waves{venue: venue, waves: of, late: make(chan struct{}), calls: map[string]int{}}
-	for range of {
-		w.all = append(w.all, make(chan struct{}))
+func newWaves(venue http.Handler, lists ...[]string) *waves {
+	w := &waves{venue: venue, waves: lists, late: make(chan struct{}), calls: map[string]int{}}
+	for range lists {
+		w.called = append(w.called, make(chan struct{}))
 	}
 	return w
 }
@@ -46,9 +46,9 @@ func (w *waves) call(path string) <-chan struct{} {
 			continue
 		}
 		if w.calls[path] == 1 && !slices.ContainsFunc(paths, func(p string) bool { return w.calls[p] == 0 }) {
-			close(w.all[i])
+			close(w.called[i])
 		}
-		return w.all[i]
+		return w.called[i]
 	}
 	return w.late
 }
@@ -58,7 +58,7 @@ func (w *waves) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	select {
 	case <-w.call(path):
 	case <-time.After(20 * time.Second):
-		w.lost.Do(func() { close(w.late) })
+		w.closeLate.Do(func() { close(w.late) })
 	}
 	w.venue.ServeHTTP(rw, r)
 }

@@ -53,7 +53,8 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 		accepted++
 	}
 	m := p.scrape(t)
-	// The program may refuse a connection of accepted if it has not yet counted the end of an earlier connection.
+	// refused may exceed attempts-accepted, because the program may refuse a connection before it has counted the end of an earlier
+	// connection.
 	kept, refused := m.sum("oddsgraph_connections"), int(m.sum("oddsgraph_connections_refused_total"))
 	if kept > most+10 || refused < attempts-accepted || refused > attempts-most {
 		t.Errorf("%.0f connections are open, %d were refused, %d of %d were accepted", kept, refused, accepted, attempts)
@@ -61,8 +62,8 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	for range 10 { // each request uses a new connection, as a health check does
 		w := p.connect(t)
 		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		if status, body := w.answer(t, p); status != http.StatusOK {
-			t.Errorf("%d %s", status, body)
+		if status, body := w.readResponse(t, p); status != http.StatusOK {
+			t.Errorf("GET /readyz got status %d and the body %s, want 200", status, body)
 		}
 	}
 	other.end(t)
@@ -84,13 +85,13 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	p.begin(t)
 	page := p.largestAsset(t)
 	other := p.startBystander(t)
-	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, careless), 100)
-	p.each(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
-	began := p.served()
-	for still := 0; still < 20; still++ { // if no request is logged for a second, all connections are blocked by unread responses
+	asks := strings.Repeat(fmt.Sprintf("GET %s HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\n\r\n", page, carelessClient), 100)
+	p.onConnections(t, 600, func(w *wire) { _, _ = io.WriteString(w, asks) })
+	logged := p.requestCount()
+	for quietTicks := 0; quietTicks < 20; quietTicks++ { // if no request is logged for a second, all connections are blocked by unread responses
 		time.Sleep(50 * time.Millisecond)
-		if now := p.served(); now != began {
-			began, still = now, 0
+		if count := p.requestCount(); count != logged {
+			logged, quietTicks = count, 0
 		}
 	}
 	other.end(t)
@@ -98,8 +99,8 @@ func TestClientsThatDoNotReadPages(t *testing.T) {
 	p.wantExit(t, 0) // an error during the shutdown, such as a timeout, has another exit code
 }
 
-// served returns how many requests the program has logged.
-func (p *target) served() int { return strings.Count(p.log.String(), `"msg":"request"`) }
+// requestCount returns how many requests the program has logged.
+func (p *target) requestCount() int { return strings.Count(p.log.String(), `"msg":"request"`) }
 
 // largestAsset returns the path of the largest uncompressed asset of the pages.
 func (p *target) largestAsset(t *testing.T) (path string) {
@@ -115,7 +116,7 @@ func (p *target) largestAsset(t *testing.T) (path string) {
 		}
 	}
 	if most < 200<<10 {
-		t.Fatalf("the largest file is %q with %d bytes", path, most)
+		t.Fatalf("the largest asset is %q with %d bytes, want at least 200 KiB", path, most)
 	}
 	return path
 }

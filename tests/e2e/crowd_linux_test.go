@@ -26,7 +26,7 @@ func expensiveDocument() string {
 }
 
 // TestExpensiveDocumentsOfOneClient checks that the program compiles the documents of one client on at most three quarters of the
-// processors. Nine of ten cached queries of another client must take no longer than the median of these documents.
+// processors. Nine of ten cached queries of another client must take no longer than the median time of these documents.
 func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", shippedMemory)
 	venue := newWitness(t)
@@ -35,7 +35,7 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 	other := p.startBystander(t)
 	document := expensiveDocument()
 	var stop atomic.Bool
-	var serial, refused, late atomic.Int64
+	var serial, refused, unavailable atomic.Int64
 	var mu sync.Mutex
 	var took []time.Duration
 	var g sync.WaitGroup
@@ -44,7 +44,7 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 			for !stop.Load() {
 				r := p.request(t, fmt.Sprintf(`{"query":"%s#%d"}`, document, serial.Add(1)), anonymous)
 				r.Header.Set("Accept", "application/graphql-response+json")
-				r.Header.Set("X-Forwarded-For", careless)
+				r.Header.Set("X-Forwarded-For", carelessClient)
 				began := time.Now()
 				switch got := p.do(t, r); got.status {
 				case http.StatusBadRequest:
@@ -53,10 +53,10 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 					took = append(took, time.Since(began))
 					mu.Unlock()
 				case http.StatusServiceUnavailable:
-					late.Add(1)
+					unavailable.Add(1)
 					time.Sleep(100 * time.Millisecond) // the refusal asks clients to wait a second, but this client retries sooner
 				default:
-					t.Errorf("a document is answered with %d %.300s", got.status, got.body)
+					t.Errorf("a document is answered with status %d and the body %.300s", got.status, got.body)
 				}
 			}
 		})
@@ -68,12 +68,12 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 			t.Fatal("no document waits for its turn")
 		}
 	}
-	turns, waiting := 0.0, 0.0
+	compiling, waiting := 0.0, 0.0
 	for range 20 {
 		s := p.scrape(t)
-		turns, waiting = max(turns, s.samples["oddsgraph_documents_compiling"]), max(waiting, s.samples["oddsgraph_documents_waiting"])
-		if held := s.samples["oddsgraph_operations_in_flight"]; held > 16 {
-			t.Errorf("%v operations are executed while their documents wait", held)
+		compiling, waiting = max(compiling, s.samples["oddsgraph_documents_compiling"]), max(waiting, s.samples["oddsgraph_documents_waiting"])
+		if inFlight := s.samples["oddsgraph_operations_in_flight"]; inFlight > 16 {
+			t.Errorf("%v operations are in flight while documents wait, want at most 16", inFlight)
 		}
 	}
 	for deadline := time.Now().Add(patience); refused.Load() < 100 && time.Now().Before(deadline); {
@@ -87,11 +87,11 @@ func TestExpensiveDocumentsOfOneClient(t *testing.T) {
 		t.Fatal("no document of the attack was validated")
 	}
 	p90, median := during[len(during)*9/10], took[len(took)/2]
-	t.Logf("%v at once, %v waited, %d were invalid after %v in the median, %d were turned away", turns, waiting, refused.Load(), median, late.Load())
-	if allowed := float64(max(1, runtime.GOMAXPROCS(0)*3/4)); turns > allowed || waiting < 10 {
-		t.Errorf("%v documents of one client are compiled at once, %v wait; want %v at most", turns, waiting, allowed)
+	t.Logf("at most %v documents were compiled at once and %v waited; %d were refused as invalid after a median of %v; %d got status 503", compiling, waiting, refused.Load(), median, unavailable.Load())
+	if allowed := float64(max(1, runtime.GOMAXPROCS(0)*3/4)); compiling > allowed || waiting < 10 {
+		t.Errorf("%v documents of one client are compiled at once and %v wait, want at most %v and at least 10", compiling, waiting, allowed)
 	}
 	if p90 > median {
-		t.Errorf("nine of ten cached queries took up to %v, longer than %v for a document", p90, median)
+		t.Errorf("nine of ten cached queries took up to %v, want at most the median time of the documents, %v", p90, median)
 	}
 }

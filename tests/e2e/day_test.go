@@ -24,17 +24,17 @@ func TestLastDay(t *testing.T) {
 	start := s.clock.Now().AddDate(0, 0, -1).UTC().Format("2006-01-02T15:04:05.000Z")
 	for i, id := range ids {
 		token := at(data, "tokens").([]any)[i]
-		then, last := "", ""
+		dayAgo, last := "", ""
 		for _, p := range list(s.ask(t, `query ($id: String!) { token(tokenId: $id) { history(from: "2026-03-13", to: "2026-03-14") { points { timestamp price } } } }`, vars{"id": id}, anonymous), "token.history.points") {
 			if last = text(p, "price"); text(p, "timestamp") <= start {
-				then = last
+				dayAgo = last
 			}
 		}
 		line := list(token, "sparkline")
 		if len(line) != 48 || line[47] != last || text(token, "short.1") != last {
 			t.Errorf("%s: got %d prices %v, want 48 that end with %s", id, len(line), line, last)
 		}
-		if want := new(big.Rat).Sub(rat(text(token, "price.price")), rat(then)); rat(text(token, "change24h")).Cmp(want) != 0 {
+		if want := new(big.Rat).Sub(rat(text(token, "price.price")), rat(dayAgo)); rat(text(token, "change24h")).Cmp(want) != 0 {
 			t.Errorf("%s: the change is %s, want %s", id, text(token, "change24h"), want.FloatString(4))
 		}
 	}
@@ -44,7 +44,7 @@ func TestLastDay(t *testing.T) {
 // fails, or if the number of points is out of range, the fields must have an error.
 func TestLastDayIsMissing(t *testing.T) {
 	s := start(t)
-	wantJSON(t, "unknown", s.ask(t, `{ token(tokenId: "1") { change24h sparkline } }`, nil, anonymous), `{"token":{"change24h":null,"sparkline":null}}`)
+	wantJSON(t, "an unknown token", s.ask(t, `{ token(tokenId: "1") { change24h sparkline } }`, nil, anonymous), `{"token":{"change24h":null,"sparkline":null}}`)
 	for _, points := range []string{"1", "101"} {
 		_, errors := s.query(t, `{ token(tokenId: "1") { sparkline(points: `+points+`) } }`, nil, anonymous)
 		wantErrors(t, errors, "token.sparkline BAD_USER_INPUT")
@@ -53,7 +53,7 @@ func TestLastDayIsMissing(t *testing.T) {
 	data, errors := s.query(t, dayQuery, vars{"ids": s.openTokens(1)}, anonymous)
 	wantErrors(t, errors, "tokens.0.change24h UPSTREAM_UNAVAILABLE", "tokens.0.short UPSTREAM_UNAVAILABLE", "tokens.0.sparkline UPSTREAM_UNAVAILABLE")
 	if at(data, "tokens.0.price.price") == nil {
-		t.Errorf("the failure reached the price: %s", asJSON(data))
+		t.Errorf("the price is also null: %s", asJSON(data))
 	}
 }
 
@@ -67,7 +67,7 @@ func TestLastDayIsBatched(t *testing.T) {
 			}
 		}
 		if len(ids) < n {
-			t.Fatalf("got %d tokens", len(ids))
+			t.Fatalf("the search found %d tokens, want %d", len(ids), n)
 		}
 		return vars{"ids": ids}
 	}
@@ -85,7 +85,7 @@ func TestLastDayIsBatched(t *testing.T) {
 		var data any
 		made := s.requestsDuring(func() { data = s.ask(t, dayQuery, variables, anonymous) })
 		if made["POST /batch-prices-history"] != 2 || known(data) < 20 {
-			t.Errorf("calls %v, %d tokens with a price", made, known(data))
+			t.Errorf("got the calls %v and %d tokens with a sparkline, want 2 calls for price histories", made, known(data))
 		}
 	})
 	t.Run("kalshi", func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestLastDayIsBatched(t *testing.T) {
 			before, _ := s.Demo.Kalshi.Calls()
 			data := s.ask(t, dayQuery, variables, anonymous)
 			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {
-				t.Errorf("calls %v, %d tokens with a price", made, known(data))
+				t.Errorf("got the calls %v and %d tokens with a sparkline, want 2 calls for price histories", made, known(data))
 			}
 		})
 	})

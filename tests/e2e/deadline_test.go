@@ -28,26 +28,26 @@ func (l *timedListener) Accept() (net.Conn, error) {
 
 type timedConn struct {
 	net.Conn
-	l    *timedListener
-	late atomic.Pointer[time.Time]
+	l        *timedListener
+	deadline atomic.Pointer[time.Time]
 }
 
 // SetWriteDeadline implements net.Conn.
 func (c *timedConn) SetWriteDeadline(t time.Time) error {
-	c.late.Store(&t)
+	c.deadline.Store(&t)
 	return c.Conn.SetWriteDeadline(t)
 }
 
 // SetDeadline implements net.Conn.
 func (c *timedConn) SetDeadline(t time.Time) error {
-	c.late.Store(&t)
+	c.deadline.Store(&t)
 	return c.Conn.SetDeadline(t)
 }
 
 // Write implements net.Conn.
 func (c *timedConn) Write(b []byte) (int, error) {
 	c.l.writes.Add(1)
-	if late := c.late.Load(); late == nil || late.IsZero() || time.Until(*late) > app.WriteTimeout {
+	if deadline := c.deadline.Load(); deadline == nil || deadline.IsZero() || time.Until(*deadline) > app.WriteTimeout {
 		text := fmt.Sprintf("%.60q", b)
 		c.l.wrong.Store(&text)
 	}
@@ -66,50 +66,50 @@ func TestEveryRouteHasAWriteDeadline(t *testing.T) {
 	const typename = "/graphql?query=%7B__typename%7D"
 	tag := s.get(t, typename).header.Get("ETag")
 	for _, test := range []struct {
-		at           *timedListener
+		listener     *timedListener
 		method, path string
 		header       string
 		status       int
 	}{
-		{at: front, method: "OPTIONS", path: "/graphql", status: 204},
-		{at: front, method: "OPTIONS", path: "/graphql", header: "Origin: http://localhost:1\r\nAccess-Control-Request-Method: POST\r\n", status: 204},
-		{at: front, method: "DELETE", path: "/graphql", status: 405},
-		{at: front, method: "GET", path: typename, status: 200},
-		{at: front, method: "GET", path: typename, header: "If-None-Match: " + tag + "\r\n", status: 304},
-		{at: front, method: "GET", path: "/graphql", header: foreign, status: 403},
-		{at: front, method: "GET", path: "/graphql", header: upgrade + "Origin: http://evil.example\r\n", status: 403},
-		{at: front, method: "GET", path: "/graphql/unknown", status: 200},
-		{at: front, method: "GET", path: "/", status: 200},
-		{at: front, method: "GET", path: "/assets/unknown", status: 404},
-		{at: front, method: "GET", path: "/schema.graphql", status: 200},
-		{at: front, method: "GET", path: "/healthz", status: 200},
-		{at: front, method: "GET", path: "/readyz", status: 200},
-		{at: front, method: "POST", path: "/healthz", status: 405},
-		{at: front, method: "OPTIONS", path: "*", status: 200},
-		{at: front, method: "GET", path: "/", header: "Host: two\r\n", status: 400},
-		{at: admin, method: "GET", path: "/metrics", status: 200},
-		{at: admin, method: "GET", path: "/healthz", status: 200},
-		{at: admin, method: "GET", path: "/missing", status: 404},
-		{at: admin, method: "GET", path: "/metrics", header: foreign, status: 403},
-		{at: venue, method: "GET", path: "/missing", status: 404},
-		{at: venue, method: "GET", path: "/__control/stats", header: foreign, status: 403},
-		{at: venue, method: "GET", path: "/__control", status: 404},
+		{listener: front, method: "OPTIONS", path: "/graphql", status: 204},
+		{listener: front, method: "OPTIONS", path: "/graphql", header: "Origin: http://localhost:1\r\nAccess-Control-Request-Method: POST\r\n", status: 204},
+		{listener: front, method: "DELETE", path: "/graphql", status: 405},
+		{listener: front, method: "GET", path: typename, status: 200},
+		{listener: front, method: "GET", path: typename, header: "If-None-Match: " + tag + "\r\n", status: 304},
+		{listener: front, method: "GET", path: "/graphql", header: foreign, status: 403},
+		{listener: front, method: "GET", path: "/graphql", header: upgrade + "Origin: http://evil.example\r\n", status: 403},
+		{listener: front, method: "GET", path: "/graphql/unknown", status: 200},
+		{listener: front, method: "GET", path: "/", status: 200},
+		{listener: front, method: "GET", path: "/assets/unknown", status: 404},
+		{listener: front, method: "GET", path: "/schema.graphql", status: 200},
+		{listener: front, method: "GET", path: "/healthz", status: 200},
+		{listener: front, method: "GET", path: "/readyz", status: 200},
+		{listener: front, method: "POST", path: "/healthz", status: 405},
+		{listener: front, method: "OPTIONS", path: "*", status: 200},
+		{listener: front, method: "GET", path: "/", header: "Host: two\r\n", status: 400},
+		{listener: admin, method: "GET", path: "/metrics", status: 200},
+		{listener: admin, method: "GET", path: "/healthz", status: 200},
+		{listener: admin, method: "GET", path: "/missing", status: 404},
+		{listener: admin, method: "GET", path: "/metrics", header: foreign, status: 403},
+		{listener: venue, method: "GET", path: "/missing", status: 404},
+		{listener: venue, method: "GET", path: "/__control/stats", header: foreign, status: 403},
+		{listener: venue, method: "GET", path: "/__control", status: 404},
 	} {
 		header := test.header
 		if !strings.Contains(header, foreign) {
 			header += "Host: localhost\r\n"
 		}
-		test.at.wrong.Store(nil)
-		before := test.at.writes.Load()
-		status := rawStatus(t, test.at.Addr().String(), test.method+" "+test.path+" HTTP/1.1\r\n"+header+"Connection: close\r\n\r\n")
+		test.listener.wrong.Store(nil)
+		before := test.listener.writes.Load()
+		status := rawStatus(t, test.listener.Addr().String(), test.method+" "+test.path+" HTTP/1.1\r\n"+header+"Connection: close\r\n\r\n")
 		if status != test.status {
 			t.Errorf("%s %s is answered with %d, want %d", test.method, test.path, status, test.status)
 		}
-		if wrong := test.at.wrong.Load(); wrong != nil {
-			t.Errorf("%s %s %q: a client has no deadline to read %s", test.method, test.path, test.header, *wrong)
+		if wrong := test.listener.wrong.Load(); wrong != nil {
+			t.Errorf("%s %s %q: the write of %s has no deadline, or the deadline is too far in the future", test.method, test.path, test.header, *wrong)
 		}
-		if test.at.writes.Load() == before {
-			t.Errorf("%s %s: nothing was noted", test.method, test.path)
+		if test.listener.writes.Load() == before {
+			t.Errorf("%s %s: the listener saw no write", test.method, test.path)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func rawStatus(t *testing.T, addr, request string) (status int) {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Sscanf(string(answer), "HTTP/1.1 %d ", &status); err != nil {
-		t.Fatalf("%.200q: %v", answer, err)
+		t.Fatalf("the response %.200q has no status: %v", answer, err)
 	}
 	return status
 }

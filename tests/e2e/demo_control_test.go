@@ -34,19 +34,19 @@ func TestDemoControl(t *testing.T) {
 		return answer.StatusCode, string(text)
 	}
 	const faults = `{"faults":[{"path":"*","kind":"status","status":503}]}`
-	const alone, asJSON = "--trusted-proxies=", "application/json"
+	const noProxies, jsonType = "--trusted-proxies=", "application/json"
 	for name, test := range map[string]struct {
 		args    []string
 		get     int
 		answer  string
 		allowed bool
 	}{
-		"loopback":              {[]string{alone}, 200, `{"allowed":true}`, true},
-		"no flag":               {[]string{alone, "--demo-control=false"}, 200, `{"allowed":false}`, false},
-		"a proxy":               {[]string{"--trusted-proxies=127.0.0.1"}, 200, `{"allowed":false}`, false},
-		"all interfaces":        {[]string{alone, "--listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
-		"demo on all addresses": {[]string{alone, "--demo-listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
-		"a configured venue":    {[]string{alone, "--venue-url=" + venue.Demo.URL()}, 404, "", false},
+		"loopback":              {[]string{noProxies}, 200, `{"allowed":true}`, true},
+		"switched off":          {[]string{noProxies, "--demo-control=false"}, 200, `{"allowed":false}`, false},
+		"a trusted proxy":       {[]string{"--trusted-proxies=127.0.0.1"}, 200, `{"allowed":false}`, false},
+		"all interfaces":        {[]string{noProxies, "--listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
+		"demo on all addresses": {[]string{noProxies, "--demo-listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},
+		"a configured venue":    {[]string{noProxies, "--venue-url=" + venue.Demo.URL()}, 404, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +56,7 @@ func TestDemoControl(t *testing.T) {
 				t.Errorf("GET: %d %s, want %d %s", status, body, test.get, test.answer)
 			}
 			if !test.allowed {
-				if status, body := send(t, "POST", path+"/faults", asJSON, faults); status < 400 || status > 499 {
+				if status, body := send(t, "POST", path+"/faults", jsonType, faults); status < 400 || status > 499 {
 					t.Errorf("POST: %d %s, want a refusal", status, body)
 				}
 				return
@@ -66,35 +66,35 @@ func TestDemoControl(t *testing.T) {
 				status     int
 				header     []string
 			}{
-				{"faults", asJSON, 403, []string{"Origin", "http://localhost:5173"}},
-				{"faults", asJSON, 403, []string{"Sec-Fetch-Site", "cross-site"}},
-				{"faults", asJSON, 403, []string{"Sec-Fetch-Site", "same-site"}},
+				{"faults", jsonType, 403, []string{"Origin", "http://localhost:5173"}},
+				{"faults", jsonType, 403, []string{"Sec-Fetch-Site", "cross-site"}},
+				{"faults", jsonType, 403, []string{"Sec-Fetch-Site", "same-site"}},
 				{"faults", "text/plain", 415, nil},
-				{"stats", asJSON, 404, nil},
-				{"trade", asJSON, 404, nil},
+				{"stats", jsonType, 404, nil},
+				{"trade", jsonType, 404, nil},
 			} {
 				if status, body := send(t, "POST", path+"/"+refused.what, refused.kind, faults, refused.header...); status != refused.status {
-					t.Errorf("%+v: %d %s", refused, status, body)
+					t.Errorf("%+v: got status %d and the body %s", refused, status, body)
 				}
 			}
 			if status, _ := send(t, "OPTIONS", path+"/faults", "", "", "Origin", "http://localhost:5173"); status < 400 {
-				t.Errorf("a preflight gets %d", status)
+				t.Errorf("a preflight request gets status %d, want a refusal", status)
 			}
-			reads := func() int {
+			pricesStatus := func() int {
 				status, _ := send(t, "GET", s.Demo.URL()+"/api/exchange/prices?tokenIds=1", "", "")
 				return status
 			}
-			if status := reads(); status == 503 {
+			if status := pricesStatus(); status == 503 {
 				t.Fatal("the venue fails before a fault is set")
 			}
-			if status, body := send(t, "POST", path+"/faults", asJSON, faults, "Origin", "http://"+s.Addr().String()); status != 200 {
-				t.Errorf("POST: %d %s", status, body)
+			if status, body := send(t, "POST", path+"/faults", jsonType, faults, "Origin", "http://"+s.Addr().String()); status != 200 {
+				t.Errorf("POST /faults from the service's own page: got status %d and the body %s, want 200", status, body)
 			}
-			if status := reads(); status != 503 {
-				t.Errorf("the venue answers %d despite the fault", status)
+			if status := pricesStatus(); status != 503 {
+				t.Errorf("the venue answers with status %d despite the fault, want 503", status)
 			}
-			if status, body := send(t, "POST", path+"/reset", asJSON, "{}"); status != 200 || reads() == 503 {
-				t.Errorf("reset: %d %s", status, body)
+			if status, body := send(t, "POST", path+"/reset", jsonType, "{}"); status != 200 || pricesStatus() == 503 {
+				t.Errorf("POST /reset: got status %d and the body %s, want 200 and a venue without faults", status, body)
 			}
 		})
 	}

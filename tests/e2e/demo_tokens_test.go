@@ -28,14 +28,14 @@ func TestDemoTokens(t *testing.T) {
 			for token, address := range map[string]string{"demo-3": addressOf3, "demo-50": addressOf50} {
 				got := s.bearer(t, token, `{ viewer { address balance { cashBalance } } }`)
 				if valid := got.status == http.StatusOK && strings.HasPrefix(got.body, `{"data":{"viewer":{"address":"`+address+`","balance":{"cashBalance":"`); valid != test.valid {
-					t.Errorf("%s is valid: %v, got %d %s", token, valid, got.status, got.body)
+					t.Errorf("the token %s is valid: %t, want %t; got status %d and the body %s", token, valid, test.valid, got.status, got.body)
 				}
 				if !test.valid && (got.status != http.StatusUnauthorized || !strings.Contains(got.body, `"UNAUTHENTICATED"`)) {
-					t.Errorf("%s: got %d %s", token, got.status, got.body)
+					t.Errorf("the token %s: got status %d and the body %s, want 401 and UNAUTHENTICATED", token, got.status, got.body)
 				}
 			}
 			if got := s.bearer(t, "demo", `{ viewer { address } }`); got.status != http.StatusUnauthorized {
-				t.Errorf("the key of all wallets: got %d %s", got.status, got.body)
+				t.Errorf("the key of all wallets: got status %d and the body %s, want 401", got.status, got.body)
 			}
 		})
 	}

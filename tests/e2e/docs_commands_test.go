@@ -35,15 +35,15 @@ var fakeCommands = map[string]func(args []string) error{
 	"go":              goCommand,
 	"npm":             npmCommand,
 	"oddsgraph":       oddsgraphCommand,
-	"docker":          pathsExist,
-	"kubectl":         pathsExist,
-	"systemctl":       pathsExist,
-	"systemd-analyze": pathsExist,
-	"journalctl":      pathsExist,
-	"promtool":        pathsExist,
-	"install":         pathsExist,
-	"benchstat":       pathsExist,
-	"kill":            pathsExist,
+	"docker":          checkPaths,
+	"kubectl":         checkPaths,
+	"systemctl":       checkPaths,
+	"systemd-analyze": checkPaths,
+	"journalctl":      checkPaths,
+	"promtool":        checkPaths,
+	"install":         checkPaths,
+	"benchstat":       checkPaths,
+	"kill":            checkPaths,
 }
 
 func init() {
@@ -132,7 +132,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 	if !followsStream.MatchString(b.text) {
 		out, err := cmd.Output()
 		if err != nil {
-			t.Errorf("%v\n%s%s", err, out, stderr.Bytes())
+			t.Errorf("the block failed with %v and printed\n%s%s", err, out, stderr.Bytes())
 		}
 		d.answer = out
 		d.wantData(t, out)
@@ -152,7 +152,7 @@ func (d *docs) runShell(t *testing.T, b block) {
 		seen = append(seen, buffer[:n]...)
 		if err != nil {
 			_ = cmd.Wait()
-			t.Fatalf("no event came: %v\n%s%s", err, seen, stderr.Bytes())
+			t.Fatalf("the block ended before an event came: %v\n%s%s", err, seen, stderr.Bytes())
 		}
 	}
 	_ = cmd.Cancel()
@@ -179,7 +179,7 @@ func makeCommand(args []string) error {
 // of go tool, and every package with a version.
 func goCommand(args []string) error {
 	if len(args) < 2 {
-		return errors.New("there is no rule for this")
+		return errors.New("there is no rule for go without a verb and an argument")
 	}
 	verb, args := args[0], args[1:]
 	switch {
@@ -188,10 +188,10 @@ func goCommand(args []string) error {
 	case verb == "tool", strings.Contains(args[0], "@"):
 		return nil
 	case verb == "run":
-		if err := pathsExist(args[:1]); err != nil {
+		if err := checkPaths(args[:1]); err != nil {
 			return err
 		}
-		return flagsOf(args[0], args[1:])
+		return checkFlags(args[0], args[1:])
 	case verb == "test":
 		var dirs []string
 		for i, arg := range args {
@@ -200,13 +200,13 @@ func goCommand(args []string) error {
 				dirs = append(dirs, arg)
 			case arg == "-run" || arg == "-bench" || arg == "-fuzz":
 				if pattern := args[i+1]; pattern != "^$" && pattern != "." && !testExists(pattern) {
-					return fmt.Errorf("no test fits %s", pattern)
+					return fmt.Errorf("no test matches %s", pattern)
 				}
 			}
 		}
-		return pathsExist(dirs)
+		return checkPaths(dirs)
 	case verb == "generate", verb == "build", verb == "vet":
-		return pathsExist(args)
+		return checkPaths(args)
 	}
 	return fmt.Errorf("there is no rule for go %s", verb)
 }
@@ -234,8 +234,8 @@ func testExists(pattern string) bool {
 	return found
 }
 
-// flagsOf checks that a program of the project declares the given flags.
-func flagsOf(dir string, args []string) error {
+// checkFlags checks that a program of the project declares the given flags.
+func checkFlags(dir string, args []string) error {
 	var source []byte
 	files, _ := filepath.Glob(filepath.Join(projectPath(dir), "*.go"))
 	for _, file := range files {
@@ -272,7 +272,7 @@ func npmCommand(args []string) error {
 		}
 		for _, name := range args[1:] {
 			if strings.HasSuffix(name, "/kit.tgz") {
-				if err := served(name); err != nil {
+				if err := checkServed(name); err != nil {
 					return err
 				}
 				continue
@@ -286,8 +286,8 @@ func npmCommand(args []string) error {
 	return fmt.Errorf("there is no rule for npm %s", strings.Join(args, " "))
 }
 
-// served returns an error if the status of a URL's response is not 200.
-func served(url string) error {
+// checkServed returns an error if the status of a URL's response is not 200.
+func checkServed(url string) error {
 	resp, err := http.Get(url)
 	if err != nil {
 		return err
@@ -311,8 +311,8 @@ func oddsgraphCommand(args []string) error {
 	return errors.Join(err, run(context.Background(), args, environ, os.Stdout, os.Stderr))
 }
 
-// pathsExist checks that all arguments that look like paths of the project exist.
-func pathsExist(args []string) error {
+// checkPaths checks that all arguments that look like paths of the project exist.
+func checkPaths(args []string) error {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "-") {
 			_, arg, _ = strings.Cut(arg, "=")

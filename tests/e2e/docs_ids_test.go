@@ -71,7 +71,8 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 }
 
 // TestShownDocumentsSelectIDs checks that documents select id on every type that has this field. The normalised cache of a GraphQL
-// client identifies objects by id. Without the id, the cache would replace the object and lose the lists loaded for it.
+// client identifies objects by id. Without the id, the cache would replace the object and lose the lists that were loaded for
+// the object.
 func TestShownDocumentsSelectIDs(t *testing.T) {
 	schema, err := gqlparser.LoadSchema(&ast.Source{Name: "schema.graphqls", Input: graph.SDL()})
 	if err != nil {
@@ -82,14 +83,14 @@ func TestShownDocumentsSelectIDs(t *testing.T) {
 		t.Fatalf("only %d documents were found", len(documents))
 	}
 	for _, shown := range documents {
-		for _, missing := range withoutID(t, schema, shown) {
-			t.Errorf("%s: %s has no id", shown.place, missing)
+		for _, missing := range pathsWithoutID(t, schema, shown) {
+			t.Errorf("%s: the selection set %s does not select id", shown.place, missing)
 		}
 	}
 }
 
-// withoutID returns the paths of the selection sets that do not select id, although their type has this field.
-func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
+// pathsWithoutID returns the paths of the selection sets that do not select id, although their type has this field.
+func pathsWithoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []string) {
 	t.Helper()
 	doc, err := parser.ParseQuery(&ast.Source{Name: shown.place, Input: shown.text})
 	if err != nil {
@@ -128,11 +129,11 @@ func withoutID(t *testing.T, schema *ast.Schema, shown shownDocument) (paths []s
 				}
 				walk(path+"."+s.Alias, schema.Types[field.Type.Name()], s.SelectionSet, false)
 			case *ast.InlineFragment:
-				on := parent
+				definition := parent
 				if s.TypeCondition != "" {
-					on = schema.Types[s.TypeCondition]
+					definition = schema.Types[s.TypeCondition]
 				}
-				walk(path, on, s.SelectionSet, has)
+				walk(path, definition, s.SelectionSet, has)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func TestDocsLinks(t *testing.T) {
 	metrics := regexp.MustCompile(`\boddsgraph_[a-z0-9_]*[a-z0-9]\b`)
 	sources, err := filepath.Glob("internal/telemetry/*.go")
 	if err != nil || len(sources) == 0 {
-		t.Fatalf("%v, %d files", err, len(sources))
+		t.Fatalf("error %v; found %d files in internal/telemetry", err, len(sources))
 	}
 	telemetry := ""
 	for _, file := range append(sources, "app/metrics.go", "app/metrics_shared.go") {
@@ -32,7 +32,7 @@ func TestDocsLinks(t *testing.T) {
 			checkSettings(t, content)
 			for _, m := range verbs.FindAllStringSubmatch(content, -1) {
 				if !strings.Contains(makefile, "\n"+m[1]+":") {
-					t.Errorf("there is no make %s", m[1])
+					t.Errorf("the Makefile has no target %s", m[1])
 				}
 			}
 			for _, name := range metrics.FindAllString(content, -1) {
@@ -71,15 +71,15 @@ func (a anchors) checkLink(t *testing.T, from, link string) {
 		target = filepath.Join(filepath.Dir(from), path)
 	}
 	if _, err := os.Stat(target); err != nil {
-		t.Errorf("the link %s leads nowhere: %v", link, err)
+		t.Errorf("the file of the link %s does not exist: %v", link, err)
 		return
 	}
-	if anchor != "" && !a.of(t, target)[anchor] {
-		t.Errorf("the link %s leads to no heading", link)
+	if anchor != "" && !a.ofFile(t, target)[anchor] {
+		t.Errorf("the heading of the link %s does not exist", link)
 	}
 }
 
-func (a anchors) of(t *testing.T, file string) map[string]bool {
+func (a anchors) ofFile(t *testing.T, file string) map[string]bool {
 	t.Helper()
 	if a[file] != nil {
 		return a[file]

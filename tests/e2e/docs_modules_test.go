@@ -30,7 +30,7 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	d.write(t, "frontend/operations.ts", read(t, "clients/src/__generated__/operations.ts"))
 	artifacts, err := filepath.Glob("clients/src/relay/__generated__/*.ts")
 	if err != nil || len(artifacts) == 0 {
-		t.Fatalf("%v, %d artifacts of relay-compiler", err, len(artifacts))
+		t.Fatalf("error %v; found %d artifacts of relay-compiler", err, len(artifacts))
 	}
 	for _, file := range artifacts {
 		d.write(t, filepath.Join("frontend/__generated__", filepath.Base(file)), read(t, file))
@@ -55,8 +55,8 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 			open[section] = fmt.Sprintf("block%d", len(open))
 			modules[b.String()] = filepath.Join(frontend, "dist", open[section]+".js")
 		}
-		// The added empty lines give each line of the block its number in the Markdown file, so the compiler's errors name the
-		// right lines.
+		// The added empty lines give each line of the block the same line number as in the Markdown file. So the compiler's errors
+		// name the right lines.
 		lines := strings.Count(written[section], "\n")
 		written[section] += strings.Repeat("\n", max(b.line-1-lines, 0)) + b.text
 	}
@@ -72,7 +72,7 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 		for name, section := range sources {
 			text = strings.ReplaceAll(text, name, section+" ")
 		}
-		t.Fatalf("%v\n%s", err, text)
+		t.Fatalf("the TypeScript compiler failed with %v and printed\n%s", err, text)
 	}
 	return modules
 }
@@ -105,7 +105,7 @@ func (d *docs) execModule(t *testing.T, program, module string) []byte {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
-		t.Errorf("%v\n%s%s", err, stdout.Bytes(), stderr.Bytes())
+		t.Errorf("the module failed with %v and printed\n%s%s", err, stdout.Bytes(), stderr.Bytes())
 	}
 	return stdout.Bytes()
 }
@@ -127,9 +127,9 @@ if (typeof config !== 'object') throw new Error('no object is exported')`)
 
 // checkRelay checks that a fragment with Relay directives is in a file that relay-compiler compiles.
 func (d *docs) checkRelay(t *testing.T, b block) {
-	flat := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	if !strings.Contains(flat(read(t, "clients/src/relay/Positions.ts")), flat(b.text)) {
-		t.Error("clients/src/relay/Positions.ts has no such fragment")
+	flatten := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	if !strings.Contains(flatten(read(t, "clients/src/relay/Positions.ts")), flatten(b.text)) {
+		t.Error("clients/src/relay/Positions.ts does not contain the fragment")
 	}
 }
 
@@ -147,6 +147,6 @@ func (d *docs) checkKotlin(t *testing.T, b block) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want the scalars %q", got, want)
+		t.Errorf("the Gradle file maps the scalars %q, want %q", got, want)
 	}
 }

@@ -28,9 +28,9 @@ var pictureNames = regexp.MustCompile(`(\w+)\[(\w+)\]`)
 // not be one of these imports.
 func (d *docs) checkPicture(t *testing.T, b block) {
 	if b.file != "docs/architecture.md" {
-		t.Fatal("there is one picture, that of the architecture")
+		t.Fatal("only docs/architecture.md may have a Mermaid picture")
 	}
-	allowed := architecture(t)
+	allowed := allowedImports(t)
 	short := map[string]string{}
 	for pkg := range allowed {
 		short[pkg[strings.LastIndexByte(pkg, '/')+1:]] = pkg
@@ -53,7 +53,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 				case arrow[1] == "-->":
 					drawn[short[from]] = append(drawn[short[from]], short[to])
 				case slices.Contains(allowed[short[from]], short[to]):
-					t.Errorf("%s -.-> %s is an import: draw it solid", from, to)
+					t.Errorf("%s -.-> %s is an import: draw a solid arrow", from, to)
 				}
 			}
 		}
@@ -65,7 +65,7 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 		slices.Sort(allowed[pkg])
 		slices.Sort(drawn[pkg])
 		if !slices.Equal(allowed[pkg], drawn[pkg]) {
-			t.Errorf("%s may import %v, drawn are %v", pkg, allowed[pkg], drawn[pkg])
+			t.Errorf("%s may import %v, but the picture has arrows to %v", pkg, allowed[pkg], drawn[pkg])
 		}
 	}
 }
@@ -73,8 +73,8 @@ func (d *docs) checkPicture(t *testing.T, b block) {
 // outside reports whether a node of the flowchart is not a package.
 func outside(node string) bool { return strings.Contains(node, "([") }
 
-// architecture returns the allowed imports of each package. It parses architecture_test.go, which is in another package.
-func architecture(t *testing.T) map[string][]string {
+// allowedImports returns the allowed imports of each package. It parses architecture_test.go, which is in another package.
+func allowedImports(t *testing.T) map[string][]string {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "tests/architecture/architecture_test.go", nil, 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func architecture(t *testing.T) map[string][]string {
 	texts := func(n ast.Node) string {
 		literal, ok := n.(*ast.BasicLit)
 		if !ok {
-			t.Fatalf("%T in arrows is no literal", n)
+			t.Fatalf("the variable arrows in architecture_test.go contains a %T, want a literal", n)
 		}
 		text, err := strconv.Unquote(literal.Value)
 		if err != nil {
@@ -108,7 +108,7 @@ func architecture(t *testing.T) map[string][]string {
 		return false
 	})
 	if len(arrows) < 10 {
-		t.Fatalf("only %d packages in arrows", len(arrows))
+		t.Fatalf("the variable arrows in architecture_test.go has only %d packages", len(arrows))
 	}
 	return arrows
 }

@@ -115,7 +115,7 @@ func TestDocs(t *testing.T) {
 	}
 	t.Run("Node.js "+newestNode, d.runOnNewestNode)
 	if !maps.Equal(d.pictures, pictures) {
-		t.Errorf("blocks of text: %v, expected are %v", d.pictures, pictures)
+		t.Errorf("the numbers of plain-text blocks are %v, want %v", d.pictures, pictures)
 	}
 }
 
@@ -137,10 +137,10 @@ func newDocs(t *testing.T, blocks []block) *docs {
 	}
 	d.modules = compileModules(t, d, blocks)
 	d.stageCommands(t)
-	moved := make(chan struct{})
+	stepped := make(chan struct{})
 	stop := make(chan struct{})
 	go func() {
-		defer close(moved)
+		defer close(stepped)
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
 		for {
@@ -152,7 +152,7 @@ func newDocs(t *testing.T, blocks []block) *docs {
 			}
 		}
 	}()
-	t.Cleanup(func() { close(stop); <-moved })
+	t.Cleanup(func() { close(stop); <-stepped })
 	return d
 }
 
@@ -266,7 +266,7 @@ func (d *docs) postDoc(t *testing.T, body string) []byte {
 	t.Helper()
 	resp := d.do(t, d.request(t, body, keyOfAny))
 	if !json.Valid([]byte(resp.body)) {
-		t.Fatalf("status %d: %s", resp.status, resp.body)
+		t.Fatalf("the response has status %d and is not JSON: %s", resp.status, resp.body)
 	}
 	return []byte(resp.body)
 }
@@ -283,14 +283,14 @@ func (d *docs) wantData(t *testing.T, answer []byte) {
 func (d *docs) runGraphQL(t *testing.T, b block) {
 	doc, errs := gqlparser.LoadQueryWithRules(d.schema, b.text, rules.NewDefaultRules())
 	if len(errs) > 0 {
-		var unused []string
+		var failedRules []string
 		for _, err := range errs {
 			if err.Rule != "NoUnusedFragments" {
 				t.Error(err)
 			}
-			unused = append(unused, err.Rule)
+			failedRules = append(failedRules, err.Rule)
 		}
-		if slices.Contains(unused, "NoUnusedFragments") && strings.HasPrefix(b.text, "fragment") {
+		if slices.Contains(failedRules, "NoUnusedFragments") && strings.HasPrefix(b.text, "fragment") {
 			return // a document without an operation cannot be executed
 		}
 	}
@@ -329,7 +329,7 @@ func (d *docs) firstEvent(t *testing.T, body string) []byte {
 			return m[1]
 		}
 		if err != nil {
-			t.Fatalf("no event: %v in %s", err, seen)
+			t.Fatalf("the stream ended before an event came: %v in %s", err, seen)
 		}
 	}
 }
@@ -350,7 +350,7 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 		t.Skip("the previous block was skipped")
 	}
 	if d.answer == nil {
-		t.Fatal("no previous block has an answer")
+		t.Fatal("the previous block has no output to compare with")
 	}
 	decode(t, string(d.answer), &got)
 	for _, difference := range jsonDifferences("", want, got) {
@@ -361,14 +361,14 @@ func (d *docs) wantAnswer(t *testing.T, b block) {
 	}
 }
 
-// jsonDifferences lists the members that only one of two JSON values has, and the values whose types differ. Of strings, numbers
-// and other scalars of the same type, it compares only error codes. A list in got may have more elements than the list in want.
+// jsonDifferences lists the members that only one of two JSON values has, and the values whose types differ. It compares error
+// codes, but no other strings, numbers or booleans. A list in got may have more elements than the list in want.
 func jsonDifferences(path string, want, got any) (differences []string) {
 	switch want := want.(type) {
 	case map[string]any:
 		got, ok := got.(map[string]any)
 		if !ok {
-			return []string{fmt.Sprintf("%s is no object", path)}
+			return []string{fmt.Sprintf("%s is not an object in the answer", path)}
 		}
 		for _, name := range slices.Sorted(maps.Keys(want)) {
 			if _, ok := got[name]; !ok {
@@ -377,7 +377,7 @@ func jsonDifferences(path string, want, got any) (differences []string) {
 			}
 			differences = append(differences, jsonDifferences(path+"."+name, want[name], got[name])...)
 			if name == "code" && want[name] != got[name] {
-				differences = append(differences, fmt.Sprintf("%s.code is %v", path, got[name]))
+				differences = append(differences, fmt.Sprintf("%s.code is %v, want %v", path, got[name], want[name]))
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(got)) {
@@ -388,14 +388,14 @@ func jsonDifferences(path string, want, got any) (differences []string) {
 	case []any:
 		got, ok := got.([]any)
 		if !ok || len(got) < len(want) {
-			return []string{fmt.Sprintf("%s is no list of at least %d", path, len(want))}
+			return []string{fmt.Sprintf("%s is not a list of at least %d elements in the answer", path, len(want))}
 		}
 		for i := range want {
 			differences = append(differences, jsonDifferences(fmt.Sprintf("%s.%d", path, i), want[i], got[i])...)
 		}
 	default:
 		if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", got) {
-			return []string{fmt.Sprintf("%s is a %T, not a %T", path, got, want)}
+			return []string{fmt.Sprintf("%s is a %T in the answer, want a %T", path, got, want)}
 		}
 	}
 	return differences
@@ -441,7 +441,7 @@ func (d *docs) runHTTP(t *testing.T, b block) {
 	}
 	resp := d.do(t, r)
 	if resp.status >= 400 {
-		t.Errorf("status %d: %s", resp.status, resp.body)
+		t.Errorf("the response has status %d, want less than 400: %s", resp.status, resp.body)
 	}
 	d.answer = []byte(resp.body)
 }
@@ -455,7 +455,7 @@ func checkSettings(t *testing.T, text string) {
 	known := config.Default().String()
 	for _, name := range settingNames.FindAllString(text, -1) {
 		if !strings.Contains(known, name+"=") && !slices.Contains(testSettings, name) {
-			t.Errorf("there is no variable %s", name)
+			t.Errorf("the program has no environment variable %s", name)
 		}
 	}
 }

@@ -12,8 +12,8 @@ import (
 // by its directory, its function, and optionally a text that the function must contain.
 func TestTolerancesAreTested(t *testing.T) {
 	clauses := map[string][]string{
-		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestNumbersKeepTheirLiteral", "internal/venue/generic TestBookForms strings-best-last"},
-		"never through a float":                                                        {"internal/venue/wire TestNumbersKeepTheirLiteral 123456789012345678901234567890.5", "internal/venue/generic TestPriceForms object-without-id"},
+		"as numbers or strings, read from their literals":                              {"internal/venue/wire TestDecimalsAreExact", "internal/venue/generic TestBookForms strings-best-last"},
+		"never through a float":                                                        {"internal/venue/wire TestDecimalsAreExact 123456789012345678901234567890.5", "internal/venue/generic TestPriceForms object-without-id"},
 		"as RFC 3339, or as seconds or milliseconds since 1970, as numbers or strings": {"internal/venue/wire TestTimes"},
 		"bare, under their name, under `data`, under `results`":                        {"internal/venue/generic TestListForms", "internal/venue/generic TestSearchForms results"},
 		"prices and spreads as a map by id":                                            {"internal/venue/generic TestPriceForms map-of-objects", "internal/venue/generic TestSpreadForms map-of-objects"},
@@ -44,7 +44,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"as HTML":          {"internal/venue/generic TestDemoFaults FaultHTML"},
 		"as an empty body": {"internal/venue/generic TestDemoFaults FaultEmpty"},
 		"that are missing: the client reads the first levels of the order books instead, one call per token": {"internal/venue/generic TestSpreadsWithoutTheEndpoint"},
-		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestBarestVenue ORDER_BOOK"},
+		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestMinimalVenue ORDER_BOOK"},
 		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {
 			"internal/venue/generic TestSpreadsFailOverToBooks timeout", "internal/venue/generic TestSpreadsFailOverToBooks 503", "internal/venue/generic TestSpreadsFailOverToBooks bad elements"},
 		"It calls the endpoint again when the backoff ends":                                            {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
@@ -58,7 +58,7 @@ func TestTolerancesAreTested(t *testing.T) {
 	rest := guide
 	for clause, tests := range clauses {
 		if strings.Count(guide, clause) != 1 {
-			t.Errorf("the guide does not say once: %s", clause)
+			t.Errorf("the guide does not contain exactly once: %s", clause)
 		}
 		rest = strings.Replace(rest, clause, "", 1)
 		for _, test := range tests {
@@ -67,7 +67,7 @@ func TestTolerancesAreTested(t *testing.T) {
 	}
 	rest = regexp.MustCompile(`\*\*[A-Z][a-z ]*\*\*|\b(and|or|with)\b|[-:;,. ]`).ReplaceAllString(rest, "")
 	if rest != "" {
-		t.Errorf("no test proves: %s", rest)
+		t.Errorf("no clause of the map covers this text of the guide: %s", rest)
 	}
 }
 
@@ -84,7 +84,7 @@ func wantTest(t *testing.T, named string) {
 		}
 		if _, body, ok := strings.Cut(string(b), "\nfunc "+function+"("); ok {
 			if body, _, _ = strings.Cut(body, "\n}\n"); !strings.Contains(body, text) {
-				t.Errorf("%s in %s is not about %q", function, dir, text)
+				t.Errorf("%s in %s does not contain %q", function, dir, text)
 			}
 			return
 		}

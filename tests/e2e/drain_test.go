@@ -122,14 +122,14 @@ func TestTerminationLosesNothing(t *testing.T) {
 
 	p.terminate(t)
 	p.waitRefusing(t)
-	for name, k := range map[string]*socket{"idle": idle, "with a subscription": subscriber} {
-		if code := k.closed(t); code != websocket.StatusServiceRestart {
-			t.Errorf("a socket that was %s is closed with %d", name, code)
+	for name, k := range map[string]*socket{"an idle socket": idle, "a socket with a subscription": subscriber} {
+		if code := k.waitClosed(t); code != websocket.StatusServiceRestart {
+			t.Errorf("%s is closed with code %d, want %d", name, code, websocket.StatusServiceRestart)
 		}
 	}
-	events.quiet(t) // a message of the type complete would tell the client not to reconnect
+	events.wantNoEvent(t) // a message of the type complete would tell the client not to reconnect
 	if got := <-subscribed; got.status != http.StatusOK || !strings.Contains(got.body, "event: next") || strings.Contains(got.body, "complete") || strings.Contains(got.body, "EOF") {
-		t.Errorf("a subscription over SSE: %+v", got)
+		t.Errorf("a subscription over SSE got %+v, want an event and the end of the body, but no event complete", got)
 	}
 	select {
 	case got := <-posted:
@@ -138,25 +138,25 @@ func TestTerminationLosesNothing(t *testing.T) {
 		t.Fatal("the program has ended before it has answered")
 	default:
 	}
-	asked.quiet(t)
+	asked.wantNoEvent(t)
 
 	release()
 	if got := <-posted; got.status != http.StatusOK || !strings.Contains(got.body, `"kind"`) || strings.Contains(got.body, "errors") {
-		t.Errorf("a query by POST: %+v", got)
+		t.Errorf("a query by POST got %+v, want the history", got)
 	}
 	if got := <-streamed; got.status != http.StatusOK || !strings.Contains(got.body, `"kind"`) || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
-		t.Errorf("a query over SSE: %+v", got)
+		t.Errorf("a query over SSE got %+v, want the history and an event complete", got)
 	}
 	if ev := asked.next(t); text(ev.data, "user.history.nodes.0.kind") == "" {
-		t.Errorf("a query on a socket: %+v", ev)
+		t.Errorf("a query on a socket got %+v, want the history", ev)
 	}
 	if ev := asked.next(t); !ev.ended || ev.refused {
-		t.Errorf("a query on a socket ends with %+v", ev)
+		t.Errorf("a query on a socket ended with %+v, want the message complete", ev)
 	}
-	if code := asker.closed(t); code != websocket.StatusServiceRestart {
-		t.Errorf("its socket is closed with %d", code)
+	if code := asker.waitClosed(t); code != websocket.StatusServiceRestart {
+		t.Errorf("the socket of the query is closed with code %d, want %d", code, websocket.StatusServiceRestart)
 	}
-	beside.quiet(t)
+	beside.wantNoEvent(t)
 	p.wantExit(t, 0)
 }
 
@@ -170,18 +170,18 @@ func TestDraining(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- stop() }()
 	if d := <-paused; d != 7*time.Second {
-		t.Errorf("new connections are accepted for another %s; want 7s", d)
+		t.Errorf("the service accepts new connections for another %s, want 7s", d)
 	}
-	draining := func(got response) {
+	wantDraining := func(got response) {
 		t.Helper()
 		if got.status != http.StatusServiceUnavailable || got.body != "draining\n" || got.header.Get("Retry-After") == "" {
-			t.Errorf("not draining: %+v", got)
+			t.Errorf("/readyz got %+v, want status 503, the body draining and Retry-After", got)
 		}
 	}
-	draining(s.get(t, httpapi.PathReady))
-	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	wantDraining(s.get(t, httpapi.PathReady))
+	wantDraining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
 	if got := s.get(t, httpapi.PathHealth); got.status != http.StatusOK {
-		t.Errorf("health: %+v", got)
+		t.Errorf("/healthz got %+v, want status 200", got)
 	}
 	s.ask(t, `{ searchMarkets(first: 1) { totalCount } }`, nil, anonymous)
 
@@ -195,7 +195,7 @@ func TestDraining(t *testing.T) {
 	<-venue.waiting
 	close(goOn)
 	s.waitRefusing(t)
-	draining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
+	wantDraining(s.askAdmin(t, http.MethodGet, httpapi.PathReady))
 	release()
 	if kind := text(<-answered, "user.history.nodes.0.kind"); kind == "" {
 		t.Error("the query in flight got no answer")
@@ -205,7 +205,7 @@ func TestDraining(t *testing.T) {
 	}
 	if conn, err := net.Dial("tcp", s.Admin.Addr().String()); err == nil {
 		_ = conn.Close()
-		t.Error("the private address is open")
+		t.Error("the admin address still accepts connections")
 	}
 }
 
@@ -228,11 +228,11 @@ func TestTerminationTimesOut(t *testing.T) {
 	p.terminate(t)
 	<-posted
 	<-streamed
-	if code := socket.closed(t); code != websocket.StatusServiceRestart {
-		t.Errorf("close code %d", code)
+	if code := socket.waitClosed(t); code != websocket.StatusServiceRestart {
+		t.Errorf("the socket is closed with code %d, want %d", code, websocket.StatusServiceRestart)
 	}
 	p.wantExit(t, 1)
 	if log := p.log.String(); !strings.Contains(log, "waiting for requests under way") {
-		t.Errorf("the log does not say why: %s", log)
+		t.Errorf("the log does not say that requests were under way: %s", log)
 	}
 }

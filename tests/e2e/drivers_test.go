@@ -29,7 +29,7 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	var failed []graphError
 	synctest.Test(t, func(t *testing.T) {
 		s := startInBubble(t, startTime, "--demo-driver="+driver, "--venue-driver="+driver)
-		sent := translated(map[string]any(variables), s.simulatedID).(map[string]any)
+		sent := translateStrings(map[string]any(variables), s.simulatedID).(map[string]any)
 		maps.Copy(sent, c.change)
 		data, failed = s.query(t, read(t, "examples/"+c.example+".graphql"), sent, keyOf50)
 	})
@@ -39,11 +39,11 @@ func checkExample(t *testing.T, driver string, c exampleResult) {
 	}
 	slices.Sort(errors)
 	if errors = slices.Compact(errors); !slices.Equal(errors, c.unsupported) {
-		t.Errorf("errors %v, want %v: %+v", errors, c.unsupported, failed)
+		t.Errorf("got the errors %v, want %v; all errors: %+v", errors, c.unsupported, failed)
 	}
 	for _, path := range missing(data, "") {
 		if !slices.Contains(c.absent, path) && !slices.Contains(c.unsupported, path+" UNSUPPORTED") {
-			t.Errorf("there is nothing at %s", path)
+			t.Errorf("the response has no value at %s", path)
 		}
 	}
 }
@@ -60,9 +60,9 @@ func (s *service) simulatedID(demoID string) string {
 	return ""
 }
 
-// translated returns a copy of a JSON value. It calls translate for each string in the value, and replaces the string by the
+// translateStrings returns a copy of a JSON value. It calls translate for each string in the value, and replaces the string by the
 // result if the result is not empty.
-func translated(value any, translate func(string) string) any {
+func translateStrings(value any, translate func(string) string) any {
 	switch v := value.(type) {
 	case string:
 		if other := translate(v); other != "" {
@@ -71,13 +71,13 @@ func translated(value any, translate func(string) string) any {
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			out[i] = translated(v[i], translate)
+			out[i] = translateStrings(v[i], translate)
 		}
 		return out
 	case map[string]any:
 		out := map[string]any{}
 		for name := range v {
-			out[name] = translated(v[name], translate)
+			out[name] = translateStrings(v[name], translate)
 		}
 		return out
 	}

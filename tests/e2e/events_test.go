@@ -30,7 +30,7 @@ func (s *service) eventPages(t *testing.T, v vars) (ids []string) {
 func wantOnce(t *testing.T, ids []string) {
 	t.Helper()
 	if unique := slices.Compact(slices.Sorted(slices.Values(ids))); len(unique) != len(ids) || len(ids) == 0 {
-		t.Errorf("%d events, %d different ones", len(ids), len(unique))
+		t.Errorf("the pages have %d events, of which %d are different", len(ids), len(unique))
 	}
 }
 
@@ -45,15 +45,15 @@ func TestSearchEvents(t *testing.T) {
 	first := eventIDs(data)
 	if len(first) != 7 || at(data, "searchEvents.pageInfo.hasNextPage") != true || at(data, "searchEvents.pageInfo.hasPreviousPage") != false ||
 		at(data, "searchEvents.edges.6.cursor") != at(data, "searchEvents.pageInfo.endCursor") || at(data, "searchEvents.totalCount") != nil {
-		t.Errorf("page %s", asJSON(data))
+		t.Errorf("the first page is wrong: %s", asJSON(data))
 	}
 	for _, e := range list(data, "searchEvents.edges") {
 		if len(list(e, "matches")) == 0 {
-			t.Errorf("no match in %s", asJSON(e))
+			t.Errorf("an event has no matching market: %s", asJSON(e))
 		}
 		for _, m := range list(e, "matches") {
 			if text(m, "status") != "OPEN" || text(m, "event.eventId") != text(e, "node.eventId") || text(m, "category") != text(e, "node.category") {
-				t.Errorf("match %s in %s", asJSON(m), asJSON(e))
+				t.Errorf("the market %s should not match, or belongs to another event than %s", asJSON(m), asJSON(e))
 			}
 		}
 	}
@@ -64,11 +64,11 @@ func TestSearchEvents(t *testing.T) {
 	v["after"] = nil
 	made := s.callsDuring(func() { all = s.eventPages(t, v) })
 	if made["market-search"][0] > 4 || len(made) > 1 { // there are five pages of markets, and the first one is cached
-		t.Errorf("calls %v", made)
+		t.Errorf("reading all pages took the calls %v, want at most 4 searches", made)
 	}
 	wantOnce(t, all)
 	if !slices.Equal(all[:7], first) || !slices.Equal(all[7:14], eventIDs(data)) {
-		t.Errorf("pages %v and %v of %v", first, eventIDs(data), all)
+		t.Errorf("the first two pages have the events %v and %v, want the first 14 events of %v", first, eventIDs(data), all)
 	}
 	var want []string // the events of the open markets, the most traded market first
 	s.pages(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, sort: VOLUME, first: 100, after: $after) { nodes { event { eventId } } `+pageFields+` } }`,
@@ -80,7 +80,7 @@ func TestSearchEvents(t *testing.T) {
 			}
 		})
 	if !slices.Equal(all, want[:min(len(all), len(want))]) {
-		t.Errorf("events %v\nwant %v", all, want)
+		t.Errorf("the search found the events %v\nwant %v", all, want)
 	}
 }
 
@@ -92,11 +92,11 @@ func TestSearchEventsToTheEnd(t *testing.T) {
 	word := text(event, "searchEvents.nodes.0.title")
 	data := s.ask(t, searchEvents, vars{"text": word, "first": 100}, anonymous)
 	if n := len(eventIDs(data)); n == 0 || at(data, "searchEvents.pageInfo.hasNextPage") != false || asJSON(at(data, "searchEvents.totalCount")) != asJSON(n) {
-		t.Errorf("%d events of %q: %s", n, word, asJSON(at(data, "searchEvents.totalCount")))
+		t.Errorf("the search for %q found %d events, but totalCount is %s", word, n, asJSON(at(data, "searchEvents.totalCount")))
 	}
 	for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"text": strings.Repeat("x", 1001)}} {
 		if _, errors := s.query(t, searchEvents, bad, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
-			t.Errorf("%v: %v", bad, errors)
+			t.Errorf("%v: got the errors %v, want one BAD_USER_INPUT", bad, errors)
 		}
 	}
 }
@@ -115,7 +115,7 @@ func TestEventFields(t *testing.T) {
 	}
 	wantNumber(t, "volume24h", at(e, "volume24h"), sum)
 	if text(e, "status") != "OPEN" || text(e, "category") != text(e, "markets.nodes.0.category") || at(e, "image") != nil || at(e, "description") != nil {
-		t.Errorf("event %s", asJSON(e))
+		t.Errorf("the event has a wrong field: %s", asJSON(e))
 	}
 }
 
@@ -128,7 +128,7 @@ func TestCategories(t *testing.T) {
 	var data any
 	first := s.callsDuring(func() { data = s.ask(t, categories, nil, anonymous) })
 	if first["market-search"][0] > 5 || len(first) != 1 {
-		t.Errorf("calls %v", first)
+		t.Errorf("the categories took the calls %v, want at most 5 searches", first)
 	}
 	want := map[string]int{}
 	s.pages(t, `query($after: String) { searchMarkets(filter: {status: [OPEN]}, first: 100, after: $after) { nodes { category } `+pageFields+` } }`,
@@ -137,16 +137,16 @@ func TestCategories(t *testing.T) {
 				want[category]++
 			}
 		})
-	got, before := map[string]int{}, 1<<30
+	got, previous := map[string]int{}, 1<<30
 	for _, c := range list(data, "categories") {
 		n := numberIn(t, asJSON(at(c, "openMarkets")))
-		if got[text(c, "name")] = n; n > before || at(c, "complete") != true || at(c, "tag") != nil || at(c, "category") != at(c, "name") {
-			t.Errorf("category %s", asJSON(c))
+		if got[text(c, "name")] = n; n > previous || at(c, "complete") != true || at(c, "tag") != nil || at(c, "category") != at(c, "name") {
+			t.Errorf("the category has a wrong field or is not in order: %s", asJSON(c))
 		}
-		before = n
+		previous = n
 	}
 	if asJSON(got) != asJSON(want) || len(got) < 2 {
-		t.Errorf("counts %v, want %v", got, want)
+		t.Errorf("the open markets of the categories are %v, want %v", got, want)
 	}
 	s.clock.Advance(4 * 60e9)
 	wantCalls(t, s.callsDuring(func() { s.ask(t, categories, nil, anonymous) }), calls{})
@@ -156,7 +156,7 @@ func TestCategories(t *testing.T) {
 	wantCalls(t, made, calls{"market-search": {5, 5}})
 	for _, c := range list(data, "categories") {
 		if at(c, "complete") != false {
-			t.Errorf("category %s", asJSON(c))
+			t.Errorf("the category is complete, although the venue has too many markets for five calls: %s", asJSON(c))
 		}
 	}
 }
@@ -172,37 +172,37 @@ func TestPolymarketEvents(t *testing.T) {
 		data = s.ask(t, query, vars{"filter": vars{"status": []string{"OPEN"}}, "sort": "VOLUME_24H"}, anonymous)
 	})
 	if made["GET /events/keyset"] != 1 || len(made) != 1 {
-		t.Errorf("requests %v", made)
+		t.Errorf("the search made the requests %v, want one for a list of events", made)
 	}
 	edges := list(data, "searchEvents.edges")
 	for i, e := range edges {
 		if at(e, "node.image") == nil || at(e, "node.description") == nil || text(e, "node.status") != "OPEN" || len(list(e, "matches")) == 0 ||
 			len(list(e, "node.markets.nodes")) < len(list(e, "matches")) {
-			t.Errorf("event %s", asJSON(e))
+			t.Errorf("the event has a wrong field or too few markets: %s", asJSON(e))
 		}
 		if i > 0 && number(t, at(e, "node.volume24h")).Cmp(number(t, at(edges[i-1], "node.volume24h"))) > 0 {
-			t.Errorf("event %d has more volume than the one before", i)
+			t.Errorf("event %d has more volume than the previous event", i)
 		}
 	}
 	topics := list(s.ask(t, categories, nil, anonymous), "categories")
 	if len(topics) == 0 || at(topics[0], "category") != nil {
-		t.Fatalf("categories %s", asJSON(topics))
+		t.Fatalf("there are no categories, or their tags are not tags of Polymarket: %s", asJSON(topics))
 	}
 	tag := text(topics[0], "tag")
 	data = s.ask(t, query, vars{"filter": vars{"status": []string{"OPEN"}, "tag": tag}}, anonymous)
 	for _, e := range list(data, "searchEvents.edges") {
 		if !slices.Contains(list(e, "matches.0.tags"), any(tag)) {
-			t.Errorf("event %s without the tag %s", asJSON(e), tag)
+			t.Errorf("the first market of the event %s has not the tag %s", asJSON(e), tag)
 		}
 	}
 	word := text(edges[0], "node.title")
 	made = s.requestsDuring(func() { data = s.ask(t, query, vars{"text": word}, anonymous) })
 	if made["GET /public-search"] != 1 || at(data, "searchEvents.edges.0.node.eventId") == nil {
-		t.Errorf("requests %v, events %s", made, asJSON(data))
+		t.Errorf("the search by text made the requests %v and found the events %s", made, asJSON(data))
 	}
 	wantOnce(t, s.eventPages(t, vars{"first": 40}))
 	if _, errors := s.query(t, searchEvents, vars{"sort": "VOLUME"}, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" {
-		t.Errorf("sort of open and closed events: %v", errors)
+		t.Errorf("a sorted search for open and closed events: got the errors %v, want UNSUPPORTED", errors)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestKalshiEvents(t *testing.T) {
 	data := s.ask(t, searchEvents, vars{"filter": vars{"status": []string{"OPEN"}}, "first": 10}, anonymous)
 	_, made := kalshiCalls(t, s.App, before)
 	if made["/events"] != 1 || len(made) != 1 || len(eventIDs(data)) != 10 {
-		t.Errorf("calls %v, %s", made, asJSON(data))
+		t.Errorf("the first page took the calls %v, want one for 10 events: %s", made, asJSON(data))
 	}
 	wantOnce(t, s.eventPages(t, vars{"filter": vars{"status": []string{"OPEN"}}, "first": 10}))
 	topics := list(s.ask(t, categories, nil, anonymous), "categories")
@@ -222,16 +222,16 @@ func TestKalshiEvents(t *testing.T) {
 		sum += numberIn(t, asJSON(at(c, "openMarkets")))
 	}
 	if want := len(s.Demo.Kalshi.Tickers()); sum != want || at(topics[0], "complete") != true || at(topics[0], "category") == nil {
-		t.Errorf("%v open markets in %s, want %d", sum, asJSON(topics), want)
+		t.Errorf("the categories have %d open markets, want %d: %s", sum, want, asJSON(topics))
 	}
 	category := text(topics[0], "name")
 	data = s.ask(t, searchEvents, vars{"filter": vars{"category": category}}, anonymous)
 	for _, e := range list(data, "searchEvents.edges") {
 		if text(e, "node.category") != category {
-			t.Errorf("event %s", asJSON(e))
+			t.Errorf("the event is not of the category %s: %s", category, asJSON(e))
 		}
 	}
 	if _, errors := s.query(t, searchEvents, vars{"text": "rain"}, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" {
-		t.Errorf("search by text: %v", errors)
+		t.Errorf("a search by text: got the errors %v, want UNSUPPORTED", errors)
 	}
 }

@@ -31,7 +31,7 @@ func TestExamples(t *testing.T) {
 	}
 	files, err := filepath.Glob("examples/*.graphql")
 	if err != nil || len(files) != len(absent) {
-		t.Fatalf("%v, %d examples", err, len(files))
+		t.Fatalf("error %v; found %d examples, want %d", err, len(files), len(absent))
 	}
 	readme := read(t, "examples/README.md")
 	for _, file := range files {
@@ -44,7 +44,7 @@ func TestExamples(t *testing.T) {
 			for _, later := range []time.Duration{0, 400*24*time.Hour + 5*time.Hour} {
 				row := regexp.MustCompile(`\(` + name + `\.graphql\).*\| (\d+) \|`).FindStringSubmatch(readme)
 				if row == nil {
-					t.Fatal("README.md does not say how many calls it takes")
+					t.Fatal("README.md does not say how many calls the example takes")
 				}
 				var data any
 				calls := int64(0)
@@ -59,7 +59,7 @@ func TestExamples(t *testing.T) {
 				}
 				for _, path := range missing(data, "") {
 					if !slices.Contains(absent[name], path) {
-						t.Errorf("there is nothing at %s", path)
+						t.Errorf("the response has no value at %s", path)
 					}
 				}
 			}
@@ -97,14 +97,14 @@ func missing(v any, path string) []string {
 func wantExplained(t *testing.T, file, query string) {
 	t.Helper()
 	if !strings.HasPrefix(query, "# ") {
-		t.Error("it does not begin with a comment that says what it is for")
+		t.Error("the example does not begin with a comment that says what the example is for")
 	}
 	doc, err := parser.ParseQuery(&ast.Source{Name: file, Input: query})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(doc.Operations) != 1 || doc.Operations[0].Name == "" || len(doc.Operations[0].VariableDefinitions) == 0 {
-		t.Error("it is not one named operation with variables")
+		t.Error("the example is not one named operation with variables")
 	}
 }
 

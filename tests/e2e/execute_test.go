@@ -15,7 +15,7 @@ import (
 )
 
 // execute executes a query without variables with the given sources, as the HTTP API does.
-func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, query string) *graphql.Response {
+func execute(t *testing.T, s *service, ctx context.Context, sources loaders.Sources, query string) *graphql.Response {
 	t.Helper()
 	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
 	doc, invalid := gqlparser.LoadQueryWithRules(compiler.Schema(), query, nil)
@@ -27,7 +27,7 @@ func execute(t *testing.T, s *service, ctx context.Context, of loaders.Sources, 
 		t.Fatal(err)
 	}
 	operation := compiler.Operation(doc, doc.Operations[0], func(int) {})
-	ctx, set, _ := loaders.With(ctx, of)
+	ctx, set, _ := loaders.With(ctx, sources)
 	defer set.Done()
 	resp := &graphql.Response{}
 	set.Complete(ctx, func() {

@@ -75,13 +75,13 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 	var coldData, warmData string
 	asked := s.callsDuring(func() { _, coldData, cold = s.explain(t, portfolioQuery, variables, keyOf50) })
 	if cold == nil {
-		t.Fatal("nothing is explained")
+		t.Fatal("the response has no explanation")
 	}
 	// The test compares the numbers of keys only for prices and markets, because calls for accounts have no ids that the demo venue
 	// could count.
 	for name, n := range cold.calls() {
 		if n[0] != asked[name][0] || (name == "prices" || name == "market-details") && n[1] != asked[name][1] {
-			t.Errorf("%s: explained as %v, the venue was asked %v", name, cold.calls(), asked)
+			t.Errorf("%s: the explanation has the calls %v, the venue got the calls %v", name, cold.calls(), asked)
 		}
 	}
 	total := int64(0)
@@ -89,31 +89,31 @@ func TestExplainMatchesTheVenue(t *testing.T) {
 		total += n[0]
 	}
 	if int64(cold.UpstreamCalls) != total || len(cold.calls()) != len(asked) || total == 0 {
-		t.Errorf("cold: %d calls, the venue was asked %v", cold.UpstreamCalls, asked)
+		t.Errorf("with a cold cache, the explanation has %d calls, the venue got the calls %v", cold.UpstreamCalls, asked)
 	}
 	if c := cold.Cache["price"]; c.Misses != 50 || c.Hits != 0 || c.From.Venue != 50 || c.From.Memory+c.From.Shared != 0 || cold.ResponseCache != "MISS" || cold.StaleServed != 0 {
-		t.Errorf("cold: %+v", cold)
+		t.Errorf("with a cold cache, the explanation has wrong reads: %+v", cold)
 	}
 	if cold.Type != "query" || len(cold.Document) != 64 || cold.Cost.Points == 0 || cold.Cost.UpstreamCalls == 0 || cold.ElapsedMs <= 0 {
-		t.Errorf("cold: %+v", cold)
+		t.Errorf("with a cold cache, the explanation has a wrong type, document, cost or duration: %+v", cold)
 	}
 	for _, b := range cold.Batches {
 		if b.Outcome != "ok" || b.UpstreamMs <= 0 || len(b.Calls) == 0 || b.Own != b.Keys || b.Calls[0].Status != http.StatusOK || b.Calls[0].ElapsedMs <= 0 {
-			t.Errorf("a batch: %+v", b)
+			t.Errorf("with a cold cache, a batch of the explanation is wrong: %+v", b)
 		}
 	}
 
 	asked = s.callsDuring(func() { _, warmData, warm = s.explain(t, portfolioQuery, variables, keyOf50) })
 	if len(asked) != 0 || warm.UpstreamCalls != 0 || len(warm.Batches) != 0 {
-		t.Errorf("warm: %+v, the venue was asked %v", warm, asked)
+		t.Errorf("with a warm cache, the explanation is %+v and the venue got the calls %v, want no calls", warm, asked)
 	}
 	for kind, want := range map[string]int{"price": 50, "positions": 1, "balance": 1, "market": cold.Cache["market"].Misses} {
 		if c := warm.Cache[kind]; c.Hits != want || c.Misses+c.Stale+c.Absent != 0 || c.From.Memory != want || c.From.Shared+c.From.Venue != 0 {
-			t.Errorf("warm: %s %+v, want %d hits", kind, c, want)
+			t.Errorf("with a warm cache, the reads of %s are %+v, want %d hits from memory", kind, c, want)
 		}
 	}
 	if warmData != coldData {
-		t.Errorf("the cached answer is\n%s\nwant\n%s", warmData, coldData)
+		t.Errorf("the data from the cache are\n%s\nwant\n%s", warmData, coldData)
 	}
 }
 
@@ -128,30 +128,30 @@ func TestExplainChangesNothing(t *testing.T) {
 	first := plain()
 	_, data, e := s.explain(t, portfolioQuery, variables, keyOf50)
 	if e.ResponseCache != "HIT" {
-		t.Errorf("a cached response is explained as %s", e.ResponseCache)
+		t.Errorf("the explanation of a cached response says %s, want HIT", e.ResponseCache)
 	}
 	if want := `{"data":` + data + `}`; first.body != want {
-		t.Errorf("explained it is\n%s\nwithout it was\n%s", want, first.body)
+		t.Errorf("with an explanation, the response is\n%s\nwant the response without an explanation:\n%s", want, first.body)
 	}
 	hits := s.API.Stats().Responses.Hits
 	if again := plain(); again.body != first.body || s.API.Stats().Responses.Hits != hits+1 {
-		t.Errorf("after an explanation the response is not served as before: %s", again.body)
+		t.Errorf("after an explanation, the response does not come from the cache, or differs: %s", again.body)
 	}
 
 	board := "/graphql?query={tokenPrices(tokenIds:[%22" + s.openTokens(1)[0] + "%22]){price}}"
 	get := func(header ...string) response { return s.do(t, s.newRequest(t, http.MethodGet, board, "", header...)) }
 	kept := get()
 	if kept.header.Get("Etag") == "" || !strings.Contains(kept.header.Get("Cache-Control"), "max-age") {
-		t.Fatalf("%v", kept.header)
+		t.Fatalf("the response has the headers %v, want ETag and max-age", kept.header)
 	}
 	for _, header := range [][]string{{httpapi.ExplainHeader, "1"}, {httpapi.ExplainHeader, "1", "If-None-Match", kept.header.Get("Etag")}} {
 		got := get(header...)
 		if got.status != http.StatusOK || got.header.Get("Etag") != "" || got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, `"explain"`) {
-			t.Errorf("%d %v %s", got.status, got.header, got.body)
+			t.Errorf("got status %d, headers %v and body %s, want an explanation and Cache-Control no-store", got.status, got.header, got.body)
 		}
 	}
 	if again := get(); again.body != kept.body || strings.Contains(again.body, "explain") {
-		t.Errorf("%s", again.body)
+		t.Errorf("after the explanations, the response is %s, want %s", again.body, kept.body)
 	}
 }
 
@@ -164,7 +164,7 @@ func TestExplainPermissions(t *testing.T) {
 	} {
 		s := start(t, strings.Fields(args)...)
 		if resp, _, e := s.explain(t, `{ tokenPrices(tokenIds: ["1"]) { price } }`, nil, anonymous); (e != nil) != want {
-			t.Errorf("%q: %s", args, resp.body)
+			t.Errorf("flags %q: got %s, want an explanation: %t", args, resp.body, want)
 		}
 	}
 }
@@ -179,10 +179,10 @@ func TestExplainFailures(t *testing.T) {
 	s.clock.Advance(10 * time.Second) // the two cached prices have expired
 	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
 	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {
-		t.Errorf("%+v", e)
+		t.Errorf("the explanation of a failed call is wrong: %+v", e)
 	}
 	if c := e.Cache["price"]; c.Misses != 1 || c.Stale != 2 || e.StaleServed != 2 {
-		t.Errorf("%+v", e.Cache)
+		t.Errorf("got the reads %+v, want 1 miss and 2 stale prices", e.Cache)
 	}
 }
 
@@ -195,9 +195,9 @@ func TestExplainOverWebSocket(t *testing.T) {
 		return asJSON(vars{"query": query, "extensions": json.RawMessage(extensions)})
 	}
 	for _, test := range []struct {
-		introduction vars
-		payload      string
-		explained    bool
+		initPayload vars // the payload of connection_init
+		payload     string
+		explained   bool
 	}{
 		{vars{}, payload(`{"explain":true}`), true},
 		{vars{}, payload(`{"explain":false}`), false},
@@ -205,14 +205,14 @@ func TestExplainOverWebSocket(t *testing.T) {
 		{vars{}, payload(`{}`), false},
 		{vars{"x-oddsgraph-explain": "1"}, payload(`{}`), true},
 	} {
-		k := s.dialWithPayload(t, test.introduction)
+		k := s.dialWithPayload(t, test.initPayload)
 		k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(test.payload)})
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		f, err := k.read(ctx)
 		cancel()
 		answer := string(f.Payload)
 		if err != nil || strings.Contains(answer, `"explain":{"type":"query"`) != test.explained || !strings.Contains(answer, `"price"`) {
-			t.Errorf("%v, %s: %s, %v", test.introduction, test.payload, answer, err)
+			t.Errorf("connection_init %v, payload %s: got %s and the error %v, want an explanation: %t", test.initPayload, test.payload, answer, err, test.explained)
 		}
 	}
 }

@@ -18,8 +18,8 @@ const branchesQuery = `{ user(address: "` + addressOf50 + `") {
   positions { totalCount }
 } }`
 
-// TestPortfolioIsNeverSummedOverAPart checks that a sum of the portfolio is null if one of the inputs of this sum fails.
-func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
+// TestPortfolioSumsNeedAllInputs checks that a sum of the portfolio is null if one of the inputs of this sum fails.
+func TestPortfolioSumsNeedAllInputs(t *testing.T) {
 	const query = `{ user(address: "` + addressOf50 + `") { portfolio { positionsValue costBasis totalValue availableCash } positions(first: 500) { nodes { size valuation { value } } } } }`
 	s := start(t)
 	held := s.venue.Positions(addressOf50)
@@ -50,14 +50,14 @@ func TestPortfolioIsNeverSummedOverAPart(t *testing.T) {
 				missing := slices.ContainsFunc(test.null, func(null string) bool { return field == null || strings.HasPrefix(field, null+".") })
 				got := at(data, "user."+field)
 				if missing && got != nil {
-					t.Errorf("%s is %s", field, asJSON(got))
+					t.Errorf("%s is %s, want null", field, asJSON(got))
 				}
 				if !missing && field != "portfolio" && got != at(intact, "user."+field) {
 					t.Errorf("%s is %s, want %s", field, asJSON(got), asJSON(at(intact, "user."+field)))
 				}
 			}
 			if got := pluck(data, "user.positions.nodes", "size"); !slices.Equal(got, pluck(intact, "user.positions.nodes", "size")) {
-				t.Errorf("positions: %v", got)
+				t.Errorf("the sizes of the positions are %v, want %v", got, pluck(intact, "user.positions.nodes", "size"))
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 		s.setFaults(t, test.fault...)
 		s.query(t, `{ searchMarkets { totalCount } }`, nil, anonymous)
 		if got := at(s.ask(t, status, nil, anonymous), "serviceStatus.upstreamReachable"); got != test.want {
-			t.Errorf("after %v: upstreamReachable is %v", test.fault, got)
+			t.Errorf("after %v: upstreamReachable is %v, want %t", test.fault, got, test.want)
 		}
 	}
 }
@@ -98,7 +98,7 @@ func TestUnreachableVenue(t *testing.T) {
 	wantJSON(t, "data", data, `{"market":null}`)
 	wantJSON(t, "status", s.ask(t, `{ serviceStatus { upstreamReachable demo } }`, nil, anonymous), `{"serviceStatus":{"upstreamReachable":false,"demo":false}}`)
 	if strings.Contains(errors[0].Message, "127.0.0.1") {
-		t.Errorf("the client learns where the venue is: %s", errors[0].Message)
+		t.Errorf("the error contains the address of the venue: %s", errors[0].Message)
 	}
 }
 
@@ -120,9 +120,9 @@ func TestUnreadableRows(t *testing.T) {
 			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
-			got := pluck(data, test.rows, test.id) // the page may also have readable rows that are not in the list all
+			got := pluck(data, test.rows, test.id) // the page may also have readable rows that the page without faults does not have
 			if len(got) == 0 || !slices.ContainsFunc(all, func(id string) bool { return !slices.Contains(got, id) }) {
-				t.Errorf("no row is there, or none is missing: %v of %v", got, all)
+				t.Errorf("got the rows %v, want some but not all of %v", got, all)
 			}
 			if len(errors) == 0 {
 				t.Fatal("the missing rows were not reported")

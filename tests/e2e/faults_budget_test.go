@@ -48,10 +48,10 @@ const (
 func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages int) *frontendLoad {
 	t.Helper()
 	a := &frontendLoad{checkedLoad: newCheckedLoad(s, w), boards: boards, pages: pages, maxAge: 5*time.Minute + answerDelay, last: make(map[int]bool)}
-	of := make(map[string][]string)
+	tokensOf := make(map[string][]string)
 	for _, token := range w.venue.Tokens() {
-		if ids := append(of[token.MarketID], token.TokenID); slices.Contains(w.tokens[boardTokens:], token.TokenID) && len(a.markets) < pages {
-			if of[token.MarketID] = ids; len(ids) == 2 {
+		if ids := append(tokensOf[token.MarketID], token.TokenID); slices.Contains(w.tokens[boardTokens:], token.TokenID) && len(a.markets) < pages {
+			if tokensOf[token.MarketID] = ids; len(ids) == 2 {
 				a.markets = append(a.markets, [2]string(ids))
 			}
 		}
@@ -75,14 +75,14 @@ func (a *frontendLoad) runSettled(t testing.TB, limit, d time.Duration, onSettle
 	t.Helper()
 	began := time.Now()
 	a.run(func() time.Time { return began.Add(limit) }, func() time.Time {
-		t.Logf("all was streamed after %v", time.Since(began).Round(time.Millisecond))
+		t.Logf("after %v, all values came from the stream", time.Since(began).Round(time.Millisecond))
 		if onSettled != nil {
 			onSettled()
 		}
 		return time.Now().Add(d)
 	})
 	if !a.settled.Load() {
-		t.Errorf("after %v not all is streamed", limit)
+		t.Errorf("after %v, not all values come from the stream", limit)
 	}
 }
 
@@ -92,7 +92,7 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 	ctx, cancel := context.WithCancel(a.ctx)
 	defer cancel()
 	var all sync.WaitGroup
-	come := func(n int, query string, variables vars, take func(phase string, data any) (streamed bool)) {
+	startClient := func(n int, query string, variables vars, take func(phase string, data any) (streamed bool)) {
 		all.Go(func() {
 			select {
 			case <-time.After(time.Duration(rand.N(1000)) * time.Millisecond):
@@ -108,7 +108,7 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 				}
 				if err := a.postFrom(ctx, client(n), query, variables, anonymous, &out); err != nil {
 					if ctx.Err() == nil {
-						a.addError(fmt.Errorf("no answer: %w", err))
+						a.addError(fmt.Errorf("a query got no response: %w", err))
 					}
 					return
 				}
@@ -131,7 +131,7 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 		for j := range ids {
 			ids[j] = a.recorded.tokens[(i*50+j)%boardTokens]
 		}
-		come(i, boardQuery, vars{"ids": ids}, func(phase string, data any) bool {
+		startClient(i, boardQuery, vars{"ids": ids}, func(phase string, data any) bool {
 			streamed := true
 			for _, p := range list(data, "tokenPrices") {
 				if p != nil {
@@ -143,7 +143,7 @@ func (a *frontendLoad) run(endTime func() time.Time, onSettled func() time.Time)
 		})
 	}
 	for i, ids := range a.markets {
-		come(a.boards+i, pageQuery, vars{"yes": ids[0], "no": ids[1]}, func(phase string, data any) bool {
+		startClient(a.boards+i, pageQuery, vars{"yes": ids[0], "no": ids[1]}, func(phase string, data any) bool {
 			streamed := true
 			for j, side := range []string{"yes", "no"} {
 				if b := at(data, side+".orderbook"); b != nil {
@@ -187,8 +187,8 @@ func (a *frontendLoad) allStreamed() bool {
 	return n == a.boards+len(a.markets)
 }
 
-// checkAge counts a price or a book by freshness and source, and checks the age of a stale one. It reports whether the price or
-// book is fresh and comes from the stream.
+// checkAge counts a price or a book by freshness and source. If the value is stale, checkAge checks its age. It reports whether the
+// value is fresh and comes from the stream.
 func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	stale, source := at(v, "freshness.stale") == true, text(v, "freshness.source")
 	if !stale {
@@ -198,13 +198,13 @@ func (a *frontendLoad) checkAge(phase, kind string, v any) (streamed bool) {
 	a.count(phase + kind + " stale")
 	received, _ := time.Parse(time.RFC3339Nano, text(v, "freshness.receivedAt"))
 	if age := time.Since(received); age > a.maxAge {
-		a.addError(fmt.Errorf("a %s that is stale for %v", kind, age))
+		a.addError(fmt.Errorf("a stale %s is %v old, want at most %v", kind, age, a.maxAge))
 	}
 	return false
 }
 
-// limited holds the usual rate limits of a recordedVenue: the number of calls per minute from each address, and with each key.
-var limited = [2]int{100, 300}
+// usualLimits holds the usual rate limits of a recordedVenue: the number of calls per minute from each address, and with each key.
+var usualLimits = [2]int{100, 300}
 
 // wantNoRefusal checks that the venue has refused no call with status 429.
 func (w *recordedVenue) wantNoRefusal(t testing.TB) {
@@ -213,7 +213,7 @@ func (w *recordedVenue) wantNoRefusal(t testing.TB) {
 	if n := stats.Statuses["429"]; n != 0 {
 		t.Errorf("the venue refused %d calls: %v", n, stats.Requests)
 	}
-	t.Logf("the venue was asked %v", stats.Requests)
+	t.Logf("the venue got the requests %v", stats.Requests)
 }
 
 // wantStreamed checks that the responses after settled became true had exactly the given kinds of values. It also checks that no
@@ -224,7 +224,7 @@ func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 	t.Logf("the clients saw %v", seen)
 	for what, n := range seen {
 		if !strings.HasPrefix(what, "settling: ") && !slices.Contains(want, what) {
-			t.Errorf("after all was streamed, %d times: %s", n, what)
+			t.Errorf("after all values came from the stream, clients saw %d times: %s", n, what)
 		}
 	}
 	for _, what := range want {
@@ -239,7 +239,7 @@ func (a *frontendLoad) wantStreamed(t testing.TB, want ...string) {
 func (c *checkedLoad) wantNothingWrong(t testing.TB) {
 	t.Helper()
 	for what, n := range c.takeErrors() {
-		t.Errorf("%d times: %s", n, what)
+		t.Errorf("this error occurred %d times: %s", n, what)
 	}
 }
 
@@ -276,12 +276,12 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 // only 100 calls a minute, and must refuse no call.
 func TestPollingWithinTheBudget(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	w := newRecordedVenue(t, 1, 560, limited)
+	w := newRecordedVenue(t, 1, 560, usualLimits)
 	s := startLive(t, w.args()...)
-	s.streaming(t)
+	s.waitForStream(t)
 	boards, length := pollingSize(t)
 	within := 15 * time.Second
-	if boards < 300 { // only the test with 300 boards, which needs an idle machine, keeps the shorter limit
+	if boards < 300 { // unlike the test with 300 boards, this test may run on a busy machine
 		within = patience
 	}
 	a := newFrontendLoad(t, s, w, boards, 20)
@@ -320,7 +320,7 @@ func pollWithoutTheStream(t *testing.T) {
 			for _, e := range out.Errors {
 				codes[e.Extensions.Code]++
 			}
-			codes["answered"] += len(refusedBranches) - len(out.Errors)
+			codes["answered"] += len(refusedFields) - len(out.Errors)
 			<-tick.C
 		}
 	}()
@@ -334,11 +334,11 @@ func pollWithoutTheStream(t *testing.T) {
 	}
 	for what := range seen {
 		if strings.HasPrefix(what, "error ") && what != "error RATE_LIMITED" {
-			t.Errorf("%d times: %s", seen[what], what)
+			t.Errorf("the clients saw %d times: %s", seen[what], what)
 		}
 	}
 	if codes["RATE_LIMITED"] == 0 || codes["answered"] == 0 || len(codes) != 2 {
-		t.Errorf("the account's branches: %v", codes)
+		t.Errorf("the branches of the account got %v, want some answers and some errors RATE_LIMITED", codes)
 	}
 	a.wantNothingWrong(t)
 	w.wantNoRefusal(t)
@@ -349,9 +349,9 @@ func pollWithoutTheStream(t *testing.T) {
 // rate limit.
 func TestAttackersBesideHonestClients(t *testing.T) {
 	t.Parallel() // the test mostly waits
-	w := newRecordedVenue(t, 1, 540, limited)
+	w := newRecordedVenue(t, 1, 540, usualLimits)
 	s := startLive(t, w.args()...)
-	s.streaming(t)
+	s.waitForStream(t)
 	a := newFrontendLoad(t, s, w, 50, 0)
 	attackers, stop := context.WithCancel(context.Background())
 	var attacking sync.WaitGroup
@@ -395,18 +395,18 @@ func TestAttackersBesideHonestClients(t *testing.T) {
 	stats := w.venue.Stats()
 	for channel := range stats.Stream.Topics {
 		if !slices.Contains([]string{"prices", "orderbook"}, channel) {
-			t.Errorf("attackers got watches of %s", channel)
+			t.Errorf("the service subscribed to the channel %s, want only prices and order books", channel)
 		}
 	}
 	if n := stats.Stream.Topics["prices"]; n > 500 {
-		t.Errorf("%d prices are watched", n)
+		t.Errorf("the service is subscribed to %d prices, want at most 500", n)
 	}
 	if n := stats.Stream.Subscribes["prices"]; n > 520 {
-		t.Errorf("%d prices were subscribed to", n)
+		t.Errorf("the service made %d subscriptions to prices, want at most 520", n)
 	}
-	t.Logf("%v attempts", attempts)
+	t.Logf("the attackers made the attempts %v", attempts)
 	// Most attempts wait for the venue's rate limit, so only few attempts end on a slow machine.
 	if attempts["random ids"] < 4 || attempts["junk credentials"] < 4 {
-		t.Errorf("the attackers made only %v attempts", attempts)
+		t.Errorf("the attackers made the attempts %v, want at least 4 of each kind", attempts)
 	}
 }

@@ -29,7 +29,7 @@ var faults = []fault{
 	{name: "429 with seconds", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, code: "RATE_LIMITED", wait: 7 * time.Second},
 	{name: "429 with a date", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
 	{name: "429 with 0", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
-	{name: "429 without a word", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
+	{name: "429 with an empty body", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
 	{name: "429 as HTML", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, code: "RATE_LIMITED"},
 	{name: "500", Fault: demo.Fault{Kind: demo.FaultStatus}, code: "UPSTREAM_UNAVAILABLE"},
 	{name: "503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, code: "UPSTREAM_UNAVAILABLE", retried: true},
@@ -51,15 +51,15 @@ var faults = []fault{
 	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// inSeconds and otherHost are placeholders in the list faults. fault.at replaces inSeconds by the date nine seconds after the time
+// inSeconds and otherHost are placeholders in the list faults. faultFor replaces inSeconds by the date nine seconds after the time
 // of lane.clock, and otherHost by lane.otherURL.
 const (
 	inSeconds = "in 9 seconds"
 	otherHost = "http://elsewhere.invalid/"
 )
 
-// at returns the fault for the endpoint of b, with the placeholders replaced.
-func (f *fault) at(l *lane, b *branch) demo.Fault {
+// faultFor returns the fault for the endpoint of b, with the placeholders replaced.
+func (f *fault) faultFor(l *lane, b *branch) demo.Fault {
 	out := f.Fault
 	out.Path = b.path
 	if out.RetryAfter == inSeconds {
@@ -85,10 +85,10 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 // drifts returns the test cases in which the endpoint of b sends responses in another format, or with an unreadable element.
 func drifts(b *branch) (rows []row) {
 	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
-		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.drift(b, kind) }})
+		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.testDrift(b, kind) }})
 	}
 	if len(b.errors) > 1 {
-		rows = append(rows, row{name: b.endpoint + ", a bad element", run: func(l *lane) error { return l.badElement(b) }})
+		rows = append(rows, row{name: b.endpoint + ", a bad element", run: func(l *lane) error { return l.testBadElement(b) }})
 	}
 	return rows
 }
@@ -97,50 +97,50 @@ func drifts(b *branch) (rows []row) {
 func (f *fault) rows(b *branch) []row {
 	if b.endpoint == "spreads" && f.code != "RATE_LIMITED" {
 		return []row{
-			{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.coldFromBooks(b, f) }, alone: f.large},
-			{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warmFromBooks(b, f) }, alone: f.large},
+			{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.testColdFromBooks(b, f) }, alone: f.large},
+			{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.testWarmFromBooks(b, f) }, alone: f.large},
 		}
 	}
 	return []row{
-		{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.cold(b, f) }, alone: f.large},
-		{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.warm(b, f) }, alone: f.large},
+		{name: fmt.Sprintf("%s, %s, cold", b.endpoint, f.name), run: func(l *lane) error { return l.testCold(b, f) }, alone: f.large},
+		{name: fmt.Sprintf("%s, %s, warm", b.endpoint, f.name), run: func(l *lane) error { return l.testWarm(b, f) }, alone: f.large},
 	}
 }
 
 // hangs reports whether a call with the fault times out.
 func (f *fault) hangs() bool { return f.code == "UPSTREAM_TIMEOUT" }
 
-// within returns the time limit for an operation with the fault, or without a fault if f is nil. All limits are below
+// timeLimit returns the time limit for an operation with the fault, or without a fault if f is nil. All limits are below
 // operationTimeout.
-func (f *fault) within() time.Duration {
+func (f *fault) timeLimit() time.Duration {
 	if f != nil && f.hangs() {
 		return callTimeout + answerLimit
 	}
 	return answerLimit
 }
 
-// cold tests the fault at the endpoint of b while the data of this endpoint are not cached.
-func (l *lane) cold(b *branch, f *fault) error {
+// testCold tests the fault at the endpoint of b while the data of this endpoint are not cached.
+func (l *lane) testCold(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
-	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	got := l.wantFailure(&r, "cold", b, f)
 	for endpoint, n := range l.calls {
 		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] { // there may be fewer calls, because a refresh of the previous test case may replace a call
-			r.add("%s beside it was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+			r.add("in the same query, %s was called %d times, want at most %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
 	if f.code != "UPSTREAM_BAD_RESPONSE" { // every failure starts a backoff, except an unreadable response
 		again := l.wantFailure(&r, "at the same instant", b, nil)
 		if n := again.calls[b.endpoint][0]; n != 0 {
-			r.add("at the same instant the venue was asked %d times more", n)
+			r.add("at the same instant, the endpoint was called %d more times, want none", n)
 		}
 		if wait := f.wait - time.Second; wait > 0 {
 			l.clock.Advance(wait)
-			if n := l.wantFailure(&r, "before its time", b, nil).calls[b.endpoint][0]; n != 0 {
-				r.add("a second before its time the venue was asked %d times more", n)
+			if n := l.wantFailure(&r, "a second before Retry-After ends", b, nil).calls[b.endpoint][0]; n != 0 {
+				r.add("a second before Retry-After ends, the endpoint was called %d times, want none", n)
 			}
 		}
 	}
@@ -151,16 +151,16 @@ func (l *lane) cold(b *branch, f *fault) error {
 // asFromBooks rewrites the expected spreads as if they came from order books.
 func asFromBooks(values string) string { return strings.ReplaceAll(values, `"VENUE"`, `"ORDER_BOOK"`) }
 
-// fromBooks sends wholeQuery while the spreads endpoint fails. It expects fresh spreads from order books, and no error.
-func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
+// wantFromBooks sends wholeQuery while the spreads endpoint fails. It expects fresh spreads from order books, and no error.
+func (l *lane) wantFromBooks(r *report, when string, b *branch, f *fault) reply {
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
 	if err != nil {
 		r.add("%s: %w", when, err)
 		return got
 	}
-	r.timely(when, got, f.within())
+	r.wantWithin(when, got, f.timeLimit())
 	for _, e := range got.errors {
-		r.add("%s: %s: %s", when, e, e.Message)
+		r.add("%s: got the error %s: %s", when, e, e.Message)
 	}
 	if values, want := valuesAt(got.data, b.at), asFromBooks(l.whole[b.at]); values != want {
 		r.add("%s: %s is %.300s, want %.300s", when, b.at, values, want)
@@ -172,94 +172,94 @@ func (l *lane) fromBooks(r *report, when string, b *branch, f *fault) reply {
 	}
 	l.wantOthers(r, when, b, got.data)
 	if n := l.otherRequests.Swap(0); n != 0 {
-		r.add("%s: another host was asked %d times", when, n)
+		r.add("%s: the service called another host %d times", when, n)
 	}
 	return got
 }
 
-// coldFromBooks tests uncached spreads while their endpoint fails. The service must compute the spreads from order books.
-func (l *lane) coldFromBooks(b *branch, f *fault) error {
+// testColdFromBooks tests uncached spreads while their endpoint fails. The service must compute the spreads from order books.
+func (l *lane) testColdFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
-	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
-	got := l.fromBooks(&r, "cold", b, f)
+	got := l.wantFromBooks(&r, "cold", b, f)
 	least, most := f.attempts(b)
 	if n := got.calls[b.endpoint][0]; n < least || n > most {
-		r.add("the venue was asked %d times, want %d to %d", n, least, most)
+		r.add("the endpoint was called %d times, want %d to %d", n, least, most)
 	}
 	for endpoint, n := range l.calls {
 		if endpoint == "orderbook" {
 			n[0] += int64(len(b.errors))
 		}
 		if endpoint != b.endpoint && got.calls[endpoint][0] > n[0] {
-			r.add("%s was asked %d times, want %d", endpoint, got.calls[endpoint][0], n[0])
+			r.add("%s was called %d times, want at most %d", endpoint, got.calls[endpoint][0], n[0])
 		}
 	}
-	if n := l.fromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
-		r.add("at the same instant the venue was asked %v more", n)
+	if n := l.wantFromBooks(&r, "at the same instant", b, nil).calls; n[b.endpoint][0] != 0 || n["orderbook"][0] != 0 {
+		r.add("at the same instant, the venue got the calls %v, want none for spreads and books", n)
 	}
 	l.prepare(&r) // after this, the cached spreads from order books have expired
 	l.wantRecovery(&r, b, f)
 	return r.err()
 }
 
-// warmFromBooks tests expired spreads while their endpoint fails. The first response must still have the cached spreads, and starts
-// a refresh. A later response must have spreads from order books.
-func (l *lane) warmFromBooks(b *branch, f *fault) error {
+// testWarmFromBooks tests expired spreads while their endpoint fails. The first response must still have the cached spreads, and
+// starts a refresh. A later response must have spreads from order books.
+func (l *lane) testWarmFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
-	l.clock.Advance(b.past)
-	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+	l.clock.Advance(b.staleAfter)
+	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	began := l.reads.instant()
 	l.wantAll(&r, "stale")
-	if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+	if !until(patience, func() bool { return l.reads.completedSince(b.endpoint, began) }) {
 		r.add("no refresh has ended")
 	}
-	l.fromBooks(&r, "refreshed", b, f)
+	l.wantFromBooks(&r, "refreshed", b, f)
 	l.prepare(&r)
 	l.wantRecovery(&r, b, f)
 	return r.err()
 }
 
-// late returns the test case in which the endpoint of b hangs for longer than the operation's timeout.
-func late(b *branch) row {
-	return row{name: b.endpoint + ", hang past the operation's time", run: func(l *lane) error { return l.timesOut(b) }}
+// hangRow returns the test case in which the endpoint of b hangs for longer than the operation's timeout.
+func hangRow(b *branch) row {
+	return row{name: b.endpoint + ", hang longer than the operation's timeout", run: func(l *lane) error { return l.testTimeout(b) }}
 }
 
-// timesOut tests an endpoint that hangs for longer than the operation's timeout.
-func (l *lane) timesOut(b *branch) error {
+// testTimeout tests an endpoint that hangs for longer than the operation's timeout.
+func (l *lane) testTimeout(b *branch) error {
 	var r report
 	l.prepare(&r)
 	f := fault{Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"}
-	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	l.wantFailure(&r, "cold", b, &f)
 	if err := l.venue.SetFaults(nil); err != nil {
 		return err
 	}
-	l.wantAll(&r, "when it is back") // a cancelled call is not a failure and starts no backoff
+	l.wantAll(&r, "after the fault") // a cancelled call is not a failure and starts no backoff
 	return r.err()
 }
 
-// drift changes the format of the venue's responses. The service's response must stay the same.
-func (l *lane) drift(b *branch, kind demo.FaultKind) error {
+// testDrift changes the format of the venue's responses. The service's response must stay the same.
+func (l *lane) testDrift(b *branch, kind demo.FaultKind) error {
 	var r report
 	l.prepare(&r)
 	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: kind}}); err != nil {
 		return err
 	}
-	l.wantAll(&r, "in other words")
+	l.wantAll(&r, "in another format")
 	return r.err()
 }
 
-// badElement tests a list with one unreadable element. Only this element may fail.
-func (l *lane) badElement(b *branch) error {
+// testBadElement tests a list with one unreadable element. Only this element may fail.
+func (l *lane) testBadElement(b *branch) error {
 	var r report
 	l.prepare(&r)
 	bad := l.variables["ids"].([]string)[1]
@@ -270,23 +270,23 @@ func (l *lane) badElement(b *branch) error {
 	if err != nil {
 		return err
 	}
-	r.timely("a bad element", got, answerLimit)
+	r.wantWithin("a bad element", got, answerLimit)
 	want := []string{b.errors[1] + " UPSTREAM_BAD_RESPONSE"}
 	if b.endpoint == "spreads" { // the spread comes from the token's order book
 		want = nil
 		if v := valuesAt(got.data, b.errors[1]); !strings.Contains(asFromBooks(l.whole[b.at]), v) || v == "null" {
-			r.add("element 1 is %s", v)
+			r.add("element 1 is %s, want the spread from the order book", v)
 		}
 	}
 	if !slices.Equal(errorTexts(got.errors), want) {
-		r.add("errors %q, want %q", errorTexts(got.errors), want)
+		r.add("got the errors %q, want %q", errorTexts(got.errors), want)
 	}
 	for _, i := range []int{0, 2} {
 		if v := valuesAt(got.data, fmt.Sprint(b.at, ".", i)); !strings.Contains(l.whole[b.at], v) || v == "null" {
-			r.add("element %d is %s", i, v)
+			r.add("element %d is %s, want an element of %s", i, v, l.whole[b.at])
 		}
 	}
-	l.wantOthers(&r, "beside it", b, got.data)
+	l.wantOthers(&r, "beside the bad element", b, got.data)
 	return r.err()
 }
 
@@ -298,17 +298,17 @@ func errorTexts(errors []graphError) []string {
 	return texts
 }
 
-// warm tests the fault at the endpoint of b while the cached data of this endpoint have expired.
-func (l *lane) warm(b *branch, f *fault) error {
+// testWarm tests the fault at the endpoint of b while the cached data of this endpoint have expired.
+func (l *lane) testWarm(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
-	l.clock.Advance(b.past)
-	if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+	l.clock.Advance(b.staleAfter)
+	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	if b.public() {
-		before, began := l.asked(b), l.reads.instant()
+		before, began := l.callCount(b), l.reads.instant()
 		got := l.wantAll(&r, "stale")
 		for path := range strings.SplitSeq(b.freshness(got.data), " ") {
 			if at(got.data, path) != true {
@@ -318,18 +318,18 @@ func (l *lane) warm(b *branch, f *fault) error {
 		least, most := f.attempts(b)
 		// The refresh runs in the background, and waits between its attempts. It compares dates from the venue with l.clock, so the
 		// clock must not advance before the refresh has ended.
-		if !until(patience, func() bool { return l.reads.since(b.endpoint, began) }) {
+		if !until(patience, func() bool { return l.reads.completedSince(b.endpoint, began) }) {
 			r.add("no refresh has ended")
 		}
-		if n := l.asked(b) - before; n < least || n > most {
-			r.add("refreshing it took %d calls, want %d to %d", n, least, most)
+		if n := l.callCount(b) - before; n < least || n > most {
+			r.add("the refresh took %d calls, want %d to %d", n, least, most)
 		}
 		l.clock.Advance(3 * time.Hour)
-		if err := l.venue.SetFaults([]demo.Fault{f.at(l, b)}); err != nil {
+		if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
 			return err
 		}
 	}
-	l.wantFailure(&r, "past its stale time", b, f)
+	l.wantFailure(&r, "after the stale time", b, f)
 	l.wantRecovery(&r, b, f)
 	return r.err()
 }
@@ -358,8 +358,8 @@ func (l *lane) prepare(r *report) {
 	l.clock.Advance(3 * time.Hour)
 }
 
-// asked returns how many calls the endpoint of b has received.
-func (l *lane) asked(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
+// callCount returns how many calls the endpoint of b has received.
+func (l *lane) callCount(b *branch) int64 { return l.venue.Stats().Requests[b.path] }
 
 // wantFailure sends wholeQuery while the endpoint of b fails. It expects errors in the branch b only, and unchanged data in all
 // other branches. If f is not nil, wantFailure also checks the error codes, the retry times and the number of calls.
@@ -369,38 +369,38 @@ func (l *lane) wantFailure(r *report, when string, b *branch, f *fault) reply {
 		r.add("%s: %w", when, err)
 		return got
 	}
-	r.timely(when, got, f.within())
+	r.wantWithin(when, got, f.timeLimit())
 	paths, codes := []string{}, []string{}
 	for _, e := range got.errors {
 		path, code, _ := strings.Cut(e.String(), " ")
 		paths = append(paths, path)
 		codes = append(codes, code)
 		if f != nil && f.wait > 0 && e.Extensions.RetryAfterMs != f.wait.Milliseconds() {
-			r.add("%s: retryAfterMs is %d", when, e.Extensions.RetryAfterMs)
+			r.add("%s: retryAfterMs is %d, want %d", when, e.Extensions.RetryAfterMs, f.wait.Milliseconds())
 		}
 	}
 	if !slices.Equal(paths, b.errors) {
-		r.add("%s: errors at %q, want them at %q", when, paths, b.errors)
+		r.add("%s: got errors at the paths %q, want %q", when, paths, b.errors)
 	}
 	for _, code := range codes {
 		if f != nil && code != f.code {
-			r.add("%s: an error %s, want %s", when, code, f.code)
+			r.add("%s: an error has the code %s, want %s", when, code, f.code)
 		}
 	}
 	for _, path := range b.errors {
 		if at(got.data, path) != nil {
-			r.add("%s: %s is %s", when, path, asJSON(at(got.data, path)))
+			r.add("%s: %s is %s, want null", when, path, asJSON(at(got.data, path)))
 		}
 	}
 	l.wantOthers(r, when, b, got.data)
 	if f != nil {
 		least, most := f.attempts(b)
 		if n := got.calls[b.endpoint][0]; n > most || n < least && when == "cold" { // if the cached value has expired, a refresh in flight may replace the call
-			r.add("%s: the venue was asked %d times, want %d to %d", when, n, least, most)
+			r.add("%s: the endpoint was called %d times, want %d to %d", when, n, least, most)
 		}
 	}
 	if n := l.otherRequests.Swap(0); n != 0 {
-		r.add("%s: another host was asked %d times", when, n)
+		r.add("%s: the service called another host %d times", when, n)
 	}
 	return got
 }
@@ -423,9 +423,9 @@ func (l *lane) wantAll(r *report, when string) reply {
 		r.add("%s: %w", when, err)
 		return got
 	}
-	r.timely(when, got, answerLimit)
+	r.wantWithin(when, got, answerLimit)
 	for _, e := range got.errors {
-		r.add("%s: %s: %s", when, e, e.Message)
+		r.add("%s: got the error %s: %s", when, e, e.Message)
 	}
 	l.wantOthers(r, when, nil, got.data)
 	return got
@@ -443,6 +443,6 @@ func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
 	l.clock.Advance(max(f.wait, firstBackoff))
 	got := l.wantAll(r, "one backoff later")
 	if n := got.calls[b.endpoint][0]; n != 1 {
-		r.add("one backoff later the venue was asked %d times, want once", n)
+		r.add("one backoff later, the endpoint was called %d times, want once", n)
 	}
 }

@@ -16,15 +16,15 @@ type graphResult struct {
 	Errors []graphError
 }
 
-// post sends a query from a new client address. It decodes the response into the value that the parameter into points to, with
-// json.Number for numbers. post returns errors instead of failing the test, so any goroutine may call it.
-func (s *service) post(ctx context.Context, query string, variables vars, credentials string, into any) error {
+// post sends a query from a new client address. It decodes the response into *out, with json.Number for numbers. post returns
+// errors instead of failing the test, so any goroutine may call it.
+func (s *service) post(ctx context.Context, query string, variables vars, credentials string, out any) error {
 	n := requests.Add(1)
-	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, into)
+	return s.postFrom(ctx, netip.AddrFrom4([4]byte{10, byte(n >> 16), byte(n >> 8), byte(n)}), query, variables, credentials, out)
 }
 
 // postFrom is like post, but sends the given client address in X-Forwarded-For.
-func (s *service) postFrom(ctx context.Context, client netip.Addr, query string, variables vars, credentials string, into any) error {
+func (s *service) postFrom(ctx context.Context, client netip.Addr, query string, variables vars, credentials string, out any) error {
 	body := asJSON(vars{"query": query, "variables": variables})
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+httpapi.PathGraphQL, strings.NewReader(body))
 	if err != nil {
@@ -45,5 +45,5 @@ func (s *service) postFrom(ctx context.Context, client netip.Addr, query string,
 	defer resp.Body.Close()
 	d := json.NewDecoder(resp.Body)
 	d.UseNumber()
-	return d.Decode(into)
+	return d.Decode(out)
 }

@@ -24,9 +24,9 @@ type branch struct {
 	endpoint, path, at string
 	// errors are the paths of the errors in the response if the endpoint fails.
 	errors []string
-	// past is a duration after which the cached data of the branch are no longer fresh. The service still serves public data of
-	// this age, marked stale.
-	past time.Duration
+	// staleAfter is a duration after which the cached data of the branch are no longer fresh. The service still serves public data
+	// of this age, marked stale.
+	staleAfter time.Duration
 }
 
 // wholeBranches are the branches of wholeQuery, in the order in which their errors appear in a response.
@@ -99,16 +99,16 @@ type lane struct {
 // completedReads contains the latest start time of the completed reads of each endpoint. A read is complete when the service has
 // processed its results.
 type completedReads struct {
-	mu   sync.Mutex
-	left map[string]time.Time
+	mu      sync.Mutex
+	started map[string]time.Time
 }
 
 func (e *completedReads) note(b reqctx.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, call := range b.Calls {
-		if b.Left.After(e.left[call.Endpoint]) {
-			e.left[call.Endpoint] = b.Left
+		if b.Left.After(e.started[call.Endpoint]) {
+			e.started[call.Endpoint] = b.Left
 		}
 	}
 }
@@ -120,11 +120,11 @@ func (e *completedReads) instant() time.Time {
 	return time.Now()
 }
 
-// since reports whether the endpoint has a completed read that began at the given time or later.
-func (e *completedReads) since(endpoint string, at time.Time) bool {
+// completedSince reports whether the endpoint has a completed read that began at the given time or later.
+func (e *completedReads) completedSince(endpoint string, at time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return !e.left[endpoint].Before(at)
+	return !e.started[endpoint].Before(at)
 }
 
 // newLane starts a service with a small venue.
@@ -148,7 +148,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	args = append([]string{
 		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
 	}, args...)
-	l := &lane{otherRequests: &atomic.Int64{}, reads: &completedReads{left: make(map[string]time.Time)}}
+	l := &lane{otherRequests: &atomic.Int64{}, reads: &completedReads{started: make(map[string]time.Time)}}
 	l.service = start(t, startTime, func(w *app.Wiring) {
 		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
 		observe := w.Reads.Observer
@@ -167,7 +167,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 	for _, b := range wholeBranches {
 		l.whole[b.at] = valuesAt(data, b.at)
 		if l.calls[b.endpoint][0] != 1 || strings.Contains(l.whole[b.at], "null") || strings.Contains(l.whole[b.at], "[]") {
-			t.Fatalf("%s: %v calls, %s", b.endpoint, l.calls[b.endpoint], l.whole[b.at])
+			t.Fatalf("%s: without a fault, got the calls %v and the data %s, want one call and no missing values", b.endpoint, l.calls[b.endpoint], l.whole[b.at])
 		}
 	}
 	l.wantState(t, data)
@@ -254,8 +254,8 @@ func (r *report) add(format string, args ...any) {
 
 func (r *report) err() error { return errors.Join(r.wrong...) }
 
-// timely adds an error if the response took longer than the given time.
-func (r *report) timely(when string, got reply, within time.Duration) {
+// wantWithin adds an error if the response took longer than the given time.
+func (r *report) wantWithin(when string, got reply, within time.Duration) {
 	if got.took > within {
 		r.add("%s: the answer took %v, want it within %v", when, got.took, within)
 	}

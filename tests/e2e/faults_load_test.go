@@ -98,7 +98,7 @@ func (c *checkedLoad) subscribe(t testing.TB, credentials string, tokens []strin
 				select {
 				case ev := <-e.came:
 					if ev.ended || len(ev.errors) > 0 {
-						c.addError(fmt.Errorf("a subscription was sent %+v", ev))
+						c.addError(fmt.Errorf("a subscription ended or got an error: %+v", ev))
 						return
 					}
 					for _, v := range ev.data.(map[string]any) {
@@ -180,7 +180,7 @@ func (c *checkedLoad) sample(tokens []string) {
 	c.pause.RUnlock()
 	if err != nil {
 		if c.ctx.Err() == nil {
-			c.addError(fmt.Errorf("no answer: %w", err))
+			c.addError(fmt.Errorf("a query got no response: %w", err))
 		}
 		return
 	}

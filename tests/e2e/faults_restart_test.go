@@ -11,12 +11,12 @@ func (c *checkedLoad) wantStale(t testing.TB, tokens []string) {
 	t.Helper()
 	data, errors := c.query(t, loadQuery, vars{"ids": tokens, "a": addressOf3}, anonymous)
 	if got := len(list(data, "tokens")); got != len(tokens) {
-		t.Errorf("%d tokens of %d: %v", got, len(tokens), errors)
+		t.Errorf("got %d of %d tokens, with the errors %v", got, len(tokens), errors)
 	}
 	for i, v := range list(data, "tokens") {
 		for _, part := range []string{"price", "orderbook"} {
 			if at(v, part+".freshness.stale") != true {
-				t.Errorf("token %d: %s is not marked stale: %s, %v", i, part, asJSON(v), errors)
+				t.Errorf("token %d: the %s is missing or not marked stale: %s, errors %v", i, part, asJSON(v), errors)
 			}
 		}
 	}
@@ -29,7 +29,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})
 	s := startLive(t, w.args()...)
-	s.streaming(t)
+	s.waitForStream(t)
 	c := newCheckedLoad(s, w)
 	for i := range 4 {
 		c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
@@ -45,11 +45,11 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		defer cancel()
 		query := `query ($q: String!, $n: Int!) { searchMarkets(query: $q, first: $n) { totalCount } }`
 		if err := c.post(ctx, query, vars{"q": words[i%len(words)], "n": 1 + i/len(words)}, anonymous, &out); err != nil {
-			t.Errorf("no answer: %v", err)
+			t.Errorf("a search got no response: %v", err)
 		}
 		for _, e := range out.Errors {
 			if e.Extensions.Code != "UPSTREAM_UNAVAILABLE" && e.Extensions.Code != "UPSTREAM_TIMEOUT" {
-				t.Errorf("%s: %s", e, e.Message)
+				t.Errorf("a search failed with %s: %s", e, e.Message)
 			}
 		}
 		return len(out.Errors) == 0
@@ -69,7 +69,7 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 	for round := range 2 {
 		n := 100 * round
 		if !search(n) {
-			t.Fatal("the search fails")
+			t.Fatal("a search fails while the venue is up")
 		}
 		before := c.counts()
 		w.close()
@@ -86,16 +86,16 @@ func TestTheVenueIsKilledUnderLoad(t *testing.T) {
 		for _, circuit := range s.App.Client.Circuits() {
 			wait = max(wait, time.Until(circuit.Until))
 		}
-		failures := s.App.Client.Circuits()
+		circuits := s.App.Client.Circuits()
 		w.open(t)
 		back := time.Now()
 		for ; !search(n); n++ {
 			if took := time.Since(back); took > wait+20*time.Second { // the margin is for a busy machine
-				t.Fatalf("%v after the venue's return it still gets no calls; the wait was %v: %+v", took, wait, failures)
+				t.Fatalf("%v after the venue's return, searches still fail; the longest backoff was %v; the circuits were %+v", took, wait, circuits)
 			}
 			<-tick.C
 		}
-		t.Logf("the first fresh answer came %v after the venue's return; the wait was %v", time.Since(back), wait)
+		t.Logf("the first fresh response came %v after the venue's return; the longest backoff was %v", time.Since(back), wait)
 		move(10)
 		settle("with the new epoch")
 		move(30)

@@ -34,15 +34,15 @@ func (s *service) queryFrom(ctx context.Context, from netip.Addr, query string, 
 	return reply{data: out.Data, errors: out.Errors, took: time.Since(began)}, err
 }
 
-// answered returns how many of the requested values arrived. Each other value must have an error RATE_LIMITED with a retry time of
-// at most five minutes. The response must arrive within answerLimit.
-func (r *reply) answered(asked int) (int, error) {
+// answerCount returns how many of the requested values arrived. Each other value must have an error RATE_LIMITED with a retry time
+// of at most five minutes. The response must arrive within answerLimit.
+func (r *reply) answerCount(asked int) (int, error) {
 	if r.took > answerLimit {
 		return 0, fmt.Errorf("the answer took %v", r.took)
 	}
 	for _, e := range r.errors {
 		if ms := e.Extensions.RetryAfterMs; e.Extensions.Code != "RATE_LIMITED" || ms <= 0 || ms > 5*60_000 {
-			return 0, fmt.Errorf("%s, to be tried again in %d ms", e, ms)
+			return 0, fmt.Errorf("the error %s has the retry time %d ms", e, ms)
 		}
 	}
 	return asked - len(r.errors), nil
@@ -55,9 +55,9 @@ func TestGreedyClient(t *testing.T) {
 	ids := s.openTokens(60)
 	ask := func(from netip.Addr, least int, ids ...string) {
 		got, err := s.queryFrom(t.Context(), from, booksQuery, ids...)
-		n, wrong := got.answered(len(ids))
+		n, wrong := got.answerCount(len(ids))
 		if err != nil || wrong != nil || n < least {
-			t.Errorf("%s was answered %d of %d: %v, %v", from, n, len(ids), wrong, err)
+			t.Errorf("%s got %d of %d books, want at least %d: %v, %v", from, n, len(ids), least, wrong, err)
 		}
 	}
 	ask(client(1), 1, ids[0])
@@ -105,8 +105,8 @@ func TestPriceBeforeChart(t *testing.T) {
 	}
 	first := make(chan answer, 2)
 	waiting := func() (n int) {
-		for _, of := range budget.Status().Waiting {
-			n += of
+		for _, calls := range budget.Status().Waiting {
+			n += calls
 		}
 		return n
 	}
@@ -124,10 +124,10 @@ func TestPriceBeforeChart(t *testing.T) {
 	select {
 	case got := <-first:
 		if got.query != pricesQuery || got.err != nil {
-			t.Errorf("the first is answered %s: %v", got.query, got.err)
+			t.Errorf("the first response is for the query %s with the error %v, want the query for a price", got.query, got.err)
 		}
 	case <-ctx.Done():
-		t.Errorf("neither is answered: %+v", budget.Status())
+		t.Errorf("neither query got a response; the rate limiter is %+v", budget.Status())
 	}
 	cancel()
 	<-left
@@ -143,25 +143,25 @@ func TestThrottledPrices(t *testing.T) {
 	ask := func(when string, stale bool, refused int) {
 		before := s.venue.Stats().Requests["/api/exchange/prices"]
 		got, err := s.queryFrom(t.Context(), client(1), pricesQuery, ids[:3]...)
-		n, wrong := got.answered(3)
+		n, wrong := got.answerCount(3)
 		if err != nil || wrong != nil || n != 3-refused {
-			t.Errorf("%s %d are answered: %v, %v", when, n, wrong, err)
+			t.Errorf("%s: got %d prices, want %d: %v, %v", when, n, 3-refused, wrong, err)
 		}
 		for i, id := range ids[:3] {
 			v := at(got.data, fmt.Sprint("tokenPrices.", i))
 			if q, _ := s.venue.Quote(id); v != nil && (text(v, "price") != plain(q.Price) || at(v, "freshness.stale") != stale) {
-				t.Errorf("%s a price is %s", when, asJSON(v))
+				t.Errorf("%s: a price is %s", when, asJSON(v))
 			}
 		}
 		if asked := s.venue.Stats().Requests["/api/exchange/prices"] - before; asked != 0 && (stale || refused > 0) {
-			t.Errorf("%s the venue was asked %d times", when, asked)
+			t.Errorf("%s: the venue got %d calls for prices, want none", when, asked)
 		}
 	}
 	ask("at first", false, 0)
 	s.clock.Advance(10 * time.Second)
 	s.setFaults(t, demo.Fault{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"})
 	if got, err := s.queryFrom(t.Context(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
-		t.Errorf("the throttled book: %v, %v", got.errors, err)
+		t.Errorf("the throttled book: got the GraphQL errors %v and the error %v, want one GraphQL error", got.errors, err)
 	}
 	s.clock.Advance(50 * time.Second)
 	ask("after a minute", true, 0)

@@ -53,7 +53,7 @@ func TestSoak(t *testing.T) {
 	if length < soakLong {
 		sockets, pollers = 10, 8
 	}
-	t.Logf("the seed is %d; %s=%d draws the same", seed, soakSeedEnv, seed)
+	t.Logf("the seed is %d; %s=%d draws the same faults", seed, soakSeedEnv, seed)
 
 	w := newRecordedVenue(t, 1, 60, [2]int{})
 	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000", "--client-total=20000")...)
@@ -66,17 +66,17 @@ func TestSoak(t *testing.T) {
 		if i%4 == 0 {
 			credentials = keyOf3
 		}
-		at := i * 9 % (len(w.tokens) - 9)
-		s.subscribe(t, credentials, w.tokens[at:at+9]) // one subscription to nine prices, and one subscription to each of nine books
+		first := i * 9 % (len(w.tokens) - 9)
+		s.subscribe(t, credentials, w.tokens[first:first+9]) // one subscription to nine prices, and one subscription to each of nine books
 	}
 	// Faults must wait for the first events, because a fault may end a subscription that has had no event.
 	eventually(t, "all subscribers have their first events", func() bool { return s.countOf("event INITIAL") >= 18*sockets })
 	for i := range pollers {
-		at := i * 7 % (len(w.tokens) - 20)
-		s.poll(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, w.tokens[at:at+20])
+		first := i * 7 % (len(w.tokens) - 20)
+		s.poll(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, w.tokens[first:first+20])
 		s.pollRandomly(time.Duration(500+s.rand.IntN(1000))*time.Millisecond, rand.New(rand.NewPCG(seed, uint64(i+1))))
 	}
-	t.Logf("%d subscribers and %d pollers came within %v", 10*sockets, 2*pollers, time.Since(began).Round(time.Millisecond))
+	t.Logf("%d subscriptions and %d pollers were started within %v", 10*sockets, 2*pollers, time.Since(began).Round(time.Millisecond))
 
 	s.runFaults(t, began, length)
 
@@ -88,18 +88,18 @@ func TestSoak(t *testing.T) {
 	s.wantNothingWrong(t)
 	for what, n := range s.counts() {
 		if strings.Contains(what, "INTERNAL_SERVER_ERROR") {
-			t.Errorf("%d times: %s", n, what)
+			t.Errorf("the clients saw %d times: %s", n, what)
 		}
 	}
 	// The caches are full after a quarter of the time.
 	early := s.rows[1+len(s.rows)/4].Heap
 	for _, r := range s.rows[1+len(s.rows)/4:] {
 		if r.Heap > early+early/2+soakHeap {
-			t.Errorf("after %v %d MiB are in use, %d MiB early on", r.at.Round(time.Second), r.Heap>>20, early>>20)
+			t.Errorf("after %v, the heap has %d MiB; it had %d MiB when the caches were full", r.at.Round(time.Second), r.Heap>>20, early>>20)
 		}
 	}
 	if after.Heap > before.Heap+4*soakHeap {
-		t.Errorf("in the end %d MiB are in use, %d MiB in the beginning", after.Heap>>20, before.Heap>>20)
+		t.Errorf("at the end, the heap has %d MiB; it had %d MiB at the start", after.Heap>>20, before.Heap>>20)
 	}
 	select {
 	case <-p.ended:
@@ -128,7 +128,7 @@ func (s *soak) waitSettled(t testing.TB, before figures) figures {
 			return f
 		}
 		if time.Since(began) > patience {
-			t.Errorf("%d goroutines and %d files are left, of %d and %d in the beginning", f.Goroutines, f.Open, before.Goroutines, before.Open)
+			t.Errorf("%d goroutines and %d files are left; at the start, there were %d and %d", f.Goroutines, f.Open, before.Goroutines, before.Open)
 			return f
 		}
 	}
@@ -178,13 +178,13 @@ func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	t.Helper()
 	s.pause.Lock()
 	defer s.pause.Unlock()
-	s.recordedVenue.step() // a subscriber that missed a change learns this from the next change
+	s.recordedVenue.step() // a subscriber that missed a change detects the gap when the next change arrives
 	if !until(patience, s.caughtUp) {
 		s.wantNothingWrong(t) // a subscription may have ended with an error
-		t.Fatalf("after %v subscribers lack the venue's current state; the faults were %v; the service says %s", patience, s.faultCounts,
+		t.Fatalf("after %v, some subscribers have not received the venue's current state; the faults were %v; the status of the service is %s", patience, s.faultCounts,
 			s.ask(t, queryStatus, nil, anonymous))
 	}
-	s.faultCounts["all well again"]++
+	s.faultCounts["all subscribers caught up"]++
 	s.recordFigures(t, began)
 }
 
@@ -302,11 +302,11 @@ func (s *soak) table() string {
 		_ = out.Flush()
 	}
 	counts("what clients saw", s.counts())
-	counts("what the venue suffered", s.faultCounts)
+	counts("faults of the venue", s.faultCounts)
 	asked := make(map[string]int)
 	for path, n := range s.recordedVenue.venue.Stats().Requests {
 		asked[path] = int(n)
 	}
-	counts("what the venue was asked since it was killed last", asked)
+	counts("requests that the venue got since its last restart", asked)
 	return b.String()
 }

@@ -35,10 +35,10 @@ func streamRows() []streamRow {
 		{name: "garbage", Fault: demo.Fault{Kind: demo.FaultGarbage, Probability: 0.1}},
 		{name: "unknown types", Fault: demo.Fault{Kind: demo.FaultUnknownType, Probability: 0.5}},
 		{name: "slow snapshots", Fault: demo.Fault{Kind: demo.FaultSlowSnapshot, DelayMs: 300}, closeFirst: true},
-		{name: "skipped numbers", Fault: demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", Probability: 0.2}},
+		{name: "skipped sequence numbers", Fault: demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", Probability: 0.2}},
 		{name: "a stall that ends", Fault: demo.Fault{Kind: demo.FaultStall, DelayMs: 700, Count: 1}},
-		{name: "a stall that does not", Fault: demo.Fault{Kind: demo.FaultStall, Count: 1}},
-		{name: "a silent end", Fault: demo.Fault{Kind: demo.FaultClose, Code: 1011, Count: 1}},
+		{name: "a stall that does not end", Fault: demo.Fault{Kind: demo.FaultStall, Count: 1}},
+		{name: "closed for an internal error", Fault: demo.Fault{Kind: demo.FaultClose, Code: 1011, Count: 1}},
 		{name: "closed as too slow", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseSlow, Count: 2}},
 		{name: "closed to shed load", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseShed, Count: 1}},
 		{name: "closed for abuse", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseAbuse, Count: 1}, banned: true},
@@ -75,7 +75,7 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 	for lane := range lanes {
 		w := newRecordedVenue(t, 1, 8, [2]int{})
 		s, _ := startLiveRigged(t, shortWaits, w.args()...)
-		s.streaming(t)
+		s.waitForStream(t)
 		c := newCheckedLoad(s, w)
 		for i := range 4 {
 			c.subscribe(t, anonymous, w.tokens[2*i:2*i+2])
@@ -96,7 +96,7 @@ func TestStreamFaultsUnderLoad(t *testing.T) {
 				}
 				n++
 			}
-			t.Logf("lane %d saw %v", lane, c.counts())
+			t.Logf("the clients of lane %d saw %v", lane, c.counts())
 		}()
 	}
 	n := 0
@@ -143,7 +143,7 @@ func (c *checkedLoad) runFault(r *streamRow) error {
 		}
 	}
 	if wrong := c.takeErrors(); len(wrong) > 0 {
-		return fmt.Errorf("%v", wrong)
+		return fmt.Errorf("clients received wrong values: %v", wrong)
 	}
 	return nil
 }

@@ -13,9 +13,9 @@ import (
 )
 
 // lanes are the lanes of a test, each with its test cases. Different lanes run at the same time.
-type lanes []laneOf
+type lanes []laneWithRows
 
-type laneOf struct {
+type laneWithRows struct {
 	*lane
 	rows []row
 }
@@ -46,7 +46,7 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 		return nil
 	})
 	if err != nil {
-		t.Errorf("after all of these rows: %v", err)
+		t.Errorf("the memory use of all test cases without alone set: %v", err)
 	}
 	for _, l := range all {
 		for i := range l.rows {
@@ -72,22 +72,22 @@ func TestFaultMatrix(t *testing.T) {
 		}
 	}
 	// Test cases with calls that hang run in a synctest bubble, where a busy machine cannot cause timeouts.
-	t.Run("what hangs", func(t *testing.T) {
+	t.Run("calls that hang", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			patient, hurried := laneOf{lane: newPipedLane(t)}, laneOf{lane: newPipedLane(t, longCallTimeout, fmt.Sprint("--request-timeout=", shortTimeout))}
+			patient, hurried := laneWithRows{lane: newPipedLane(t)}, laneWithRows{lane: newPipedLane(t, longCallTimeout, fmt.Sprint("--request-timeout=", shortTimeout))}
 			for i := range wholeBranches {
 				for f := range faults {
 					if faults[f].hangs() {
 						patient.rows = append(patient.rows, faults[f].rows(&wholeBranches[i])...)
 					}
 				}
-				hurried.rows = append(hurried.rows, late(&wholeBranches[i]))
+				hurried.rows = append(hurried.rows, hangRow(&wholeBranches[i]))
 			}
 			tally(t, lanes{patient, hurried}.run(t))
 		})
 	})
 	// All other test cases have long timeouts, because the machine may be busy.
-	t.Run("what answers", func(t *testing.T) {
+	t.Run("other faults", func(t *testing.T) {
 		var all lanes
 		for i := range wholeBranches {
 			rows := drifts(&wholeBranches[i])
@@ -96,13 +96,13 @@ func TestFaultMatrix(t *testing.T) {
 					rows = append(rows, faults[f].rows(&wholeBranches[i])...)
 				}
 			}
-			all = append(all, laneOf{newLane(t, longCallTimeout), rows})
+			all = append(all, laneWithRows{newLane(t, longCallTimeout), rows})
 		}
 		tally(t, all.run(t))
 	})
 	t.Logf("fault matrix: survived/total %d/%d", survived, total)
 	if total < 100 {
-		t.Errorf("there are only %d rows", total)
+		t.Errorf("there are only %d test cases, want at least 100", total)
 	}
 }
 
@@ -126,10 +126,10 @@ func checkMemory(maxAllocated, maxLeft uint64, f func() error) error {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
-		err = errors.Join(err, fmt.Errorf("%d MiB were allocated", n>>20))
+		err = errors.Join(err, fmt.Errorf("%d MiB were allocated, want at most %d MiB", n>>20, maxAllocated>>20))
 	}
 	if after.HeapAlloc > before.HeapAlloc+maxLeft {
-		err = errors.Join(err, fmt.Errorf("%d KiB stayed in use", (after.HeapAlloc-before.HeapAlloc)>>10))
+		err = errors.Join(err, fmt.Errorf("%d KiB stayed in use, want at most %d KiB", (after.HeapAlloc-before.HeapAlloc)>>10, maxLeft>>10))
 	}
 	return err
 }

@@ -231,7 +231,7 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 	sequence := text(v, "sequence")
 	i := strings.LastIndexFunc(sequence, func(r rune) bool { return r < '0' || r > '9' })
 	if i < 0 {
-		return fmt.Errorf("a book of %s with the sequence %q: %s", id, sequence, asJSON(v))
+		return fmt.Errorf("a book of %s has the invalid sequence %q: %s", id, sequence, asJSON(v))
 	}
 	epoch := sequence[:i]
 	seq, err := strconv.ParseUint(sequence[i+1:], 10, 64)
@@ -256,11 +256,11 @@ func (w *recordedVenue) checkBook(id string, v any) error {
 		if _, known := w.books[id].find(func(s bookState) bool { return s.epoch != epoch && s.digest == digest }); known {
 			return nil
 		}
-		return fmt.Errorf("a wrong book of %s at the beginning of %s: %s", id, epoch, asJSON(v))
+		return fmt.Errorf("the first book of %s in the epoch %s is wrong: %s", id, epoch, asJSON(v))
 	case !ok:
-		return fmt.Errorf("a book of %s of the state %q, which the venue never had", id, sequence)
+		return fmt.Errorf("a book of %s has the sequence %q, which the venue never had", id, sequence)
 	case s.digest != digest:
-		return fmt.Errorf("a wrong book of %s at %s: %s", id, sequence, asJSON(v))
+		return fmt.Errorf("the book of %s with the sequence %s is wrong: %s", id, sequence, asJSON(v))
 	}
 	return nil
 }
@@ -270,7 +270,7 @@ func (w *recordedVenue) checkPrice(v any) error {
 	id := text(v, "tokenId")
 	at, err := time.Parse(time.RFC3339Nano, text(v, "timestamp"))
 	if err != nil {
-		return fmt.Errorf("a price of %s without a time: %s", id, asJSON(v))
+		return fmt.Errorf("a price of %s has no valid time: %s", id, asJSON(v))
 	}
 	price := demo.Price(units(text(v, "price"), 4))
 	w.mu.RLock()
@@ -279,12 +279,12 @@ func (w *recordedVenue) checkPrice(v any) error {
 		return fmt.Errorf("a price of a token that is not in the query: %s", asJSON(v))
 	}
 	if _, ok := w.prices[id].find(func(s priceState) bool { return s.at == at.UnixMilli() && s.price == price }); !ok {
-		return fmt.Errorf("a wrong price of %s: %s", id, asJSON(v))
+		return fmt.Errorf("the venue never published this price of %s: %s", id, asJSON(v))
 	}
 	return nil
 }
 
-// isCurrent reports whether the given sequence and price of a token are the venue's current ones.
+// isCurrent reports whether the venue's current book of a token has the given sequence, and the current price is the given price.
 func (w *recordedVenue) isCurrent(id, sequence, price string) bool {
 	w.mu.RLock()
 	defer w.mu.RUnlock()

@@ -45,12 +45,12 @@ func TestFederationIsOff(t *testing.T) {
 	s := start(t)
 	for _, query := range []string{`{ _service { sdl } }`, `{ _entities(representations: []) { __typename } }`} {
 		if _, errors := s.query(t, query, nil, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "GRAPHQL_VALIDATION_FAILED" {
-			t.Errorf("%s: %v", query, errors)
+			t.Errorf("%s: got the errors %v, want GRAPHQL_VALIDATION_FAILED", query, errors)
 		}
 	}
 	types := pluck(s.ask(t, `{ __schema { types { name } } }`, nil, anonymous), "__schema.types", "name")
 	if slices.ContainsFunc(types, func(name string) bool { return name == "_Any" || name == "_Entity" || name == "_Service" }) {
-		t.Errorf("introspection shows %v", types)
+		t.Errorf("without --federation, introspection shows the types %v", types)
 	}
 }
 
@@ -66,10 +66,10 @@ func TestServiceSDL(t *testing.T) {
 	data := s.ask(t, `{ _service { sdl } __type(name: "_Entity") { possibleTypes { name } } }`, nil, anonymous)
 	sdl := text(data, "_service.sdl")
 	if sdl != printed.String() || strings.Contains(sdl, "_entities") {
-		t.Errorf("%s", sdl)
+		t.Errorf("_service returns another SDL than the command schema, or an SDL with _entities: %s", sdl)
 	}
 	if !strings.HasPrefix(sdl, `extend schema @link(url: "https://specs.apollo.dev/federation/v2.0", import: ["@key", "@shareable"])`) || !strings.Contains(sdl, "type PageInfo @shareable {") {
-		t.Errorf("%s", sdl)
+		t.Errorf("the SDL has not the link to the federation specification, or PageInfo is not shareable: %s", sdl)
 	}
 	keyed := 0
 	for _, name := range pluck(data, "__type.possibleTypes", "name") {
@@ -79,16 +79,16 @@ func TestServiceSDL(t *testing.T) {
 		keyed++
 	}
 	if keyed != strings.Count(sdl, "implements Node") {
-		t.Errorf("%d types of Node are entities", keyed)
+		t.Errorf("%d types are entities, want the %d types that implement Node", keyed, strings.Count(sdl, "implements Node"))
 	}
 	for _, flag := range []string{"--semantic", "--costs"} {
 		if err := run(t.Context(), []string{"schema", "--federation", flag}, nil, io.Discard, io.Discard); err == nil {
-			t.Errorf("schema --federation %s prints something", flag)
+			t.Errorf("the command schema --federation %s succeeds, want an error", flag)
 		}
 	}
 	closed := start(t, "--federation", "--introspection=false")
 	if _, errors := closed.query(t, `{ _service { sdl } }`, nil, anonymous); len(errors) != 1 || !strings.Contains(errors[0].Message, "introspection is switched off") {
-		t.Errorf("without introspection: %v", errors)
+		t.Errorf("without introspection, _service got the errors %v, want a refusal", errors)
 	}
 }
 
@@ -102,13 +102,13 @@ func TestEntitiesAreOneBatch(t *testing.T) {
 		data = s.ask(t, entitiesQuery, vars{"of": representations("Market", nodeIDs(model.KindMarket, markets)...)}, anonymous)
 	}), calls{"market-details": {1, 50}})
 	if got := pluck(data, "_entities", "marketId"); !slices.Equal(got, markets) {
-		t.Errorf("%v, want %v", got, markets)
+		t.Errorf("got the entities %v, want %v", got, markets)
 	}
 	wantCalls(t, s.callsDuring(func() {
 		data = s.ask(t, entitiesQuery, vars{"of": representations("Token", nodeIDs(model.KindToken, tokens)...)}, anonymous)
 	}), calls{"prices": {1, 50}})
 	if got := pluck(data, "_entities", "tokenId"); !slices.Equal(got, tokens) {
-		t.Errorf("%v, want %v", got, tokens)
+		t.Errorf("got the entities %v, want %v", got, tokens)
 	}
 }
 
@@ -119,7 +119,7 @@ func TestEntities(t *testing.T) {
 	s := start(t, "--federation")
 	market, token := nodeIDs(model.KindMarket, s.openMarkets(1))[0], nodeIDs(model.KindToken, s.openTokens(1))[0]
 	position := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 1) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")[0]
-	of := []any{
+	inputs := []any{
 		map[string]any{"__typename": "Market", "id": market, "more": map[string]any{"is": []any{"ignored"}}},
 		"Market",
 		map[string]any{"id": market},
@@ -132,14 +132,14 @@ func TestEntities(t *testing.T) {
 		map[string]any{"__typename": "User", "id": nodeIDs(model.KindUser, []string{addressOf50})[0]},
 		map[string]any{"__typename": "Position", "id": position},
 	}
-	data, errors := s.query(t, entitiesQuery, vars{"of": of}, keyOf50)
+	data, errors := s.query(t, entitiesQuery, vars{"of": inputs}, keyOf50)
 	var types []string
 	for _, entity := range list(data, "_entities") {
 		name, _ := at(entity, "__typename").(string)
 		types = append(types, name)
 	}
 	if want := []string{"Market", "", "", "", "", "", "", "", "", "User", "Position"}; !slices.Equal(types, want) {
-		t.Errorf("%q, want %q", types, want)
+		t.Errorf("the types of the entities are %q, want %q", types, want)
 	}
 	wantErrors(t, errors, "_entities.1 BAD_USER_INPUT", "_entities.2 BAD_USER_INPUT", "_entities.3 BAD_USER_INPUT", "_entities.4 BAD_USER_INPUT",
 		"_entities.5 BAD_USER_INPUT", "_entities.6 BAD_USER_INPUT", "_entities.7 BAD_USER_INPUT")
@@ -153,16 +153,16 @@ func TestEntities(t *testing.T) {
 		}
 	}
 	// Entities of accounts need credentials.
-	_, errors = s.query(t, entitiesQuery, vars{"of": of[9:]}, anonymous)
+	_, errors = s.query(t, entitiesQuery, vars{"of": inputs[9:]}, anonymous)
 	wantErrors(t, errors, "_entities.0.balance UNAUTHENTICATED", "_entities.1 UNAUTHENTICATED")
 	// A literal has the same meaning as a variable.
 	literal := fmt.Sprintf(`{ _entities(representations: [{__typename: "Market", id: %q}]) { ... on Market { id } } }`, market)
 	if got := text(list(s.ask(t, literal, nil, anonymous), "_entities")[0], "id"); got != market {
-		t.Errorf("%q, want %q", got, market)
+		t.Errorf("the entity of a literal representation has the id %q, want %q", got, market)
 	}
 	large := `{ _entities(representations: [{__typename: "Market", id: 99999999999999999999999}]) { __typename } }`
 	if _, errors = s.query(t, large, nil, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
-		t.Errorf("%s: %v", large, errors)
+		t.Errorf("%s: got the errors %v, want BAD_USER_INPUT", large, errors)
 	}
 }
 
@@ -179,11 +179,11 @@ func TestEntitiesAreBounded(t *testing.T) {
 	}), calls{})
 	wantErrors(t, errors, "_entities BAD_USER_INPUT")
 	if entities := list(data, "_entities"); len(entities) != 501 || slices.ContainsFunc(entities, func(e any) bool { return e != nil }) {
-		t.Errorf("%v", entities)
+		t.Errorf("the entities are %v, want 501 nulls", entities)
 	}
 	_, errors = s.query(t, `query ($of: [_Any!]!) { _entities(representations: $of) { ... on Token { orderbook { hash } } } }`, vars{"of": representations("Token", many[:100]...)}, anonymous)
 	want := "the operation costs 104300 points; at most 100000 are accepted. _entities.orderbook costs most of all"
 	if len(errors) != 1 || !strings.HasPrefix(errors[0].Message, want) {
-		t.Errorf("%v", errors)
+		t.Errorf("got the errors %v, want %q", errors, want)
 	}
 }

@@ -49,17 +49,17 @@ func TestIfNoneMatch(t *testing.T) {
 		first := ask("")
 		tag := first.header.Get("ETag")
 		if first.status != http.StatusOK || tag == "" {
-			t.Fatalf("%d %v", first.status, first.header)
+			t.Fatalf("got status %d and the headers %v, want 200 and an ETag", first.status, first.header)
 		}
 		for _, known := range []string{tag, `"a", ` + tag + `, "b"`, "*"} {
 			got := ask(known)
 			if got.status != http.StatusNotModified || got.body != "" || got.header.Get("ETag") != tag || got.header.Get("Vary") != first.header.Get("Vary") ||
 				got.header.Get("Cache-Control") != first.header.Get("Cache-Control") || got.header.Get("Content-Length") != "" && got.header.Get("Content-Length") != "0" {
-				t.Errorf("%s: %+v", known, got)
+				t.Errorf("If-None-Match %s: got %+v, want status 304", known, got)
 			}
 		}
 		if got := ask(`"another"`); got.status != http.StatusOK || got.body != first.body {
-			t.Errorf("another tag: %+v", got)
+			t.Errorf("If-None-Match with another tag: got %+v, want status 200", got)
 		}
 		price += 100
 		if err := s.venue.SetPrice(token, price); err != nil {
@@ -67,7 +67,7 @@ func TestIfNoneMatch(t *testing.T) {
 		}
 		s.expireCaches()
 		if got := ask(tag); got.status != http.StatusOK || got.header.Get("ETag") == tag || !strings.Contains(got.body, price.String()) {
-			t.Errorf("after a change: %+v", got)
+			t.Errorf("after a change of the price: got %+v, want status 200 and the new price", got)
 		}
 	}
 }
@@ -79,7 +79,7 @@ func TestCacheControl(t *testing.T) {
 	token := s.openTokens(1)[0]
 	for _, test := range []struct{ name, document, anonymous, identified string }{
 		{"a price", `{ token(tokenId: "` + token + `") { price { price } market { question } } }`, "public, max-age=1", "private, max-age=1"},
-		{"absence", `{ market(marketId: "none") { question } }`, "public, max-age=60", "private, max-age=60"},
+		{"an unknown market", `{ market(marketId: "none") { question } }`, "public, max-age=60", "private, max-age=60"},
 		{"the viewer", `{ viewer { address } }`, "private, max-age=0", "private, max-age=0"},
 		{"an account", `{ user(address: "` + addressOf3 + `") { positions { totalCount } } }`, "no-store", "private, max-age=0"}, // fails without credentials
 		{"the status", `{ serviceStatus { version } }`, "no-store", "no-store"},
@@ -95,7 +95,7 @@ func TestCacheControl(t *testing.T) {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
 				got := s.do(t, s.newRequest(t, method, "/graphql?"+url.Values{"query": {test.document}}.Encode(), "", caller...))
 				if got.header.Get("Cache-Control") != want || (got.header.Get("ETag") != "") != (want != "no-store") {
-					t.Errorf("%s %s as %q: %v", method, test.name, caller, got.header)
+					t.Errorf("%s %s as %q: got the headers %v, want Cache-Control %q", method, test.name, caller, got.header, want)
 				}
 				for _, header := range []string{"Accept", "Accept-Encoding", "Authorization", httpapi.CredentialsHeader} {
 					if !strings.Contains(strings.Join(got.header.Values("Vary"), ","), header) {
@@ -105,19 +105,19 @@ func TestCacheControl(t *testing.T) {
 			}
 			got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": test.document}), caller...))
 			if got.header.Get("Cache-Control") != "no-store" || got.header.Get("ETag") != "" {
-				t.Errorf("POST %s as %q: %v", test.name, caller, got.header)
+				t.Errorf("POST %s as %q: got the headers %v, want Cache-Control no-store", test.name, caller, got.header)
 			}
 		}
 	}
 	// Caches must not store responses to refused requests.
 	for _, header := range [][]string{{"Authorization", "Bearer nobody"}, {httpapi.CredentialsHeader, "%"}, {"Accept", "image/png"}} {
 		if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?query={__typename}", "", header...)); got.status/100 != 4 || got.header.Get("Cache-Control") != "no-store" {
-			t.Errorf("%q: %d %v", header, got.status, got.header)
+			t.Errorf("a request with %q: got status %d and the headers %v, want 4xx and Cache-Control no-store", header, got.status, got.header)
 		}
 	}
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
 	if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
-		t.Errorf("a part that failed: %v", got.header)
+		t.Errorf("a response with a failed field: got the headers %v, want Cache-Control no-store", got.header)
 	}
 }
 
@@ -154,12 +154,12 @@ func TestOrigins(t *testing.T) {
 				}
 				if want {
 					if err != nil {
-						t.Errorf("%s: a WebSocket: %v", origin, err)
+						t.Errorf("a WebSocket from %s fails: %v", origin, err)
 					}
 					continue
 				}
 				if err == nil || resp == nil || resp.StatusCode != http.StatusForbidden {
-					t.Errorf("%s: a WebSocket: %v", origin, err)
+					t.Errorf("a WebSocket from %s: got the error %v, want status 403", origin, err)
 					continue
 				}
 				if body, _ := io.ReadAll(resp.Body); !strings.Contains(string(body), origin) || !strings.Contains(string(body), "--origins") {
@@ -183,14 +183,14 @@ func TestCookiesChangeNothing(t *testing.T) {
 					body = asJSON(vars{"query": query})
 				}
 				plain := s.do(t, s.newRequest(t, method, path, body, "Accept", accept))
-				with := s.do(t, s.newRequest(t, method, path, body, append(ambient, "Accept", accept)...))
-				for _, got := range []response{plain, with} {
+				withCookies := s.do(t, s.newRequest(t, method, path, body, append(ambient, "Accept", accept)...))
+				for _, got := range []response{plain, withCookies} {
 					for _, own := range []string{"X-Request-Id", "Date"} {
 						got.header.Del(own)
 					}
 				}
-				if plain.status != with.status || plain.print() != with.print() || strings.Contains(with.body, `"totalCount":3}`) {
-					t.Errorf("%s %s: %s\nwith cookies %s", method, query, plain.print(), with.print())
+				if plain.status != withCookies.status || plain.print() != withCookies.print() || strings.Contains(withCookies.body, `"totalCount":3}`) {
+					t.Errorf("%s %s: the response is %s\nwith cookies, the response is %s", method, query, plain.print(), withCookies.print())
 				}
 			}
 		}
@@ -209,7 +209,7 @@ func TestCookiesChangeNothing(t *testing.T) {
 	}
 	go k.listen()
 	if ev := k.subscribe(t, `{ viewer { address } }`, nil).next(t); asJSON(ev.data) != `{"viewer":null}` {
-		t.Errorf("a cookie on a WebSocket: %+v", ev)
+		t.Errorf("a WebSocket with a cookie got %+v, want no viewer", ev)
 	}
 	_ = conn.CloseNow()
 	<-k.done
@@ -228,11 +228,11 @@ func TestSecurityHeaders(t *testing.T) {
 		policy := got.header.Get("Content-Security-Policy")
 		if got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Referrer-Policy") != "no-referrer" || got.header.Get("X-Request-Id") == "" ||
 			!strings.HasPrefix(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") || strings.Contains(policy, "unsafe-eval") {
-			t.Errorf("%s %s: %v", r.Method, r.URL, got.header)
+			t.Errorf("%s %s: a security header is missing or wrong: %v", r.Method, r.URL, got.header)
 		}
 		for _, gossip := range []string{"Server", "X-Powered-By", "Set-Cookie"} {
 			if got.header.Get(gossip) != "" {
-				t.Errorf("%s %s: %s is %q", r.Method, r.URL, gossip, got.header.Get(gossip))
+				t.Errorf("%s %s: the header %s is %q, want none", r.Method, r.URL, gossip, got.header.Get(gossip))
 			}
 		}
 		script, _, _ := strings.Cut(policy[strings.Index(policy, "script-src")+1:], ";")
@@ -259,24 +259,24 @@ func TestRefusedCredentials(t *testing.T) {
 	}{
 		{"no trusted proxy", "", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, true},
 		{"trusted proxy", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d", n) }, false},
-		{"address from the client before the proxy's", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7", n) }, true},
+		{"forged address before the proxy's entry", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7", n) }, true},
 		{"invalid address", "127.0.0.1", func(n int) string { return fmt.Sprintf("192.0.2.%d, junk", n) }, true},
 		{"two proxies", "127.0.0.1,10.0.0.0/8", func(n int) string { return fmt.Sprintf("192.0.2.%d, 198.51.100.7, 10.1.2.3", n) }, true},
-		{"one network of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8::%d", n) }, true},
-		{"networks of IPv6", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8:0:%d::1", n) }, false},
+		{"addresses of one IPv6 network", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8::%d", n) }, true},
+		{"addresses of several IPv6 networks", "127.0.0.1", func(n int) string { return fmt.Sprintf("2001:db8:0:%d::1", n) }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--accounts-file="+f.path, "--trusted-proxies="+test.trusted)
 			n := 0
-			from := func(r *http.Request) *http.Request {
+			withAddress := func(r *http.Request) *http.Request {
 				n++
 				r.Header.Set("X-Forwarded-For", test.from(n))
 				return r
 			}
 			post := func(name, value string) response {
-				return s.do(t, from(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
+				return s.do(t, withAddress(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), name, value)))
 			}
-			socket := func(header string, value string) string {
+			overSocket := func(header string, value string) string {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				n++
@@ -298,64 +298,64 @@ func TestRefusedCredentials(t *testing.T) {
 			}
 			for range 3 {
 				if got := post("Authorization", "Bearer nobody"); got.status != http.StatusUnauthorized {
-					t.Errorf("%+v", got)
+					t.Errorf("an unknown token: got %+v, want status 401", got)
 				}
 			}
 			for range 2 {
-				if got := socket("Authorization", "Bearer nobody"); got != "4403" {
-					t.Errorf("a socket: %s", got)
+				if got := overSocket("Authorization", "Bearer nobody"); got != "4403" {
+					t.Errorf("an unknown token on a socket: got %s, want the close code 4403", got)
 				}
 			}
 			asked := s.callsDuring(func() {
 				for range 3 {
 					if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
-						t.Errorf("%+v", got)
+						t.Errorf("refused credentials: got %+v, want UNAUTHENTICATED", got)
 					}
 				}
-				if got := s.do(t, from(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
-					t.Errorf("%+v", got)
+				if got := s.do(t, withAddress(s.newRequest(t, "POST", "/graphql", asJSON(vars{"query": query}), httpapi.CredentialsHeader, wrong, "Accept", "text/event-stream"))); !strings.Contains(got.body, "UNAUTHENTICATED") {
+					t.Errorf("refused credentials over SSE: got %+v, want UNAUTHENTICATED", got)
 				}
-				if got := socket(httpapi.CredentialsHeader, wrong); !strings.Contains(got, "UNAUTHENTICATED") {
-					t.Errorf("a socket: %s", got)
+				if got := overSocket(httpapi.CredentialsHeader, wrong); !strings.Contains(got, "UNAUTHENTICATED") {
+					t.Errorf("refused credentials on a socket: got %s, want UNAUTHENTICATED", got)
 				}
 			})
 			wantCalls(t, asked, calls{"positions": {5, 5}})
 			for range 6 { // refused credentials from the accounts file do not count, because the client did not send them
 				if got := post("Authorization", "Bearer token-of-nobody"); got.status != http.StatusOK || !strings.Contains(got.body, "UNAUTHENTICATED") {
-					t.Errorf("%+v", got)
+					t.Errorf("refused credentials from the accounts file: got %+v, want UNAUTHENTICATED", got)
 				}
 			}
-			limited := func(got response) bool {
+			isLimited := func(got response) bool {
 				return got.status == http.StatusTooManyRequests && got.header.Get("Retry-After") == "60" && strings.Contains(got.body, "RATE_LIMITED")
 			}
 			asked = s.callsDuring(func() {
 				for name, value := range map[string]string{httpapi.CredentialsHeader: wrong, "Authorization": "Bearer nobody"} {
-					if got := post(name, value); limited(got) != test.blocked {
-						t.Errorf("%s after five refusals: %+v", name, got)
+					if got := post(name, value); isLimited(got) != test.blocked {
+						t.Errorf("%s after five refusals: got %+v, want status 429: %t", name, got, test.blocked)
 					}
 				}
-				if got := socket(httpapi.CredentialsHeader, wrong); (got == "4403") != test.blocked {
-					t.Errorf("a socket: %s", got)
+				if got := overSocket(httpapi.CredentialsHeader, wrong); (got == "4403") != test.blocked {
+					t.Errorf("a socket after five refusals: got %s, want the close code 4403: %t", got, test.blocked)
 				}
 			})
 			if test.blocked && len(asked) > 0 {
-				t.Errorf("the venue was asked %v", asked)
+				t.Errorf("blocked credentials caused the calls %v, want none", asked)
 			}
 			if got := post(httpapi.CredentialsHeader, credentials("another bad key")); !strings.Contains(got.body, "UNAUTHENTICATED") {
-				t.Errorf("other bad credentials: %+v", got)
+				t.Errorf("other invalid credentials: got %+v, want UNAUTHENTICATED", got)
 			}
 			if got := post("Authorization", "Bearer nobody-else"); got.status != http.StatusUnauthorized {
-				t.Errorf("another bad token: %+v", got)
+				t.Errorf("another invalid token: got %+v, want status 401", got)
 			}
 			if got := post(httpapi.CredentialsHeader, keyOf3); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-				t.Errorf("good credentials: %+v", got)
+				t.Errorf("valid credentials: got %+v, want status 200 without errors", got)
 			}
-			if got := s.do(t, from(s.newRequest(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-				t.Errorf("without credentials: %+v", got)
+			if got := s.do(t, withAddress(s.newRequest(t, "POST", "/graphql", `{"query":"{ searchMarkets { totalCount } }"}`))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
+				t.Errorf("without credentials: got %+v, want status 200 without errors", got)
 			}
 			s.clock.Advance(61e9)
 			if got := post(httpapi.CredentialsHeader, wrong); !strings.Contains(got.body, "UNAUTHENTICATED") {
-				t.Errorf("a minute later: %+v", got)
+				t.Errorf("refused credentials a minute later: got %+v, want UNAUTHENTICATED", got)
 			}
 		})
 	}
@@ -393,7 +393,7 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--max-operations=1", "--max-queue=0")...)
-	s.streaming(t)
+	s.waitForStream(t)
 	s.venue = venue.demo
 	token := s.openTokens(1)[0]
 	open := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}})
@@ -404,37 +404,37 @@ func TestSaturatedService(t *testing.T) {
 	done := make(chan response, 1)
 	go func() { done <- s.do(t, s.request(t, asJSON(vars{"query": slow}), keyOf3)) }()
 	<-venue.waiting
-	const also = `{ market(marketId: "none") { slug } }`
+	const furtherQuery = `{ market(marketId: "none") { slug } }`
 	for _, method := range []string{http.MethodPost, http.MethodGet} {
-		path, body := "/graphql", asJSON(vars{"query": also})
+		path, body := "/graphql", asJSON(vars{"query": furtherQuery})
 		if method == http.MethodGet {
-			path, body = "/graphql?"+url.Values{"query": {also}}.Encode(), ""
+			path, body = "/graphql?"+url.Values{"query": {furtherQuery}}.Encode(), ""
 		}
 		got := s.do(t, s.newRequest(t, method, path, body))
 		if got.status != http.StatusServiceUnavailable || got.header.Get("Retry-After") != "1" || got.header.Get("Cache-Control") != "no-store" || !strings.Contains(got.body, `"retryAfterMs":1000`) {
-			t.Errorf("%s: %+v", method, got)
+			t.Errorf("%s: got %+v, want status 503 and Retry-After 1", method, got)
 		}
 	}
-	if ev := s.dial(t, anonymous).subscribe(t, also, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
-		t.Errorf("on a socket: %+v", ev)
+	if ev := s.dial(t, anonymous).subscribe(t, furtherQuery, nil).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "RATE_LIMITED" || ev.data != nil {
+		t.Errorf("a query on a socket: got %+v, want the error RATE_LIMITED", ev)
 	}
-	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": also}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
-		t.Errorf("over SSE: %+v", got)
+	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", asJSON(vars{"query": furtherQuery}), "Accept", "text/event-stream")); !strings.Contains(got.body, "RATE_LIMITED") || !strings.HasSuffix(got.body, "event: complete\ndata:\n\n") {
+		t.Errorf("a query over SSE: got %+v, want the error RATE_LIMITED and an event complete", got)
 	}
 	// Queries that do not need the venue, open subscriptions and health checks still work.
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
-		t.Errorf("query that needs no venue: got %+v", got)
+		t.Errorf("a query that does not need the venue: got %+v, want status 200", got)
 	}
 	s.move(t, token)
 	open.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
 	if got := s.do(t, s.newRequest(t, http.MethodGet, "/healthz", "")); got.status != http.StatusOK {
-		t.Errorf("health: %+v", got)
+		t.Errorf("/healthz: got %+v, want status 200", got)
 	}
 	release()
 	if got := <-done; got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-		t.Errorf("the first query: %+v", got)
+		t.Errorf("the first query: got %+v, want status 200 without errors", got)
 	}
 	if got := s.do(t, s.newRequest(t, http.MethodPost, "/graphql", `{"query":"{ __typename }"}`)); got.status != http.StatusOK {
-		t.Errorf("afterwards: %+v", got)
+		t.Errorf("a query after the first query: got %+v, want status 200", got)
 	}
 }

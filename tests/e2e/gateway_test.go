@@ -11,7 +11,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestGateway runs the gateway of examples/federation over the whole program and a second subgraph.
+// TestGateway tests the gateway of examples/federation in front of two subgraphs: the whole program and a small second service.
 func TestGateway(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -34,5 +34,5 @@ func (d *docs) checkExample(t *testing.T, b block) {
 			return
 		}
 	}
-	t.Errorf("none of %d files in examples/federation contains the block", len(files))
+	t.Errorf("none of the %d files in examples/federation contains the block", len(files))
 }

@@ -41,8 +41,8 @@ var (
 	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
 )
 
-// TestGuide checks that the commands and files of the chapter guideSection of docs/frontend.md give a working page. Only the ports
-// differ from the chapter. The test needs an npm registry, or the packages in npm's cache.
+// TestGuide checks that the commands and files of the chapter guideSection of docs/frontend.md give a working page. The test
+// changes only the ports. It needs an npm registry, or the packages in npm's cache.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -67,7 +67,7 @@ func TestGuide(t *testing.T) {
 	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "GUIDE_URL="+g.url,
 		"ODDSGRAPH_URL=http://"+s.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
-	t.Logf("the chapter took %v", time.Since(begun).Round(time.Second))
+	t.Logf("the commands and checks of the chapter took %v", time.Since(begun).Round(time.Second))
 	t.Run("proxy of Vite", func(t *testing.T) { g.runProxy(t) })
 	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, "http://"+s.Addr().String()) })
 }
@@ -87,7 +87,7 @@ func guideBlocks(t *testing.T) (blocks []block) {
 		}
 	}
 	if len(blocks) < 5 {
-		t.Fatalf("the chapter has %d blocks", len(blocks))
+		t.Fatalf("the chapter has %d code blocks, want at least 5", len(blocks))
 	}
 	return blocks
 }
@@ -96,7 +96,7 @@ func guideBlocks(t *testing.T) (blocks []block) {
 type guide struct {
 	ctx       context.Context
 	dir       string
-	addresses *strings.Replacer // replaces documented addresses by those of the test
+	addresses *strings.Replacer // replaces the addresses in the documentation by the test's addresses
 	url       string            // the URL of the page; set when the dev server runs
 	bin       string            // if not empty, a directory that the shell searches for programs before PATH
 }
@@ -189,12 +189,12 @@ func TestGuideVersions(t *testing.T) {
 			if version, ok := want[match[1]]; ok {
 				compared++
 				if version != match[2] {
-					t.Errorf("%s: %s@%s, but the examples use %s", b, match[1], match[2], version)
+					t.Errorf("%s: the chapter names %s@%s, but the examples use version %s", b, match[1], match[2], version)
 				}
 			}
 		}
 	}
 	if compared < 10 {
-		t.Errorf("only %d packages were compared", compared)
+		t.Errorf("the test compared only %d packages, want at least 10", compared)
 	}
 }

@@ -57,7 +57,7 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 			for _, schema := range schemas {
 				config := strings.Replace(configs[name], origin+"/schema.graphql", origin+schema, 1)
 				if !strings.Contains(config, "schema: "+origin+schema+"\n") {
-					t.Fatalf("the configuration does not read the schema of the service:\n%s", config)
+					t.Fatalf("the configuration of the code generator does not name the schema of the service:\n%s", config)
 				}
 				if err := errors.Join(os.WriteFile(filepath.Join(g.dir, "codegen.yml"), []byte(config), 0o600), os.Remove(generated)); err != nil {
 					t.Fatal(err)
@@ -69,7 +69,7 @@ func (g *guide) runCodegen(t *testing.T, origin string) {
 					g.runLine(t, block{file: name + schema}, "npx tsc")
 				}
 				if text != written[name] {
-					t.Errorf("the configuration of the %s with %s on Node.js %s writes another file", name, schema, version)
+					t.Errorf("the configuration %q writes another file with the schema of %s and Node.js %s", name, schema, cmp.Or(version, "as installed"))
 				}
 			}
 		}
@@ -108,7 +108,7 @@ func (g *guide) codegenConfigs(t *testing.T) map[string]string {
 		}
 	}
 	if compared != 2 || configs["kit"] == "" {
-		t.Fatalf("docs/client-kit.md has %d configurations of the code generator", compared)
+		t.Fatalf("docs/client-kit.md has %d YAML blocks, want 2, and one of them marked \"codegen\"", compared)
 	}
 	return configs
 }
@@ -133,7 +133,7 @@ func (g *guide) runProxy(t *testing.T) {
 	}
 	path := filepath.Join(g.dir, "vite.config.ts")
 	if config == "" || os.WriteFile(path, []byte(config), 0o600) != nil {
-		t.Fatal("docs/frontend.md has no configuration of Vite, or it cannot be written")
+		t.Fatal("docs/frontend.md has no configuration of Vite, or the test cannot write the configuration to a file")
 	}
 	g.ctx = t.Context()
 	g.runLine(t, block{file: path}, "npx vite")
@@ -143,7 +143,7 @@ func (g *guide) runProxy(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != `{"data":{"serviceStatus":{"demo":true}}}` {
-		t.Errorf("a query through the proxy gets %s %s, %v", resp.Status, body, err)
+		t.Errorf("a query through the proxy got status %s, body %s and error %v", resp.Status, body, err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience) // Vite does not respond to an upgrade that it does not forward
 	defer cancel()
@@ -163,6 +163,6 @@ func (g *guide) runProxy(t *testing.T) {
 	}
 	defer socket.Body.Close()
 	if socket.StatusCode != http.StatusSwitchingProtocols {
-		t.Errorf("a WebSocket through the proxy gets %s", socket.Status)
+		t.Errorf("the handshake of a WebSocket through the proxy got status %s, want 101", socket.Status)
 	}
 }

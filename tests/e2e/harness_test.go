@@ -68,9 +68,9 @@ var (
 // anonymous means a request without credentials.
 const anonymous = ""
 
-// credentials returns the credentials header of a demo account. Further arguments are names and values, in turn, of additional
-// members of the JSON object. The secret and the passphrase are those in the README, because the demo venue accepts no others with
-// --demo-strict.
+// credentials returns the credentials header of a demo account. The parameter more alternates between the name and the value of an
+// additional member of the JSON object. The secret and the passphrase come from the README, because with --demo-strict the demo
+// venue accepts only these.
 func credentials(key string, more ...string) string {
 	text := fmt.Sprintf(`{"apiKey":%q,"secret":"demo","passphrase":"demo"`, key)
 	for i := 0; i+1 < len(more); i += 2 {
@@ -123,7 +123,7 @@ func startAt(t testing.TB, now time.Time, args ...string) *service {
 	return startRigged(t, now, nil, args...)
 }
 
-// startRigged is like startAt, but calls rig to change the program's wiring if rig is not nil.
+// startRigged is like startAt. If rig is not nil, startRigged also calls rig, which may change the program's wiring.
 func startRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
 	s := openRigged(t, now, rig, args...)
@@ -139,7 +139,7 @@ func openRigged(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 		"--trusted-proxies=127.0.0.1",
 	}, args...)
 	if rig == nil {
-		rig = defaultWiring
+		rig = keepWiring
 	}
 	clock := tool.NewClock(now)
 	s := openAt(t, clock, rig, args...)
@@ -177,15 +177,16 @@ func (s *service) serveUntilEnd(t testing.TB) {
 		s.client.CloseIdleConnections()
 		stop()
 		if err := <-served; err != nil {
-			t.Errorf("the service ended with: %v", err)
+			t.Errorf("the service ended with the error: %v", err)
 		}
 	})
 }
 
-// defaultWiring is the default rig. It changes nothing.
-func defaultWiring(*app.Wiring) {}
+// keepWiring is a function for the parameter rig that changes nothing.
+func keepWiring(*app.Wiring) {}
 
-// withUnusedLimit makes the service assume that no calls were made before its start, so the venue's rate limit is unused.
+// withUnusedLimit makes the service assume that no calls were made before its start, so the service may use the venue's whole rate
+// limit.
 func withUnusedLimit(w *app.Wiring) { w.Cold = 0 }
 
 // graphError is an element of "errors" in a response.
@@ -273,7 +274,7 @@ func (s *service) ask(t testing.TB, query string, variables vars, credentials st
 	t.Helper()
 	data, errors := s.query(t, query, variables, credentials)
 	for _, e := range errors {
-		t.Errorf("error at %s: %s", e, e.Message)
+		t.Errorf("the response has the error %s: %s", e, e.Message)
 	}
 	if len(errors) > 0 {
 		t.FailNow()
@@ -321,13 +322,13 @@ func text(v any, path string) string {
 	return s
 }
 
-// pluck returns one value from each element of the list at path, formatted with fmt.Sprint. The last parameter is the path of the
-// value in an element.
-func pluck(v any, path, of string) []string {
+// pluck returns one value of each element of the list at path, formatted with fmt.Sprint. The parameter valuePath is the path of
+// the value in an element.
+func pluck(v any, path, valuePath string) []string {
 	elements := list(v, path)
 	out := make([]string, len(elements))
 	for i, e := range elements {
-		out[i] = fmt.Sprint(at(e, of))
+		out[i] = fmt.Sprint(at(e, valuePath))
 	}
 	return out
 }
@@ -365,8 +366,8 @@ func wantErrors(t testing.TB, got []graphError, want ...string) {
 	}
 }
 
-// calls counts the requests that the venue received, by the last segment of their path. Each value contains the number of requests,
-// and the number of keys in these requests.
+// calls counts the requests that the venue received, by the last segment of their path. Each value is the number of requests and
+// the number of keys in these requests.
 type calls map[string][2]int64
 
 // String lists the calls, sorted by name.
@@ -392,7 +393,7 @@ func (s *service) callsDuring(f func()) calls {
 	return out
 }
 
-// wantCalls fails the test if the calls differ from the expected ones.
+// wantCalls fails the test if the calls differ from the expected calls.
 func wantCalls(t testing.TB, got, want calls) {
 	t.Helper()
 	if !maps.Equal(got, want) {

@@ -14,12 +14,12 @@ func TestHistoryAndCandles(t *testing.T) {
 	s := start(t)
 	id := s.openTokens(1)[0]
 	for _, test := range []struct{ name, from, to string }{
-		{"the last days", "", ""},
+		{"without from and to", "", ""},
 		{"one day", "2026-03-13", "2026-03-13"},
 		{"a month", "2026-02-12", "2026-03-14"},
-		{"from", "2026-03-01", ""},
+		{"from without to", "2026-03-01", ""},
 		{"a year", "2025-03-14", "2026-03-14"},
-		{"before it began", "2020-01-01", "2020-01-31"},
+		{"before the first price", "2020-01-01", "2020-01-31"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			last := "2026-03-14"
@@ -30,8 +30,8 @@ func TestHistoryAndCandles(t *testing.T) {
 			if test.from != "" {
 				first = test.from
 			}
-			venue := list(s.raw(t, "/api/exchange/price-history", "startDate="+first+"&endDate="+last+"&tokenId="+id, anonymous), "history")
-			slices.Reverse(venue)
+			want := list(s.raw(t, "/api/exchange/price-history", "startDate="+first+"&endDate="+last+"&tokenId="+id, anonymous), "history")
+			slices.Reverse(want)
 			v := vars{"id": id}
 			if test.from != "" {
 				v["from"] = test.from
@@ -53,20 +53,20 @@ func TestHistoryAndCandles(t *testing.T) {
 				} }`, v, anonymous)
 			})
 			if n := got["price-history"][0]; n > 1 || len(got) > 1 {
-				t.Errorf("calls: %v", got)
+				t.Errorf("got the calls %v, want at most one call of price-history", got)
 			}
 			h := at(data, "token.history")
 			if text(h, "from") != first || text(h, "to") != last {
-				t.Errorf("from %s to %s", text(h, "from"), text(h, "to"))
+				t.Errorf("the history is from %s to %s, want from %s to %s", text(h, "from"), text(h, "to"), first, last)
 			}
 			points := list(h, "points")
-			if len(points) != len(venue) || (len(venue) == 0) != (test.name == "before it began") {
-				t.Fatalf("%d points, want %d", len(points), len(venue))
+			if len(points) != len(want) || (len(want) == 0) != (test.name == "before the first price") {
+				t.Fatalf("the history has %d points, want %d", len(points), len(want))
 			}
 			var known []market.PricePoint
-			for i, p := range venue {
+			for i, p := range want {
 				if text(points[i], "timestamp") != text(p, "timestamp") {
-					t.Errorf("point %d is of %s, want %s", i, text(points[i], "timestamp"), text(p, "timestamp"))
+					t.Errorf("the time of point %d is %s, want %s", i, text(points[i], "timestamp"), text(p, "timestamp"))
 				}
 				wantNumber(t, "price", at(points[i], "price"), number(t, at(p, "price")))
 				wantNumber(t, "volume", at(points[i], "volume"), number(t, at(p, "volume")))
@@ -80,15 +80,15 @@ func TestHistoryAndCandles(t *testing.T) {
 			newest := pluck(data, "token.newest.points", "timestamp")
 			slices.Reverse(newest)
 			if !slices.Equal(newest, pluck(h, "points", "timestamp")) {
-				t.Error("DESC is not the reverse of ASC")
+				t.Error("the points with order: DESC are not the points of the default order in reverse")
 			}
 			for field, interval := range map[string]candles.Interval{"five": candles.FiveMinutes, "hours": candles.Hour, "days": candles.Day, "weeks": candles.Week} {
-				want := []any{}
+				wantCandles := []any{}
 				for _, c := range candles.Of(known, interval) {
-					want = append(want, object{"start": c.Start.Format("2006-01-02T15:04:05.000Z"), "open": c.Open.String(), "high": c.High.String(), "low": c.Low.String(),
+					wantCandles = append(wantCandles, object{"start": c.Start.Format("2006-01-02T15:04:05.000Z"), "open": c.Open.String(), "high": c.High.String(), "low": c.Low.String(),
 						"close": c.Close.String(), "volume": c.Volume.String()})
 				}
-				wantJSON(t, field, at(data, "token."+field), asJSON(want))
+				wantJSON(t, field, at(data, "token."+field), asJSON(wantCandles))
 			}
 		})
 	}

@@ -45,12 +45,12 @@ func frameHead(fin bool, rsv, opcode byte, masked bool, length uint64) []byte {
 	return b
 }
 
-// say returns a masked text frame.
-func say(text string) string {
+// textFrame returns a masked text frame.
+func textFrame(text string) string {
 	return string(frameHead(true, 0, opText, true, uint64(len(text)))) + text
 }
 
-const sayInit = `{"type":"connection_init"}`
+const initMessage = `{"type":"connection_init"}`
 
 // upgrade opens a WebSocket with the given client address in X-Forwarded-For. After the handshake, it sends each text in its own
 // frame.
@@ -61,7 +61,7 @@ func (p *target) upgrade(t testing.TB, client string, texts ...string) *wire {
 		t.Fatal(err)
 	}
 	for _, text := range texts {
-		_, _ = io.WriteString(w, say(text))
+		_, _ = io.WriteString(w, textFrame(text))
 	}
 	return w
 }
@@ -72,7 +72,7 @@ func (w *wire) handshake(client string) error {
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n", client)
 	resp, err := http.ReadResponse(w.r, nil)
 	if err == nil && (resp.StatusCode != http.StatusSwitchingProtocols || resp.Header.Get("Sec-WebSocket-Extensions") != "") {
-		err = fmt.Errorf("the upgrade is answered with %s, %v", resp.Status, resp.Header)
+		err = fmt.Errorf("the handshake got the status %s and the header %v", resp.Status, resp.Header)
 	}
 	return err
 }
@@ -101,7 +101,7 @@ func (w *wire) until(t testing.TB, part string) string {
 	for {
 		op, payload, err := w.frame()
 		if err != nil || op == opClose {
-			t.Fatalf("%v, closed with %q, and %q did not come", err, payload, part)
+			t.Fatalf("got the error %v and the last frame %q, want a message with %q", err, payload, part)
 		}
 		if strings.Contains(string(payload), part) {
 			return string(payload)
@@ -131,8 +131,8 @@ func (w *wire) closeCode(t testing.TB) int {
 	}
 }
 
-// socketAttacks returns attacks that violate WebSocket or graphql-transport-ws, or that send too much. The tests of package graphqlws
-// have more violations.
+// socketAttacks returns attacks that violate WebSocket or graphql-transport-ws, or that send too much. The tests of package
+// graphqlws have more violations.
 func socketAttacks() []attack {
 	var out []attack
 	// add adds an attack whose bytes violate the protocol. The service must close the socket with the given code.
@@ -153,43 +153,43 @@ func socketAttacks() []attack {
 	subscribe := func(id, query string) string {
 		return asJSON(vars{"id": id, "type": "subscribe", "payload": vars{"query": query}})
 	}
-	add("a message of 300 KB", say(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", large)+`"}}`), 1009)
+	add("a message of 300 KB", textFrame(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", large)+`"}}`), 1009)
 	add("a frame of exabytes", head(true, 0, opText, true, 1<<62)+strings.Repeat(" ", large), 1009)
-	add("a frame of a length below zero", head(true, 0, opText, true, 1<<63)+strings.Repeat(" ", large), 1002)
+	add("a frame with a negative length", head(true, 0, opText, true, 1<<63)+strings.Repeat(" ", large), 1002)
 	add("fragments without an end", head(false, 0, opText, true, 1000)+strings.Repeat(" ", 1000)+strings.Repeat(head(false, 0, opContinuation, true, 1000)+strings.Repeat(" ", 1000), 400), 1009)
 	add("100,000 fragments of a byte", head(false, 0, opText, true, 1)+" "+strings.Repeat(head(false, 0, opContinuation, true, 1)+" ", 100_000)+head(true, 0, opContinuation, true, 0), 4400)
-	add("JSON 20,000 deep", say(`{"type":"ping","payload":`+around(20_000, `{"a":`, "1", "}")+`}`), 4400)
-	add("1,000 introductions", strings.Repeat(say(sayInit), 1000), 4429)
-	add("credentials that are none", say(`{"type":"connection_init","payload":{"X-Venue-Credentials":"%%%"}}`), 4403)
-	add("credentials that are an object", say(`{"type":"connection_init","payload":{"Authorization":{}}}`), 4403)
-	add("an id of 200 KB", say(sayInit)+say(subscribe(strings.Repeat("a", 200<<10), "{__typename}")), 4400)
-	// goesOn adds an attack whose messages the service must handle without closing the socket.
-	goesOn := func(name, client string, run func(t *testing.T, p *target, w *wire)) {
+	add("JSON 20,000 deep", textFrame(`{"type":"ping","payload":`+wrapText(20_000, `{"a":`, "1", "}")+`}`), 4400)
+	add("1,000 messages connection_init", strings.Repeat(textFrame(initMessage), 1000), 4429)
+	add("invalid credentials", textFrame(`{"type":"connection_init","payload":{"X-Venue-Credentials":"%%%"}}`), 4403)
+	add("credentials that are an object", textFrame(`{"type":"connection_init","payload":{"Authorization":{}}}`), 4403)
+	add("an id of 200 KB", textFrame(initMessage)+textFrame(subscribe(strings.Repeat("a", 200<<10), "{__typename}")), 4400)
+	// addKeptOpen adds an attack whose messages the service must handle without closing the socket.
+	addKeptOpen := func(name, client string, run func(t *testing.T, p *target, w *wire)) {
 		out = append(out, attack{name: "socket: " + name, run: func(t *testing.T, p *target) {
-			w := p.upgrade(t, client, sayInit)
+			w := p.upgrade(t, client, initMessage)
 			defer w.Close()
 			w.until(t, "connection_ack")
 			run(t, p, w)
-			_, _ = io.WriteString(w, say(subscribe("last", "{__typename}")))
+			_, _ = io.WriteString(w, textFrame(subscribe("last", "{__typename}")))
 			w.until(t, `{"id":"last","type":"next","payload":{"data":{"__typename":"Query"}}}`)
 		}})
 	}
-	goesOn("documents that are none", "10.9.0.2", func(t *testing.T, p *target, w *wire) {
-		for i, document := range []string{`{...D0} ` + doubling(26), `{` + numbered(300, "a#:__typename ") + `}`, around(500, "{a", "{a}", "}"), strings.Repeat("{", 60_000), `{nope}`, ``, `subscription{__typename a:__typename}`,
+	addKeptOpen("invalid documents", "10.9.0.2", func(t *testing.T, p *target, w *wire) {
+		for i, document := range []string{`{...D0} ` + doublingFragments(26), `{` + repeatNumbered(300, "a#:__typename ") + `}`, wrapText(500, "{a", "{a}", "}"), strings.Repeat("{", 60_000), `{nope}`, ``, `subscription{__typename a:__typename}`,
 			`subscription{priceChanged(tokenIds:["1,2"]){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:-1){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:1e308){reason}}`,
 			`subscription{orderbookChanged(tokenId:"1",depth:-5){kind}}`, `subscription{balanceChanged(address:"` + addressOf50 + `"){reason}}`} {
 			id := fmt.Sprint(i)
-			_, _ = io.WriteString(w, say(subscribe(id, document)))
+			_, _ = io.WriteString(w, textFrame(subscribe(id, document)))
 			got := w.until(t, `{"id":"`+id+`"`)
 			if p.wantNoInternals(t, got); !strings.Contains(got, `"type":"error"`) || strings.Contains(got, `"data"`) {
-				t.Errorf("%.100s is answered with %s", document, got)
+				t.Errorf("the document %.100s got the message %s, want an error", document, got)
 			}
 		}
 	})
-	goesOn("1,000 subscriptions", "10.9.0.3", func(t *testing.T, p *target, w *wire) {
+	addKeptOpen("1,000 subscriptions", "10.9.0.3", func(t *testing.T, p *target, w *wire) {
 		go func() {
 			for i := range 1000 {
-				_, _ = io.WriteString(w, say(subscribe(fmt.Sprint("s", i), "subscription{streamStatusChanged{state}}")))
+				_, _ = io.WriteString(w, textFrame(subscribe(fmt.Sprint("s", i), "subscription{streamStatusChanged{state}}")))
 			}
 		}()
 		begun := 0
@@ -198,37 +198,37 @@ func socketAttacks() []attack {
 			if strings.Contains(got, `"type":"next"`) {
 				begun++
 			} else if p.wantNoInternals(t, got); !strings.Contains(got, "RATE_LIMITED") {
-				t.Errorf("got %s", got)
+				t.Errorf("a subscription got %s, want an event or RATE_LIMITED", got)
 			}
 		}
 		if begun != 100 {
 			t.Errorf("%d subscriptions run on one socket, want 100", begun)
 		}
 		for i := range 100 {
-			_, _ = io.WriteString(w, say(fmt.Sprintf(`{"id":"s%d","type":"complete"}`, i)))
+			_, _ = io.WriteString(w, textFrame(fmt.Sprintf(`{"id":"s%d","type":"complete"}`, i)))
 		}
 	})
-	goesOn("400 subscriptions that end at once", "10.9.0.4", func(t *testing.T, p *target, w *wire) {
+	addKeptOpen("400 subscriptions that end at once", "10.9.0.4", func(t *testing.T, p *target, w *wire) {
 		for i := range 400 {
-			_, _ = io.WriteString(w, say(subscribe(fmt.Sprint(i), "subscription{streamStatusChanged{state}}"))+say(fmt.Sprintf(`{"id":"%d","type":"complete"}`, i)))
+			_, _ = io.WriteString(w, textFrame(subscribe(fmt.Sprint(i), "subscription{streamStatusChanged{state}}"))+textFrame(fmt.Sprintf(`{"id":"%d","type":"complete"}`, i)))
 		}
 	})
-	goesOn("900 pings", "10.9.0.5", func(t *testing.T, p *target, w *wire) {
+	addKeptOpen("900 pings", "10.9.0.5", func(t *testing.T, p *target, w *wire) {
 		go func() {
-			_, _ = io.WriteString(w, strings.Repeat(say(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", 900)+`"}}`), 900))
+			_, _ = io.WriteString(w, strings.Repeat(textFrame(`{"type":"ping","payload":{"a":"`+strings.Repeat("a", 900)+`"}}`), 900))
 		}()
 		for range 900 {
 			w.until(t, `{"type":"pong","payload":{"a":"aaa`)
 		}
 	})
 	out = append(out,
-		attack{name: "socket: pings without an end", run: func(t *testing.T, p *target) {
+		attack{name: "socket: messages without an end", run: func(t *testing.T, p *target) {
 			var g sync.WaitGroup
-			for name, flood := range map[string]string{"messages": say(`{"type":"ping"}`), "frames": head(true, 0, opPing, true, 0), "pongs": head(true, 0, 10, true, 0), "completes": say(`{"id":"1","type":"complete"}`)} {
-				w := p.upgrade(t, "10.9.0.6", sayInit)
+			for name, flood := range map[string]string{"messages": textFrame(`{"type":"ping"}`), "frames": head(true, 0, opPing, true, 0), "pongs": head(true, 0, 10, true, 0), "completes": textFrame(`{"id":"1","type":"complete"}`)} {
+				w := p.upgrade(t, "10.9.0.6", initMessage)
 				w.until(t, "connection_ack")
 				g.Go(func() {
-					since, answered := time.Now(), make(chan int)
+					begin, answered := time.Now(), make(chan int)
 					go func() {
 						n := 0
 						for _, _, err := w.frame(); err == nil; _, _, err = w.frame() {
@@ -236,12 +236,12 @@ func socketAttacks() []attack {
 						}
 						answered <- n
 					}()
-					_ = w.SetWriteDeadline(since.Add(time.Second))
-					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // until the service stops reading
+					_ = w.SetWriteDeadline(begin.Add(time.Second))
+					_, _ = io.WriteString(w, strings.Repeat(flood, 16<<20/len(flood))) // ends at the deadline, because the service stops reading
 					_ = w.Close()
 					// The service reads a burst of 1,000 messages, and then 200 messages a second.
-					if n := <-answered; n > 1100+200*int(time.Since(since)/time.Second+1) {
-						t.Errorf("%s: %d are answered in %v", name, n, time.Since(since))
+					if n, most := <-answered, 1100+200*int(time.Since(begin)/time.Second+1); n > most {
+						t.Errorf("%s: the service sent %d frames in %v, want at most %d", name, n, time.Since(begin), most)
 					}
 				})
 			}
@@ -249,40 +249,40 @@ func socketAttacks() []attack {
 		}},
 		attack{name: "socket: a client that never reads", run: func(t *testing.T, p *target) {
 			for range 20 {
-				w := p.upgrade(t, "10.9.0.7", sayInit)
+				w := p.upgrade(t, "10.9.0.7", initMessage)
 				_ = w.Conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 				for i := range 45 {
-					_, _ = io.WriteString(w, say(subscribe(fmt.Sprint(i), `{__schema{types{name description fields{name description}}}}`)))
+					_, _ = io.WriteString(w, textFrame(subscribe(fmt.Sprint(i), `{__schema{types{name description fields{name description}}}}`)))
 				}
 				defer w.Close()
 			}
 		}},
-		attack{name: "socket: 1,000 of one client", run: func(t *testing.T, p *target) {
+		attack{name: "socket: 1,001 sockets of one client", run: func(t *testing.T, p *target) {
 			for range 1000 {
-				w := p.upgrade(t, "10.9.0.8", sayInit)
+				w := p.upgrade(t, "10.9.0.8", initMessage)
 				defer w.Close()
 			}
 			w := p.connect(t)
 			defer w.Close()
 			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: 10.9.0.8\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
-			if status, body := w.answer(t, p); status != http.StatusTooManyRequests {
-				t.Errorf("%d %s", status, body)
+			if status, body := w.readResponse(t, p); status != http.StatusTooManyRequests {
+				t.Errorf("got status %d, want 429: %s", status, body)
 			}
-			p.upgrade(t, "10.9.0.9", sayInit).until(t, "connection_ack") // another client is not affected
+			p.upgrade(t, "10.9.0.9", initMessage).until(t, "connection_ack") // another client is not affected
 		}},
-		attack{name: "socket: 300 that break off in a frame", run: func(t *testing.T, p *target) {
+		attack{name: "socket: 300 sockets that are reset in a frame", run: func(t *testing.T, p *target) {
 			for i := range 300 {
-				w := p.upgrade(t, "10.9.1.0", sayInit)
+				w := p.upgrade(t, "10.9.1.0", initMessage)
 				_, _ = io.WriteString(w, head(true, 0, opText, true, 250<<10)+strings.Repeat(" ", i*10))
 				_ = w.Conn.(*net.TCPConn).SetLinger(0)
 				_ = w.Close()
 			}
 		}},
-		attack{name: "socket: one that the page of another host opens", run: func(t *testing.T, p *target) {
+		attack{name: "socket: a socket that a page of another host opens", run: func(t *testing.T, p *target) {
 			w := p.connect(t)
 			_, _ = io.WriteString(w, "GET /graphql HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n")
-			if status, body := w.answer(t, p); status != http.StatusForbidden {
-				t.Errorf("%d %s", status, body)
+			if status, body := w.readResponse(t, p); status != http.StatusForbidden {
+				t.Errorf("got status %d, want 403: %s", status, body)
 			}
 		}},
 	)

@@ -16,10 +16,10 @@ type target struct {
 	venue *witness
 	// normal is the body of a valid request, and answer is the expected body of the response.
 	normal, answer string
-	// before is the shortest time that the normal request took before the attacks.
-	before time.Duration
-	// thousand is the processor time that the program used for a thousand normal requests before the attacks.
-	thousand time.Duration
+	// normalTime is the shortest time that the normal request took before the attacks.
+	normalTime time.Duration
+	// thousandCost is the processor time that the program used for a thousand normal requests before the attacks.
+	thousandCost time.Duration
 	// moves counts the calls of moveBooks.
 	moves int
 }
@@ -30,21 +30,21 @@ type attack struct {
 	run  func(t *testing.T, p *target)
 }
 
-// TestHostileInputs checks that hostile input gets the expected response and does not exhaust the program. Each input may take one
-// second of processor time. After each attack, a normal query must work as before. After each group of attacks, the program must
-// have released goroutines, files and nearly all memory.
+// TestHostileInputs checks that hostile input gets the expected response and does not exhaust the program. The constant
+// maxAttackCost limits the processor time of each attack. After each attack, a normal query must work as before. After each group
+// of attacks, the program must have released goroutines, files and nearly all memory.
 func TestHostileInputs(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runProgram(t, venue.args()...), venue: venue}
 	p.begin(t)
 	p.measure(t)
-	slow := beginSlowly(t, p)
+	slow := openSlowConnections(t, p)
 	before := p.figures(t, true)
 	names := map[string]bool{}
 	for _, attacks := range [][]attack{documentAttacks(), valueAttacks(), bodyAttacks(), headerAttacks(), connectionAttacks(), heldAttacks(), socketAttacks()} {
 		for _, a := range attacks {
 			if names[a.name] {
-				t.Errorf("%s is present twice", a.name)
+				t.Errorf("two attacks have the name %q", a.name)
 			}
 			names[a.name] = true
 			t.Run(a.name, func(t *testing.T) { p.runAttack(t, a) })
@@ -53,10 +53,10 @@ func TestHostileInputs(t *testing.T) {
 	}
 	slow.wait(t)
 	if n := len(names) + len(slow); n < 80 {
-		t.Errorf("%d inputs", n)
+		t.Errorf("the test has %d attacks, want at least 80", n)
 	}
 	if log := p.log.String(); strings.Contains(log, `"level":"ERROR"`) || strings.Contains(log, "panic") {
-		t.Errorf("the log has errors")
+		t.Error("the log contains an error or a panic")
 	}
 }
 
@@ -75,7 +75,7 @@ func (p *target) begin(t *testing.T) {
 		t.Fatal(p.answer)
 	}
 	n := 0
-	p.before = p.fastest(t, func(time.Duration) bool { n++; return n == 20 })
+	p.normalTime = p.fastest(t, func(time.Duration) bool { n++; return n == 20 })
 }
 
 // measure measures the processor time of a thousand normal requests.
@@ -84,11 +84,11 @@ func (p *target) measure(t *testing.T) {
 	for range 1000 {
 		p.post(t, p.normal)
 	}
-	p.thousand = p.figures(t, false).CPU - start
+	p.thousandCost = p.figures(t, false).CPU - start
 }
 
-// maxAttackCost limits the processor time of an attack, in the time of a thousand normal requests. It is a ratio, because the same
-// attack takes several times as long on a slow or busy machine.
+// maxAttackCost limits the processor time of an attack. Its unit is the processor time of a thousand normal requests, because the
+// same attack takes several times as long on a slow or busy machine.
 const maxAttackCost = 15
 
 // maxSlowTime is how long a normal query may stay slow after an attack.
@@ -104,7 +104,7 @@ func (p *target) fastest(t *testing.T, enough func(time.Duration) bool) time.Dur
 		got := p.post(t, p.normal)
 		best = min(best, time.Since(start))
 		if got.status != http.StatusOK || got.body != p.answer {
-			t.Fatalf("a normal query is answered with %d %s", got.status, got.body)
+			t.Fatalf("a normal query got status %d and the body %s", got.status, got.body)
 		}
 		if enough(best) {
 			break
@@ -119,18 +119,18 @@ func (p *target) runAttack(t *testing.T, a attack) {
 	before := p.figures(t, false)
 	a.run(t, p)
 	after := p.figures(t, false)
-	if took := after.CPU - before.CPU; took > maxAttackCost*p.thousand {
-		t.Errorf("it took %v of processor time; a thousand normal requests took %v", took, p.thousand)
+	if took := after.CPU - before.CPU; took > maxAttackCost*p.thousandCost {
+		t.Errorf("the attack took %v of processor time, want at most %d times the %v of a thousand normal requests", took, maxAttackCost, p.thousandCost)
 	}
-	if grown := after.Peak - before.Peak; after.Peak > before.Peak && grown > 96<<20*slowness {
-		t.Errorf("it took %d MiB", grown>>20)
+	if grown := after.Peak - before.Peak; after.Peak > before.Peak && grown > 96<<20*memoryFactor {
+		t.Errorf("the peak memory grew by %d MiB, want at most %d MiB", grown>>20, 96*memoryFactor)
 	}
 	if testing.Verbose() {
-		t.Logf("%v of processor time, %.1f × a thousand normal requests, %+d KiB", after.CPU-before.CPU, float64(after.CPU-before.CPU)/float64(p.thousand), int64(after.Peak-before.Peak)>>10)
+		t.Logf("%v of processor time, %.1f × a thousand normal requests, %+d KiB", after.CPU-before.CPU, float64(after.CPU-before.CPU)/float64(p.thousandCost), int64(after.Peak-before.Peak)>>10)
 	}
-	limit := max(3*p.before, 2*time.Millisecond)
+	limit := max(3*p.normalTime, 2*time.Millisecond)
 	if best := p.fastest(t, func(d time.Duration) bool { return d <= limit }); best > limit {
-		t.Errorf("after the attack a normal query takes %v; before it took %v", best, p.before)
+		t.Errorf("after the attack, a normal query takes %v; before the attacks, it took %v", best, p.normalTime)
 	}
 }
 
@@ -151,7 +151,7 @@ func (p *target) wantRest(t *testing.T, before figures) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Errorf("the program had %+v and has %+v", before, now)
+			t.Errorf("before the attacks the program had %+v, now it has %+v", before, now)
 			return
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -163,7 +163,7 @@ func (p *target) wantNoInternals(t testing.TB, answer string) {
 	t.Helper()
 	for _, word := range []string{"goroutine ", ".go:", "runtime error", "panic", "gqlgen", "vektah", p.dir, strings.TrimPrefix(p.venue.URL, "http://"), "INTERNAL_SERVER_ERROR"} {
 		if strings.Contains(answer, word) {
-			t.Errorf("%q is in the answer %.500s", word, answer)
+			t.Errorf("the response reveals the internal text %q: %.500s", word, answer)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (p *target) send(t testing.TB, r *http.Request) response {
 	return got
 }
 
-// post sends a body. Further headers are given as names and values in turn.
+// post sends a body. The parameter more alternates between names and values of additional headers.
 func (p *target) post(t testing.TB, body string, more ...string) response {
 	t.Helper()
 	r := p.request(t, body, anonymous)
@@ -192,37 +192,37 @@ func (p *target) post(t testing.TB, body string, more ...string) response {
 func (got response) want(t testing.TB, status int, code, part string) {
 	t.Helper()
 	if got.status != status {
-		t.Errorf("status %d, want %d: %.300s", got.status, status, got.body)
+		t.Errorf("got status %d, want %d: %.300s", got.status, status, got.body)
 	}
 	var answer struct{ Errors []graphError }
 	if code == "" {
 		if strings.Contains(got.body, `"errors"`) {
-			t.Errorf("errors in %.300s", got.body)
+			t.Errorf("the response has errors: %.300s", got.body)
 		}
 		return
 	}
 	decode(t, got.body, &answer)
 	if len(answer.Errors) == 0 || answer.Errors[0].Extensions.Code != code || !strings.Contains(answer.Errors[0].Message, part) {
-		t.Errorf("want %s with %q: %.300s", code, part, got.body)
+		t.Errorf("got %.300s, want the error %s with a message that contains %q", got.body, code, part)
 	}
 	if n := len(got.body); n > 64<<10 {
-		t.Errorf("the answer has %d bytes", n)
+		t.Errorf("the response has %d bytes, want at most 64 KiB", n)
 	}
 }
 
 const (
-	badInputCode = "BAD_USER_INPUT"
-	invalid      = "GRAPHQL_VALIDATION_FAILED"
-	unparsed     = "GRAPHQL_PARSE_FAILED"
+	badInputCode   = "BAD_USER_INPUT"
+	validationCode = "GRAPHQL_VALIDATION_FAILED"
+	parseErrorCode = "GRAPHQL_PARSE_FAILED"
 )
 
-// around returns the text middle, with n copies of opening in front of it and n copies of closing behind it.
-func around(n int, opening, middle, closing string) string {
+// wrapText returns the text middle, with n copies of opening in front of it and n copies of closing behind it.
+func wrapText(n int, opening, middle, closing string) string {
 	return strings.Repeat(opening, n) + middle + strings.Repeat(closing, n)
 }
 
-// numbered joins n copies of text. In each copy, it replaces # by the index of the copy.
-func numbered(n int, text string) string {
+// repeatNumbered joins n copies of text. In each copy, it replaces # by the index of the copy.
+func repeatNumbered(n int, text string) string {
 	var b strings.Builder
 	for i := range n {
 		b.WriteString(strings.ReplaceAll(text, "#", fmt.Sprint(i)))

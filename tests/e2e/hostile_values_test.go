@@ -15,18 +15,18 @@ import (
 // valueAttacks returns attacks with hostile values of arguments and variables.
 func valueAttacks() []attack {
 	var out []attack
-	add := func(name, query string, variables any, status int, code, says string) {
+	add := func(name, query string, variables any, status int, code, message string) {
 		out = append(out, attack{name: "value: " + name, run: func(t *testing.T, p *target) {
 			p.venue.take()
-			p.post(t, asJSON(vars{"query": query, "variables": variables})).want(t, status, code, says)
+			p.post(t, asJSON(vars{"query": query, "variables": variables})).want(t, status, code, message)
 			if asked := p.venue.take(); code != "" && len(asked) > 0 {
-				t.Errorf("the venue was asked %s", asked[0].URL)
+				t.Errorf("the attack caused the call %s to the venue", asked[0].URL)
 			}
 		}})
 	}
 	const fill = `query($size:Decimal){token(tokenId:"1"){fillEstimate(side:BUY,size:$size){cost}}}`
 	for _, size := range []string{"1e99999", "-1e99999", "1e-99999", "1e2147483648", "1e9223372036854775808", "NaN", "-0", "Infinity", "0x1p9999", strings.Repeat("9", 65), "0.0" + strings.Repeat("0", 64), strings.Repeat("9", 60_000), "١", "1_000"} {
-		add(fmt.Sprintf("a Decimal %.24s of %d characters", size, len(size)), fill, vars{"size": size}, http.StatusOK, badInputCode, "")
+		add(fmt.Sprintf("a Decimal %.24s of %d bytes", size, len(size)), fill, vars{"size": size}, http.StatusOK, badInputCode, "")
 	}
 	out = append(out, attack{name: "value: Decimals as numbers", run: func(t *testing.T, p *target) {
 		for _, size := range []string{"1e99999", "-0", "1e-99999", strings.Repeat("9", 65)} {
@@ -37,8 +37,8 @@ func valueAttacks() []attack {
 	for _, date := range []string{"99999-01-01", "0000-00-00", "2026-13-01", "2026-02-30", "-2026-01-01", "2026-01-01T00:00:00Z", strings.Repeat("9", 1000)} {
 		add("a Date "+date[:min(len(date), 24)], `query($d:Date){token(tokenId:"1"){history(from:$d){from}}}`, vars{"d": date}, http.StatusOK, badInputCode, "Date")
 	}
-	for _, at := range []string{"10000-01-01T00:00:00Z", "2026-01-01T25:00:00Z", "2026-01-01", "9e99", "2026-01-01T00:00:00+99:99"} {
-		add("a DateTime "+at, `query($d:DateTime){searchMarkets(filter:{endsAfter:$d}){totalCount}}`, vars{"d": at}, http.StatusOK, badInputCode, "DateTime")
+	for _, dateTime := range []string{"10000-01-01T00:00:00Z", "2026-01-01T25:00:00Z", "2026-01-01", "9e99", "2026-01-01T00:00:00+99:99"} {
+		add("a DateTime "+dateTime, `query($d:DateTime){searchMarkets(filter:{endsAfter:$d}){totalCount}}`, vars{"d": dateTime}, http.StatusOK, badInputCode, "DateTime")
 	}
 	for _, n := range []int64{1 << 31, -1 << 53} {
 		add(fmt.Sprintf("the integer %d", n), `query($n:Int){searchMarkets(first:$n){totalCount}}`, vars{"n": n}, http.StatusBadRequest, "GRAPHQL_VALIDATION_FAILED", "32 bits")
@@ -51,17 +51,17 @@ func valueAttacks() []attack {
 			p.venue.take()
 			got := p.post(t, asJSON(vars{"query": `query($q:String!){searchMarkets(query:$q){totalCount}}`, "variables": vars{"q": text}}))
 			if got.status != http.StatusOK {
-				t.Errorf("%d %s", got.status, got.body)
+				t.Errorf("got status %d, want 200: %s", got.status, got.body)
 			}
 			for _, r := range p.venue.take() {
-				if what := unexpected(r); what != "" || r.URL.Query().Get("q") != text && strings.TrimSpace(text) != "" {
-					t.Errorf("the venue was asked %s: %s", r.URL, what)
+				if what := unexpectedPart(r); what != "" || r.URL.Query().Get("q") != text && strings.TrimSpace(text) != "" {
+					t.Errorf("the venue received the call %s, which has an unexpected part: %s", r.URL, what)
 				}
 			}
 		}})
 	}
 	for name, cursor := range map[string]string{
-		"of a space": " ", "with a path": "../../etc/passwd", "with a parameter": "x&limit=100000",
+		"that is a space": " ", "with a path": "../../etc/passwd", "with a parameter": "x&limit=100000",
 		"that overflows": "/////////////////////w==",
 	} {
 		out = append(out, attack{name: "value: a cursor " + name, run: func(t *testing.T, p *target) {
@@ -69,7 +69,7 @@ func valueAttacks() []attack {
 			got := p.post(t, asJSON(vars{"query": `query($a:String){searchMarkets(after:$a){totalCount}}`, "variables": vars{"a": cursor}}))
 			got.want(t, http.StatusOK, badInputCode, "after is not a cursor of this list")
 			if asked := p.venue.take(); len(asked) > 0 {
-				t.Errorf("the venue was asked %s", asked[0].URL)
+				t.Errorf("the attack caused the call %s to the venue", asked[0].URL)
 			}
 		}})
 	}
@@ -96,24 +96,24 @@ func (p *target) inject(t *testing.T, evil string) {
 	user := p.request(t, asJSON(vars{"query": `query($v:String!,$a:Address!){user(address:$a){trades(marketId:$v){totalCount} t:trades(after:$v){totalCount} orders(marketIds:[$v]){totalCount}} u:user(address:"0x` + strings.Repeat("0", 40) + `"){address}}`,
 		"variables": vars{"v": evil, "a": addressOf50}}), keyOf50)
 	if got.status != http.StatusOK || p.send(t, user).status != http.StatusOK {
-		t.Errorf("%d %.300s", got.status, got.body)
+		t.Errorf("the public query got status %d, or the query of the account failed: %.300s", got.status, got.body)
 	}
-	// No hostile id is an address.
+	// The service must refuse a hostile id in place of an address.
 	p.post(t, asJSON(vars{"query": `query($a:Address!){user(address:$a){address}}`, "variables": vars{"a": evil}})).want(t, http.StatusOK, badInputCode, "0x and 40 hex digits")
 	for _, r := range p.venue.take() {
-		if what := unexpected(r); what != "" {
-			t.Errorf("the venue was asked %s: %s", r.URL, what)
+		if what := unexpectedPart(r); what != "" {
+			t.Errorf("the venue received the call %s, which has an unexpected part: %s", r.URL, what)
 		}
 		q := r.URL.Query()
 		for _, name := range []string{"tokenId", "tokenIds", "id", "ids", "slug", "eventId", "eventSlug", "q", "category", "tag", "marketId"} {
 			for _, v := range q[name] {
 				if v != evil && !(name == "tokenIds" || name == "ids") || strings.ContainsAny(v, ",") && name != "q" && name != "category" && name != "tag" && name != "slug" {
-					t.Errorf("the venue was asked for %s %q", name, v)
+					t.Errorf("the venue received the parameter %s with the value %q, want %q", name, v, evil)
 				}
 			}
 		}
 		if strings.ContainsAny(r.URL.RawQuery, "\r\n\x00") || len(r.Header["X-Evil"]) > 0 {
-			t.Errorf("the venue was asked %q", r.URL)
+			t.Errorf("the venue received a call with an injected control character or header: %q", r.URL)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // TestForeignHostNamesAreRefused checks that the service refuses foreign host names on loopback and with --hosts. With --hosts=*,
-// the service must accept them. A web page could send requests with a foreign host name by DNS rebinding.
+// the service must accept these names. A web page could send requests with a foreign host name by DNS rebinding.
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -38,7 +38,7 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 						r.Host = host + ":" + port
 					}
 					if resp := s.do(t, r); resp.status != want {
-						t.Errorf("%s of host %q: %d, want %d: %s", path, host, resp.status, want, resp.body)
+						t.Errorf("%s with the host %q: got status %d, want %d: %s", path, host, resp.status, want, resp.body)
 					}
 				}
 			}

@@ -18,7 +18,7 @@ func newAccountsFile(t testing.TB) accountsFile {
 	return f
 }
 
-// write replaces the file. The parameter keys maps each bearer token to an API key of the demo venue.
+// write replaces the file. The map keys contains an API key of the demo venue for each bearer token.
 func (f accountsFile) write(t testing.TB, keys map[string]string) {
 	t.Helper()
 	addresses := map[string]string{"demo-3": addressOf3, "demo-50": addressOf50, "no such key": addressOf3}
@@ -45,8 +45,8 @@ func (s *service) bearer(t testing.TB, token, query string) response {
 
 const viewerQuery = `{ viewer { address positions { totalCount } } }`
 
-// TestServeRefusesBadFiles checks that the command "serve" returns an error if a file is missing or invalid, or if a trusted proxy is
-// invalid.
+// TestServeRefusesBadFiles checks that the command "serve" returns an error if a file is missing or invalid, or if a trusted proxy
+// is invalid.
 func TestServeRefusesBadFiles(t *testing.T) {
 	dir := t.TempDir()
 	manifest := write(t, dir, "manifest.json", `{"trusted-1":"{ nope }"}`)
@@ -55,11 +55,11 @@ func TestServeRefusesBadFiles(t *testing.T) {
 		"trusted-1":                 {"--documents-trusted=require", "--documents-manifest=" + manifest},
 		"ODDSGRAPH_TRUSTED_PROXIES": {"--trusted-proxies=10.0.0.1/8"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), patience) // ends the program if it starts
+		ctx, cancel := context.WithTimeout(t.Context(), patience) // ends the program if it accepts the arguments
 		err := run(ctx, append(args, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0"), nil, nil, &logBuffer{})
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v: %v, want an error with %s", args, err, want)
+			t.Errorf("arguments %v: got the error %v, want an error with %s", args, err, want)
 		}
 	}
 }

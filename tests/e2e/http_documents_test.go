@@ -28,12 +28,12 @@ func (s *service) getQuery(t *testing.T, path string, parameters ...string) resp
 func TestTrustedDocuments(t *testing.T) {
 	const query, other = `query Trusted { __typename }`, `query Other { __typename }`
 	manifest := write(t, t.TempDir(), "manifest.json", asJSON(vars{"trusted-1": query}))
-	for mode, code := range map[string]string{"allow": "", "require": "FORBIDDEN"} { // the expected error for a document that is not trusted
+	for mode, code := range map[string]string{"allow": "", "require": "FORBIDDEN"} { // maps each mode to the expected error for a document that is not trusted
 		s := start(t, "--documents-trusted="+mode, "--documents-manifest="+manifest)
 		for i, got := range []response{s.getQuery(t, "/trusted-1"), s.getQuery(t, "", "query", query), s.getQuery(t, "", "query", other)} {
 			refused := i == 2 && code != ""
 			if (got.body != `{"data":{"__typename":"Query"}}`) != refused || (got.status == http.StatusForbidden) != refused || refused && !strings.Contains(got.body, code) {
-				t.Errorf("%s, %d: %+v", mode, i, got)
+				t.Errorf("--documents-trusted=%s, request %d: got %+v, want refused = %v", mode, i, got, refused)
 			}
 		}
 	}

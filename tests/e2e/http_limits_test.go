@@ -11,10 +11,10 @@ import (
 // TestSlowBodies checks the response to a client that sends only a part of a body.
 func TestSlowBodies(t *testing.T) {
 	s := start(t, "--body-timeout=50ms")
-	rest, ended := io.Pipe()
-	defer ended.Close()
+	reader, writer := io.Pipe()
+	defer writer.Close()
 	r := s.request(t, "", anonymous)
-	r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"query":"{ canary`), rest)), -1
+	r.Body, r.ContentLength = io.NopCloser(io.MultiReader(strings.NewReader(`{"query":"{ canary`), reader)), -1
 	resp, err := s.client.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -22,9 +22,10 @@ func TestSlowBodies(t *testing.T) {
 	defer resp.Body.Close()
 	b, err := io.ReadAll(resp.Body)
 	if body := string(b); err != nil || resp.StatusCode != http.StatusRequestTimeout || !resp.Close || !strings.Contains(body, "the body took longer than 50ms") || strings.Contains(body, "canary") {
-		t.Errorf("%s, close %v: %s, %v", resp.Status, resp.Close, body, err)
+		t.Errorf("got status %s, close %v, body %s and error %v; want status 408, close true and the reason", resp.Status, resp.Close, body, err)
 	}
 	if s.HTTP.ReadHeaderTimeout == 0 || s.HTTP.ReadTimeout != 50*time.Millisecond || s.HTTP.IdleTimeout == 0 {
-		t.Error("a client may take all the time in the world")
+		t.Errorf("the timeouts are %v for headers, %v for requests and %v for idle connections, want 50ms for requests and none of them 0",
+			s.HTTP.ReadHeaderTimeout, s.HTTP.ReadTimeout, s.HTTP.IdleTimeout)
 	}
 }

@@ -32,42 +32,42 @@ func (s *service) get(t *testing.T, path string) response {
 func TestPages(t *testing.T) {
 	s := start(t)
 	if got := s.get(t, httpapi.PathSchema); got.status != http.StatusOK || got.body != graph.SDL() || got.header.Get("Content-Type") != "text/plain; charset=utf-8" {
-		t.Errorf("schema: %d %v, %d bytes", got.status, got.header, len(got.body))
+		t.Errorf("schema: got status %d, header %v and %d bytes, want the schema as plain text", got.status, got.header, len(got.body))
 	}
 	if got := s.get(t, "/"); got.status != http.StatusOK || !strings.Contains(got.body, "oddsgraph</title>") {
-		t.Errorf("page: %d %v", got.status, got.header)
+		t.Errorf("page: got status %d and header %v, want the page of oddsgraph", got.status, got.header)
 	}
 }
 
 func TestReadiness(t *testing.T) {
 	s := start(t)
-	ready := func(want int) {
+	wantReady := func(want int) {
 		t.Helper()
 		got := s.get(t, "/readyz")
 		if got.status != want || want != http.StatusOK && (got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "UPSTREAM_UNAVAILABLE")) {
-			t.Errorf("readyz: %+v, want %d", got, want)
+			t.Errorf("/readyz: got %+v, want status %d", got, want)
 		}
 	}
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ready(http.StatusServiceUnavailable)
+	wantReady(http.StatusServiceUnavailable)
 	if got := s.get(t, "/healthz"); got.status != http.StatusOK {
-		t.Errorf("the process lives, but is %d", got.status)
+		t.Errorf("/healthz: got status %d, want 200", got.status)
 	}
 	s.setFaults(t)
 	s.expireCaches() // ends the backoff after a failure
-	ready(http.StatusOK)
-	wantCalls(t, s.callsDuring(func() { ready(http.StatusOK); ready(http.StatusOK) }), calls{})
+	wantReady(http.StatusOK)
+	wantCalls(t, s.callsDuring(func() { wantReady(http.StatusOK); wantReady(http.StatusOK) }), calls{})
 	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	ready(http.StatusOK) // the service still uses the result of its last call to the venue
+	wantReady(http.StatusOK) // the service still uses the result of its last call to the venue
 	s.expireCaches()
-	ready(http.StatusServiceUnavailable)
+	wantReady(http.StatusServiceUnavailable)
 }
 
 func TestCommandsThatOnlyPrint(t *testing.T) {
-	for args, want := range map[string]string{"schema": graph.SDL(), "version": app.BuildVersion() + "\n", "licenses": thirdParty() + web.Licenses()} {
+	for command, want := range map[string]string{"schema": graph.SDL(), "version": app.BuildVersion() + "\n", "licenses": thirdParty() + web.Licenses()} {
 		var out bytes.Buffer
-		if err := run(t.Context(), []string{args}, nil, &out, io.Discard); err != nil || out.String() != want {
-			t.Errorf("%s: %v, %q", args, err, out.String())
+		if err := run(t.Context(), []string{command}, nil, &out, io.Discard); err != nil || out.String() != want {
+			t.Errorf("command %s: got error %v and output %q, want %q", command, err, out.String(), want)
 		}
 	}
 	for flag, want := range map[string]string{
@@ -75,16 +75,16 @@ func TestCommandsThatOnlyPrint(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		if err := run(t.Context(), []string{"schema", flag}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("schema %s: %v, no %q", flag, err, want)
+			t.Errorf("schema %s: got error %v, want output with %q", flag, err, want)
 		}
 	}
 	var out bytes.Buffer
 	if err := run(t.Context(), []string{"serve", "--help"}, nil, &out, io.Discard); err != nil || !strings.Contains(out.String(), "--venue-url") {
-		t.Errorf("help: %v, %q", err, out.String())
+		t.Errorf("serve --help: got error %v and output %q", err, out.String())
 	}
 	if err := run(t.Context(), []string{"--listen=nowhere", "--demo-markets=0"}, nil, io.Discard, io.Discard); err == nil ||
 		!strings.Contains(err.Error(), "listen") || !strings.Contains(err.Error(), "demo-markets") {
-		t.Errorf("two mistakes: %v", err)
+		t.Errorf("got the error %v, want an error about both --listen and --demo-markets", err)
 	}
 }
 
@@ -122,23 +122,24 @@ func TestRunServesUntilCancelled(t *testing.T) {
 				t.Error(err)
 			}
 			if err := app.Healthcheck(t.Context(), address+"/nothing"); err == nil || !strings.Contains(err.Error(), "404") {
-				t.Errorf("healthcheck of a page that does not exist: %v", err)
+				t.Errorf("the health check of a page that does not exist got the error %v, want 404", err)
 			}
 			http.DefaultClient.CloseIdleConnections()
 			stop()
 			if err := <-done; err != nil {
-				t.Errorf("it ended with: %v", err)
+				t.Errorf("the command ended with the error: %v", err)
 			}
 		})
 	}
 }
 
-// TestDemoDriverAlone checks that the demo venue of Polymarket refuses settings that only the generic demo venue supports.
-func TestDemoDriverAlone(t *testing.T) {
+// TestPolymarketDemoRefusesGenericSettings checks that the demo venue of Polymarket refuses settings that only the generic demo
+// venue supports.
+func TestPolymarketDemoRefusesGenericSettings(t *testing.T) {
 	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
 		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "--demo-driver=generic") {
-			t.Errorf("%s: %v", flag, err)
+			t.Errorf("%s: got the error %v, want an error with --demo-driver=generic", flag, err)
 		}
 	}
 }
@@ -146,14 +147,14 @@ func TestDemoDriverAlone(t *testing.T) {
 // TestDriverNames checks that the command "config check" refuses unknown drivers. It must also refuse a demo venue that does not
 // fit the driver.
 func TestDriverNames(t *testing.T) {
-	for args, want := range map[string]string{
+	for flag, want := range map[string]string{
 		"--venue-driver=unknown":   "names no driver; want one of",
 		"--demo-driver=polymarket": "needs --venue-driver=polymarket",
 		"--demo-driver=unknown":    "demo-driver",
 	} {
-		err := run(t.Context(), []string{"config", "check", args}, nil, io.Discard, io.Discard)
+		err := run(t.Context(), []string{"config", "check", flag}, nil, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", args, err)
+			t.Errorf("%s: got the error %v, want an error with %q", flag, err, want)
 		}
 	}
 }
@@ -171,7 +172,7 @@ func TestPortInUse(t *testing.T) {
 		}
 		err := run(t.Context(), args, nil, io.Discard, io.Discard)
 		if err == nil || !strings.HasPrefix(err.Error(), "--"+taken+" (ODDSGRAPH_") || !strings.Contains(err.Error(), "in use; give it another port") {
-			t.Errorf("%v: %v", args, err)
+			t.Errorf("arguments %v: got the error %v, want an error about the port of --%s", args, err, taken)
 		}
 	}
 }
@@ -181,17 +182,17 @@ func TestIntrospection(t *testing.T) {
 	s := start(t)
 	data := s.ask(t, query, nil, anonymous)
 	if text(data, "__schema.queryType.name") != "Query" || text(data, "__type.name") != "Token" || text(data, "__type.fields.0.description") == "" {
-		t.Errorf("%s", asJSON(data))
+		t.Errorf("introspection got %s, want the types Query and Token with descriptions", asJSON(data))
 	}
 	s = start(t, "--introspection=false")
 	data, errors := s.query(t, query, nil, anonymous)
 	wantErrors(t, errors, " GRAPHQL_VALIDATION_FAILED", " GRAPHQL_VALIDATION_FAILED")
 	if data != nil || !strings.Contains(errors[0].Message, "introspection is switched off") {
-		t.Errorf("%s, %v", asJSON(data), errors)
+		t.Errorf("with --introspection=false: got data %s and errors %v", asJSON(data), errors)
 	}
 	wantJSON(t, "typename", s.ask(t, `{ __typename }`, nil, anonymous), `{"__typename":"Query"}`)
 	if got := s.get(t, httpapi.PathSchema); got.status != http.StatusNotFound {
-		t.Errorf("%s: %d", httpapi.PathSchema, got.status)
+		t.Errorf("%s: got status %d, want 404", httpapi.PathSchema, got.status)
 	}
 }
 
@@ -201,9 +202,9 @@ func TestBadCredentialHeaders(t *testing.T) {
 	s := start(t)
 	const canary = "canary"
 	for _, test := range []struct {
-		name   string
-		values []string
-		says   string
+		name    string
+		values  []string
+		message string
 	}{
 		{"not base64", []string{"canary!!"}, "X-Venue-Credentials is not base64"},
 		{"not JSON", []string{base64.StdEncoding.EncodeToString([]byte("canary"))}, "credentials are one JSON object"},
@@ -216,9 +217,9 @@ func TestBadCredentialHeaders(t *testing.T) {
 			var answer struct{ Errors []graphError }
 			decode(t, got.body, &answer)
 			wantErrors(t, answer.Errors, " BAD_USER_INPUT")
-			if got.status != http.StatusBadRequest || !strings.HasPrefix(answer.Errors[0].Message, test.says) || strings.Contains(got.body, canary) ||
+			if got.status != http.StatusBadRequest || !strings.HasPrefix(answer.Errors[0].Message, test.message) || strings.Contains(got.body, canary) ||
 				strings.Contains(got.body, keyOf3) || strings.Contains(got.body, `"data"`) || !strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
-				t.Errorf("%+v", got)
+				t.Errorf("got %+v, want only an error with the message %q", got, test.message)
 			}
 		})
 	}
@@ -230,7 +231,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 	} {
 		data, errors := s.query(t, `{ user(address: "`+addressOf3+`") { positions { totalCount } } }`, nil, value)
 		if len(errors) > 0 {
-			t.Errorf("%s: %v", name, errors)
+			t.Errorf("base64 variant %s: got the errors %v", name, errors)
 		}
 		wantJSON(t, name, data, `{"user":{"positions":{"totalCount":3}}}`)
 	}
@@ -239,7 +240,7 @@ func TestBadCredentialHeaders(t *testing.T) {
 // TestMalformedRequests checks what the errors about malformed requests say. httpapi.TestStatuses checks their statuses.
 func TestMalformedRequests(t *testing.T) {
 	s := start(t)
-	for _, test := range []struct{ method, body, says string }{
+	for _, test := range []struct{ method, body, message string }{
 		{"POST", `{}`, "the request has no query"},
 		{"GET", "", "the request has no query"},
 		{"PUT", "", "send the query by POST or GET"},
@@ -247,8 +248,8 @@ func TestMalformedRequests(t *testing.T) {
 		{"POST", `{"query":"query A { __typename } query B { __typename }"}`, "say which one in operationName"},
 		{"POST", `{"query":"query A { __typename } query B { __typename }","operationName":"C"}`, "operation C not found"},
 	} {
-		if got := s.do(t, s.newRequest(t, test.method, httpapi.PathGraphQL, test.body)); !strings.Contains(got.body, test.says) {
-			t.Errorf("%s %s: %+v", test.method, test.body, got)
+		if got := s.do(t, s.newRequest(t, test.method, httpapi.PathGraphQL, test.body)); !strings.Contains(got.body, test.message) {
+			t.Errorf("%s with the body %q: got %+v, want the message %q", test.method, test.body, got, test.message)
 		}
 	}
 }
@@ -261,7 +262,7 @@ func TestQueriesByGET(t *testing.T) {
 	var answer struct{ Data any }
 	decode(t, got.body, &answer)
 	if shown := pluck(answer.Data, "tokens", "tokenId"); got.status != http.StatusOK || !slices.Equal(shown, ids) || text(answer.Data, "tokens.1.price.price") == "" {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want the tokens %q with prices", got, ids)
 	}
 }
 
@@ -277,10 +278,10 @@ func TestRequestIDs(t *testing.T) {
 		}
 		id := s.do(t, r).header.Get("X-Request-Id")
 		if (id == given) != kept || id == "" {
-			t.Errorf("sent %q, got %q", given, id)
+			t.Errorf("sent the request id %q, got the id %q", given, id)
 		}
 		if n := strings.Count(s.log.String(), "request_id="+id); n != 2 { // one line for the failed field, one for the request
-			t.Errorf("%q is %d times in the log", id, n)
+			t.Errorf("the request id %q is %d times in the log, want 2", id, n)
 		}
 	}
 }
@@ -302,9 +303,9 @@ func TestRefusedCredentialsOnAnOpenSocket(t *testing.T) {
 		}
 	})
 	if codes["UNAUTHENTICATED"] != 5 || codes["RATE_LIMITED"] != 4 {
-		t.Errorf("got %v, want five refusals and then no calls", codes)
+		t.Errorf("got the error codes %v, want UNAUTHENTICATED five times and RATE_LIMITED four times", codes)
 	}
 	if got := asked["positions"][0]; got != 5 {
-		t.Errorf("the venue was asked %d times, want 5", got)
+		t.Errorf("the venue received %d calls for positions, want 5", got)
 	}
 }

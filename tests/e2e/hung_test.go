@@ -21,7 +21,7 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 			// At most 32 operations may execute at once, and 24 of them may be of one client. The same limits apply to the
 			// operations that wait for the venue.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
-			s.streaming(t)
+			s.waitForStream(t)
 			s.venue = venue.demo
 			ask := func(query string) *http.Request {
 				r := s.request(t, asJSON(vars{"query": query}), anonymous)
@@ -36,25 +36,25 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 			var all sync.WaitGroup
 			defer all.Wait()
 			defer release()
-			const hung = 40
-			for n := range hung {
+			const hungRequests = 40
+			for n := range hungRequests {
 				all.Go(func() {
 					if got := s.do(t, ask(query(n))); got.status != http.StatusOK && got.status != http.StatusServiceUnavailable {
-						t.Errorf("a request that waited: %+v", got)
+						t.Errorf("a request to the hung endpoint got %+v", got)
 					}
 				})
 			}
-			eventually(t, "the client has all of its places, and the other requests are refused", func() bool {
+			eventually(t, "24 operations of the client execute, and its other requests are refused", func() bool {
 				stats := s.API.Stats()
 				return stats.Executing == 24 && stats.Waiting == 0
 			})
 			for n := range 5 {
 				if got := s.do(t, ask(strings.Replace(cached, "price }", fmt.Sprintf("a%d: price }", n), 1))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
-					t.Errorf("cached value: got %+v", got)
+					t.Errorf("a query for a cached value got %+v", got)
 				}
 			}
 			if got := s.do(t, ask(`{ serviceStatus { version } }`)); got.status != http.StatusOK {
-				t.Errorf("what needs no venue: %+v", got)
+				t.Errorf("a query that needs no venue got %+v", got)
 			}
 		})
 	}

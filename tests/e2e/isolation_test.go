@@ -25,19 +25,19 @@ func wantAccount(t *testing.T, s *service, data any, address string) {
 	}
 	balance, _ := s.venue.Balance(address)
 	if !slices.Equal(got, want) || text(data, "user.address") != address || text(data, "user.balance.cashBalance") != balance.CashBalance.String() {
-		t.Errorf("%s was answered with %s", address, asJSON(data))
+		t.Errorf("the query for the account %s got %s", address, asJSON(data))
 	}
 }
 
-var refusedBranches = []string{"user.balance", "user.history", "user.orders", "user.positions", "user.trades"}
+var refusedFields = []string{"user.balance", "user.history", "user.orders", "user.positions", "user.trades"}
 
 func wantRefused(t *testing.T, data any, errors []graphError, code string) {
 	t.Helper()
-	want := make([]string, len(refusedBranches))
-	for i, path := range refusedBranches {
+	want := make([]string, len(refusedFields))
+	for i, path := range refusedFields {
 		want[i] = path + " " + code
 		if got := at(data, path); got != nil {
-			t.Errorf("%s is %s", path, asJSON(got))
+			t.Errorf("%s is %s, want null", path, asJSON(got))
 		}
 	}
 	wantErrors(t, errors, want...)
@@ -49,16 +49,16 @@ func TestCallersAreKeptApart(t *testing.T) {
 	s := start(t, "--demo-latency=1ms")
 	wrong := base64.StdEncoding.EncodeToString([]byte(`{"apiKey":"demo-50","secret":"wrong","passphrase":"demo"}`))
 	callers := []struct{ name, key, address, code string }{
-		{"owner of 3", keyOf3, addressOf3, ""},
-		{"owner of 50", keyOf50, addressOf50, ""},
-		{"owner of 50 under another name", credentials("demo-50", "label", "phone"), addressOf50, ""},
-		{"owner of 3 for 50", keyOf3, addressOf50, "FORBIDDEN"},
-		{"owner of 50 for 3", keyOf50, addressOf3, "FORBIDDEN"},
-		{"owner of 2000 for 50", keyOf2000, addressOf50, "FORBIDDEN"},
-		{"reader of all for 50", keyOfAny, addressOf50, ""},
-		{"reader of all for another", keyOfAny, addressOfAny, ""},
-		{"wrong secret for 50", wrong, addressOf50, "UNAUTHENTICATED"},
-		{"nobody for 50", anonymous, addressOf50, "UNAUTHENTICATED"},
+		{"the owner of 3 reads 3", keyOf3, addressOf3, ""},
+		{"the owner of 50 reads 50", keyOf50, addressOf50, ""},
+		{"the owner of 50 reads 50 with another label", credentials("demo-50", "label", "phone"), addressOf50, ""},
+		{"the owner of 3 reads 50", keyOf3, addressOf50, "FORBIDDEN"},
+		{"the owner of 50 reads 3", keyOf50, addressOf3, "FORBIDDEN"},
+		{"the owner of 2000 reads 50", keyOf2000, addressOf50, "FORBIDDEN"},
+		{"the reader of all accounts reads 50", keyOfAny, addressOf50, ""},
+		{"the reader of all accounts reads another account", keyOfAny, addressOfAny, ""},
+		{"a wrong secret reads 50", wrong, addressOf50, "UNAUTHENTICATED"},
+		{"a client without credentials reads 50", anonymous, addressOf50, "UNAUTHENTICATED"},
 	}
 	var wg sync.WaitGroup
 	for _, c := range callers {

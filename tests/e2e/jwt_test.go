@@ -89,7 +89,7 @@ func TestSignedTokens(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	p := newIdentityProvider(t)
 	s := startLive(t, p.args(t)...)
-	s.streaming(t)
+	s.waitForStream(t)
 	now := time.Now()
 	for name, test := range map[string]struct {
 		token  string
@@ -100,29 +100,29 @@ func TestSignedTokens(t *testing.T) {
 		"expired":        {p.token(t, "desk", now.Add(-time.Hour), nil), 401, "expired"},
 		"unmapped":       {p.token(t, "nobody", now.Add(time.Hour), nil), 403, "no account"},
 		"other audience": {p.token(t, "desk", now.Add(time.Hour), map[string]any{"aud": "else"}), 401, "audience"},
-		"no token":       {"a-token-of-the-file", 401, "neither known nor a JWT"},
+		"not a JWT":      {"a-token-of-the-file", 401, "neither known nor a JWT"},
 	} {
 		if got := s.bearer(t, test.token, viewerQuery); got.status != test.status || !strings.Contains(got.body, test.want) {
-			t.Errorf("%s: %d %s", name, got.status, got.body)
+			t.Errorf("%s: got status %d, want %d with %q: %s", name, got.status, test.status, test.want, got.body)
 		}
 		if strings.Contains(s.log.String(), test.token) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and event streams end 30 s after their token expires. The token soon expired 22 s ago, so its connections end in 8 s.
-	soon, later := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
-	ending, kept := s.dialBearer(t, soon), s.dialBearer(t, later)
-	ending.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
-	last := kept.subscribe(t, subPortfolio, vars{"a": addressOf3})
+	// Sockets and event streams end 30 s after their token expires. So connections with expiredToken end in 8 s.
+	expiredToken, validToken := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
+	expiring, valid := s.dialBearer(t, expiredToken), s.dialBearer(t, validToken)
+	expiring.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
+	last := valid.subscribe(t, subPortfolio, vars{"a": addressOf3})
 	last.reason(t, "INITIAL")
-	stream := s.sseBearer(t, soon, subOrders, vars{"a": addressOf3})
-	if code := ending.closed(t); code != 4403 {
-		t.Errorf("the socket of an expired token is closed with %d", code)
+	stream := s.sseBearer(t, expiredToken, subOrders, vars{"a": addressOf3})
+	if code := expiring.waitClosed(t); code != 4403 {
+		t.Errorf("the socket of an expired token was closed with the code %d, want 4403", code)
 	}
 	stream.reason(t, "INITIAL")
 	stream.wantEnd(t, "UNAUTHENTICATED")
-	if kept.err != nil {
-		t.Errorf("the socket of another token: %v", kept.err)
+	if valid.err != nil {
+		t.Errorf("the socket of a valid token ended with the error: %v", valid.err)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 	s := start(t, append(p.args(t), "--venue-url="+venue.URL, "--venue-timeout=50ms", "--request-timeout=500ms")...)
 	later := s.clock.Now().Add(time.Hour)
 	for _, how := range []string{"well", "refused", "failed"} {
-		for name, of := range map[string]func(secret string) string{
+		for name, tokenWith := range map[string]func(secret string) string{
 			"a claim":     func(secret string) string { return p.token(t, "desk", later, vars{"note": secret}) },
 			"a subject":   func(secret string) string { return p.token(t, secret, later, nil) },
 			"an issuer":   func(secret string) string { return p.token(t, "desk", later, vars{"iss": secret}) },
@@ -140,13 +140,13 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 			"an expired token": func(secret string) string {
 				return p.token(t, "desk", s.clock.Now().Add(-time.Hour), vars{"note": secret})
 			},
-			"the name of a key":        func(secret string) string { return headed(vars{"alg": "ES256", "kid": secret}) },
-			"the name of an algorithm": func(secret string) string { return headed(vars{"alg": secret, "kid": "k"}) },
-			"a signature":              func(secret string) string { return headed(vars{"alg": "ES256", "kid": "k"}) + secret },
+			"the name of a key":        func(secret string) string { return tokenWithHeader(vars{"alg": "ES256", "kid": secret}) },
+			"the name of an algorithm": func(secret string) string { return tokenWithHeader(vars{"alg": secret, "kid": "k"}) },
+			"a signature":              func(secret string) string { return tokenWithHeader(vars{"alg": "ES256", "kid": "k"}) + secret },
 		} {
-			venue.set(how)
+			venue.setResponse(how)
 			secret := newCanary()
-			token := of(secret)
+			token := tokenWith(secret)
 			for _, accept := range []string{"application/json", "text/event-stream"} {
 				r := s.request(t, asJSON(vars{"query": everything}), anonymous)
 				r.Header.Set("Accept", accept)
@@ -155,7 +155,7 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 				_, signature, _ := strings.Cut(token[strings.Index(token, ".")+1:], ".")
 				for _, text := range []string{got.print(), s.log.String()} {
 					if form := findSecret(text, secret); form != "" || strings.Contains(text, signature) {
-						t.Errorf("%s, %s: %s of the token is shown: %.1000s", how, name, form, text)
+						t.Errorf("venue call %s, secret in %s: the output contains the signature or the secret (as %q): %.1000s", how, name, form, text)
 					}
 				}
 			}
@@ -165,12 +165,12 @@ func TestCanaryOfSignedTokens(t *testing.T) {
 		}
 	}
 	for _, secret := range p.heard() {
-		t.Errorf("the identity provider heard %s", secret)
+		t.Errorf("the identity provider received the query or Authorization header %s", secret)
 	}
 }
 
-// headed returns a token with the given header and an invalid signature.
-func headed(header vars) string {
+// tokenWithHeader returns a token with the given header and an invalid signature.
+func tokenWithHeader(header vars) string {
 	encode := base64.RawURLEncoding.EncodeToString
 	return encode([]byte(asJSON(header))) + "." + encode([]byte(`{"sub":"desk"}`)) + "." + encode(make([]byte, 64))
 }

@@ -15,28 +15,28 @@ import (
 // startKalshi starts the service with the driver of Kalshi and the simulator of Kalshi.
 func startKalshi(t *testing.T, args ...string) *service {
 	t.Helper()
-	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // with a clock that stands still, the rate limiter would block
+	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // the rate limiter would block, because the clock stands still
 	return startRigged(t, startTime, unlimited,
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
 
 // kalshiCalls returns two counts of calls to the simulator, by path: all calls, and the calls since an earlier count. The parameter
 // before is this earlier count.
-func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, since map[string]int) {
+func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, newCalls map[string]int) {
 	t.Helper()
 	calls, _ = a.Demo.Kalshi.Calls()
-	since = map[string]int{}
+	newCalls = map[string]int{}
 	for path, n := range calls {
 		if n > before[path] {
-			since[path] = n - before[path]
+			newCalls[path] = n - before[path]
 		}
 	}
-	return calls, since
+	return calls, newCalls
 }
 
-// TestKalshiBillsMarkets checks that the service delays its calls for order books, so that Kalshi refuses none of them. Kalshi
-// limits calls by a token bucket. A call costs tokens for each book that it requests.
-func TestKalshiBillsMarkets(t *testing.T) {
+// TestKalshiTokenBucketDelaysBooks checks that the service delays its calls for order books, so that Kalshi refuses none of them.
+// Kalshi limits calls by a token bucket. A call costs tokens for each book that it requests.
+func TestKalshiTokenBucketDelaysBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
 		var ids []string
@@ -49,13 +49,13 @@ func TestKalshiBillsMarkets(t *testing.T) {
 			for _, e := range errors[:min(len(errors), 2)] {
 				t.Log(e.Message)
 			}
-			t.Errorf("80 books took %v, with %v errors", took, len(errors))
+			t.Errorf("80 books took %v with %d errors, want 3 s to 12 s without errors", took, len(errors))
 		}
 	})
 }
 
-// TestKalshiUnsupported checks fields whose data Kalshi does not serve. They must be null with the error code UNSUPPORTED, and the
-// service must make no call.
+// TestKalshiUnsupported checks fields whose data Kalshi does not serve. These fields must be null with the error code UNSUPPORTED,
+// and the service must make no call.
 func TestKalshiUnsupported(t *testing.T) {
 	s := startKalshi(t)
 	before, _ := kalshiCalls(t, s.App, nil)
@@ -70,18 +70,18 @@ func TestKalshiUnsupported(t *testing.T) {
 	} {
 		data, errors := s.query(t, query, nil, credentials)
 		if at(data, path) != nil || len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errors[0].Message, "Kalshi") {
-			t.Errorf("%s: %v, %v", query, data, errors)
+			t.Errorf("%s: got data %v and errors %v, want null and UNSUPPORTED", query, data, errors)
 		}
 	}
 	if _, calls := kalshiCalls(t, s.App, before); len(calls) > 0 {
-		t.Errorf("calls %v", calls)
+		t.Errorf("the queries caused the calls %v, want none", calls)
 	}
 }
 
 // TestKalshiStream checks a market's two order books after the stream has lost frames. Both books must equal the venue's books.
 func TestKalshiStream(t *testing.T) {
 	s := startLive(t, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=60")
-	s.streaming(t)
+	s.waitForStream(t)
 	sim, engine := s.Demo.Kalshi, s.Demo.Venue
 	ticker := sim.Tickers()[0]
 	demoToken, _ := sim.DemoTokenID(ticker)
@@ -94,19 +94,19 @@ func TestKalshiStream(t *testing.T) {
 	}
 	prices := k.subscribe(t, subPrices, vars{"ids": []string{ticker + ":no"}})
 	if v := prices.value(t); text(v, "reason") != "INITIAL" {
-		t.Errorf("the first price is %s", asJSON(v))
+		t.Errorf("the first event of the prices is %s, want the reason INITIAL", asJSON(v))
 	}
 	settle := func() {
 		t.Helper()
 		b, _ := engine.Book(demoToken)
-		opposite := demo.Book{Bids: opposed(b.Asks), Asks: opposed(b.Bids)}
+		opposite := demo.Book{Bids: oppositeLevels(b.Asks), Asks: oppositeLevels(b.Bids)}
 		for id, want := range map[string]ladder{
 			ticker + ":yes": {levelsOf(b.Bids, 20), levelsOf(b.Asks, 20)}, ticker + ":no": {levelsOf(opposite.Bids, 20), levelsOf(opposite.Asks, 20)},
 		} {
-			for f := followers[id]; !same(reduced(f.book), want); {
+			for f := followers[id]; !equalLadders(trimZeros(f.book), want); {
 				v, ok := subs[id].try(t)
 				if !ok {
-					t.Fatalf("%s stays at %v; want %v", id, f.book, want)
+					t.Fatalf("the book of %s stays at %v, want %v", id, f.book, want)
 				}
 				f.take(t, v)
 			}
@@ -132,8 +132,8 @@ func TestKalshiStream(t *testing.T) {
 	}
 }
 
-// reduced returns a book without the trailing zeros of its numbers.
-func reduced(b ladder) ladder {
+// trimZeros returns a book without the trailing zeros of its numbers.
+func trimZeros(b ladder) ladder {
 	cut := func(levels []level) []level {
 		out := make([]level, len(levels))
 		for i, l := range levels {
@@ -144,9 +144,9 @@ func reduced(b ladder) ladder {
 	return ladder{cut(b.bids), cut(b.asks)}
 }
 
-// opposed converts levels of one token to levels of the market's other token. A bid for one token at the price p is an ask for the
-// other token at the price 1 − p.
-func opposed(levels []demo.Level) []demo.Level {
+// oppositeLevels converts levels of one token to levels of the market's other token. A bid for one token at the price p is an ask
+// for the other token at the price 1 − p.
+func oppositeLevels(levels []demo.Level) []demo.Level {
 	out := make([]demo.Level, len(levels))
 	for i, l := range levels {
 		out[i] = demo.Level{Price: 10_000 - l.Price, Size: l.Size}

@@ -19,8 +19,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestKitPackage checks that an app can install the client kit from the service, use it without a GraphQL client, and compile with
-// each entry point.
+// TestKitPackage checks that an app can install the client kit from the service, use the kit without a GraphQL client, and compile
+// with each entry point of the kit.
 func TestKitPackage(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
@@ -34,7 +34,7 @@ func TestKitPackage(t *testing.T) {
 		t.Fatal("the pages are not built; run make web")
 	}
 	if resp.Header.Get("Content-Type") != "application/gzip" || resp.Header.Get("ETag") == "" || resp.ContentLength > 64<<10 {
-		t.Errorf("got %s %v, %d bytes", resp.Status, resp.Header, resp.ContentLength)
+		t.Errorf("/kit.tgz: got status %s, header %v and %d bytes", resp.Status, resp.Header, resp.ContentLength)
 	}
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -109,7 +109,7 @@ func checkKitTypes(t *testing.T, kit, entry string, packages []string) {
 		}
 	}
 	if read < 2 {
-		t.Errorf("the compiler has read %d files of the kit:\n%s", read, out)
+		t.Errorf("the compiler has read %d files of the app and the kit, want at least 2:\n%s", read, out)
 	}
 }
 
@@ -134,6 +134,6 @@ func TestErrorCodes(t *testing.T) {
 	slices.Sort(want)
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
+		t.Errorf("error codes of the schema:\n got %q\nwant %q", got, want)
 	}
 }

@@ -49,11 +49,11 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := startLive(t, "--demo-lag=3s")
-			s.streaming(t)
+			s.waitForStream(t)
 			id := s.openMarkets(30)[25]
 			query := strings.Replace(subMarkets, "marketId status", "marketId status resolution { winningOutcome } outcomes: tokens { outcome }", 1)
 			sub := s.dial(t, anonymous).subscribe(t, query, vars{"ids": []string{id}})
-			sub.until(t, "the market as it is", func(v any) bool { return at(v, "market.freshness.stale") == false })
+			sub.until(t, "an event with the fresh market", func(v any) bool { return at(v, "market.freshness.stale") == false })
 			s.shownMarket(t, id)
 			before := s.venue.Stats()
 			if err := test.change(t, s.venue, id); err != nil {
@@ -71,11 +71,11 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 			})
 			m := s.shownMarket(t, id)
 			if !test.shows(m) || at(m, "freshness.stale") != false {
-				t.Errorf("in the end a query shows %s", asJSON(m))
+				t.Errorf("after the change, a query shows %s, want the changed market and stale false", asJSON(m))
 			}
 			const path = "/api/exchange/market-details"
 			if n := s.venue.Stats().Requests[path] - before.Requests[path]; n > 4 {
-				t.Errorf("the change took %d calls", n)
+				t.Errorf("the change caused %d calls for markets, want at most 4", n)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 func TestTradesUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
-	s.streaming(t)
+	s.waitForStream(t)
 	k := s.dial(t, keyOf50)
 	read := func(name string) *events { // with different aliases, the subscriptions do not share an execution
 		return k.subscribe(t, strings.Replace(subUserTrades, "gap", "gap "+name+": reason", 1), vars{"a": addressOf50})
@@ -111,7 +111,7 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 			return x.TokenID
 		}
 	}
-	t.Fatal("nothing that is held can be sold")
+	t.Fatal("the venue accepts no sale of any position")
 	return ""
 }
 
@@ -120,7 +120,7 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 func TestAnAccountUnderLag(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
-	s.streaming(t)
+	s.waitForStream(t)
 	const query = `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`
 	cash := func() string {
 		return text(s.ask(t, query, vars{"a": addressOf50}, keyOf50), "user.balance.cashBalance")
@@ -133,11 +133,11 @@ func TestAnAccountUnderLag(t *testing.T) {
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultClose, Channel: "user"},
 		demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: 503})
 	s.sell(t, 500)
-	held, _ := s.venue.Balance(addressOf50)
-	sub.until(t, "the balance in the end", func(v any) bool {
+	balance, _ := s.venue.Balance(addressOf50)
+	sub.until(t, "the venue's current balance", func(v any) bool {
 		if now, asked := text(v, "balance.cashBalance"), cash(); now == old || asked == old {
 			t.Fatalf("the balance is the old %s again: an event shows %s, a query %s", old, now, asked)
 		}
-		return text(v, "balance.cashBalance") == plain(held.CashBalance)
+		return text(v, "balance.cashBalance") == plain(balance.CashBalance)
 	})
 }

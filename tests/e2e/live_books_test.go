@@ -27,7 +27,7 @@ func (s *service) bookOf(t testing.TB, token string, depth int) ladder {
 	t.Helper()
 	b, ok := s.venue.Book(token)
 	if !ok {
-		t.Fatalf("no book of %s", token)
+		t.Fatalf("the venue has no book of the token %s", token)
 	}
 	return ladder{levelsOf(b.Bids, depth), levelsOf(b.Asks, depth)}
 }
@@ -45,20 +45,22 @@ func ladderOf(v any, path string) ladder {
 
 func wantBook(t testing.TB, v any, path string, want ladder) {
 	t.Helper()
-	if got := ladderOf(v, path); !same(got, want) {
-		t.Errorf("%sbook:\n got %v\nwant %v", path, got, want)
+	if got := ladderOf(v, path); !equalLadders(got, want) {
+		t.Errorf("book at the path %q:\n got %v\nwant %v", path, got, want)
 	}
 }
 
-func same(a, b ladder) bool { return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks) }
+func equalLadders(a, b ladder) bool {
+	return slices.Equal(a.bids, b.bids) && slices.Equal(a.asks, b.asks)
+}
 
 // replay applies the events of an orderbookChanged subscription as a client does. It checks each event and its sequence numbers.
 type replay struct {
 	depth int
-	// sequence and book are those of the last event.
+	// sequence and book are those of the last event. begun is true after the first event.
 	sequence string
 	book     ladder
-	sent     bool
+	begun    bool
 	// hurried is true if the client may be too slow to get all events. A RESYNC event then replaces the missed events.
 	hurried bool
 	deltas  int
@@ -68,35 +70,35 @@ func (r *replay) take(t testing.TB, v any) {
 	t.Helper()
 	reason := text(v, "reason")
 	switch {
-	case !r.sent:
+	case !r.begun:
 		if reason != "INITIAL" || at(v, "previousSequence") != nil {
-			t.Errorf("the first event is %s", asJSON(v))
+			t.Errorf("the first event is %s, want the reason INITIAL and no previousSequence", asJSON(v))
 		}
 	case r.hurried && reason == "RESYNC":
 	case text(v, "previousSequence") != r.sequence:
-		t.Errorf("depth %d: previousSequence is %s, the last event's is %s", r.depth, text(v, "previousSequence"), r.sequence)
+		t.Errorf("depth %d: previousSequence is %s, want the last event's sequence %s", r.depth, text(v, "previousSequence"), r.sequence)
 	}
-	r.sent, r.sequence = true, text(v, "sequence")
+	r.begun, r.sequence = true, text(v, "sequence")
 	if changes := ladderOf(v, ""); text(v, "kind") == "SNAPSHOT" {
 		r.book = changes
 	} else {
 		r.deltas++
-		r.book = ladder{applied(r.book.bids, changes.bids, -1), applied(r.book.asks, changes.asks, 1)}
+		r.book = ladder{applyLevels(r.book.bids, changes.bids, -1), applyLevels(r.book.asks, changes.asks, 1)}
 	}
 	if reason == "RESYNC" && text(v, "kind") != "SNAPSHOT" {
-		t.Errorf("a RESYNC is no SNAPSHOT: %s", asJSON(v))
+		t.Errorf("a RESYNC event is not a SNAPSHOT: %s", asJSON(v))
 	}
-	if whole := ladderOf(v, "book."); !same(r.book, whole) {
-		t.Errorf("depth %d at %s: replayed\n     %v\nbook %v", r.depth, r.sequence, r.book, whole)
+	if whole := ladderOf(v, "book."); !equalLadders(r.book, whole) {
+		t.Errorf("depth %d, sequence %s:\nreplayed book     %v\nbook of the event %v", r.depth, r.sequence, r.book, whole)
 	}
 	if len(r.book.bids) > r.depth || len(r.book.asks) > r.depth {
-		t.Errorf("more than %d levels in %v", r.depth, r.book)
+		t.Errorf("the replayed book has more than %d levels: %v", r.depth, r.book)
 	}
 }
 
-// applied returns a side of a book after the given changes. order is 1 to sort the levels by rising price, and -1 to sort them by
-// falling price.
-func applied(side, changes []level, order int) []level {
+// applyLevels returns a side of a book after the given changes. order is 1 to sort the levels by rising price, and -1 to sort them
+// by falling price.
+func applyLevels(side, changes []level, order int) []level {
 	next := slices.Clone(side)
 	for _, c := range changes {
 		i := slices.IndexFunc(next, func(l level) bool { return l.price == c.price })

@@ -13,17 +13,17 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// route is a TCP proxy in front of the venue's stream. It forwards bytes from the venue at once. It delays bytes from the service,
-// and forwards none of them while a test holds the lock.
-type route struct {
+// streamProxy is a TCP proxy in front of the venue's stream. It forwards bytes from the venue at once. It delays bytes from the
+// service, and forwards none of them while a test holds the lock.
+type streamProxy struct {
 	delay time.Duration
 	held  sync.RWMutex
 }
 
-// startByRoute is like startLive, but the service connects to the stream through a route.
-func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, *route) {
+// startThroughProxy is like startLive, but the service connects to the stream through a streamProxy.
+func startThroughProxy(t *testing.T, delay time.Duration, args ...string) (*service, *streamProxy) {
 	t.Helper()
-	r := &route{delay: delay}
+	r := &streamProxy{delay: delay}
 	s, _ := startLiveRigged(t, func(w *app.Wiring) {
 		u, err := url.Parse(w.Stream.URL)
 		if err != nil {
@@ -36,15 +36,15 @@ func startByRoute(t *testing.T, delay time.Duration, args ...string) (*service, 
 }
 
 // hold makes the proxy keep back what the service sends, until release is called or the test ends.
-func (r *route) hold(t *testing.T) (release func()) {
+func (r *streamProxy) hold(t *testing.T) (release func()) {
 	r.held.Lock()
 	release = sync.OnceFunc(r.held.Unlock)
 	t.Cleanup(release)
 	return release
 }
 
-// open starts a proxy for the address to, and returns the proxy's own address.
-func (r *route) open(t *testing.T, to string) string {
+// open starts the proxy and returns its address. The parameter venue is the address of the venue's stream.
+func (r *streamProxy) open(t *testing.T, venue string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func (r *route) open(t *testing.T, to string) string {
 			if err != nil {
 				return
 			}
-			out, err := net.Dial("tcp", to)
+			out, err := net.Dial("tcp", venue)
 			if err != nil {
 				_ = in.Close()
 				continue
@@ -70,7 +70,7 @@ func (r *route) open(t *testing.T, to string) string {
 }
 
 // forward copies bytes from in to out. It writes bytes when their delay is over and no test holds the lock.
-func (r *route) forward(in io.Reader, out io.WriteCloser) {
+func (r *streamProxy) forward(in io.Reader, out io.WriteCloser) {
 	type part struct {
 		b  []byte
 		at time.Time
@@ -108,10 +108,10 @@ func untilStatus(t *testing.T, sub *events, want string) {
 // received the subscription.
 func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 	t.Parallel()
-	s, route := startByRoute(t, 300*time.Millisecond)
-	s.streaming(t)
+	s, proxy := startThroughProxy(t, 300*time.Millisecond)
+	s.waitForStream(t)
 	id := s.openMarkets(30)[25]
-	release := route.hold(t)
+	release := proxy.hold(t)
 	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
 	sub.reason(t, "INITIAL")
 	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
@@ -134,10 +134,10 @@ func TestAMarketChangesBeforeItIsSubscribed(t *testing.T) {
 // changes before and after the confirmation.
 func TestASubscriptionIsIgnored(t *testing.T) {
 	t.Parallel()
-	s, route := startByRoute(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
-	s.streaming(t)
+	s, proxy := startThroughProxy(t, 0, "--cache-market-fresh=1s", "--cache-market-stale=0s")
+	s.waitForStream(t)
 	id := s.openMarkets(30)[25]
-	release := route.hold(t)
+	release := proxy.hold(t)
 	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
 	sub.reason(t, "INITIAL")
 	if err := s.venue.SetStatus(id, "CLOSED"); err != nil {
@@ -152,8 +152,8 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 	sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "other words" })
 }
 
-// delayed makes the venue delay calls to path by ms milliseconds, and removes all other faults.
-func (s *service) delayed(t *testing.T, path string, ms int) {
+// delayCalls makes the venue delay calls to path by ms milliseconds, and removes all other faults.
+func (s *service) delayCalls(t *testing.T, path string, ms int) {
 	t.Helper()
 	s.setFaults(t, demo.Fault{Path: path, Kind: demo.FaultDelay, DelayMs: ms})
 }
@@ -164,10 +164,10 @@ const marketDetails = "/api/exchange/market-details"
 func TestAMarketChangesWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	ids := s.openMarkets(30)
 	k := s.dial(t, anonymous)
-	s.delayed(t, marketDetails, 1000)
+	s.delayCalls(t, marketDetails, 1000)
 	first := k.subscribe(t, subMarkets, vars{"ids": []string{ids[25]}})
 	time.Sleep(500 * time.Millisecond)
 	if err := s.venue.SetStatus(ids[25], "CLOSED"); err != nil {
@@ -178,7 +178,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 
 	second := k.subscribe(t, subMarkets, vars{"ids": []string{ids[24]}})
 	second.reason(t, "INITIAL")
-	s.delayed(t, marketDetails, 1000)
+	s.delayCalls(t, marketDetails, 1000)
 	for _, words := range []string{"first words", "second words"} {
 		if err := s.venue.Reword(ids[24], words); err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestAMarketChangesWhileItIsRead(t *testing.T) {
 func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	id := s.openMarkets(30)[25]
 	sub := s.dial(t, anonymous).subscribe(t, subMarkets, vars{"ids": []string{id}})
 	sub.reason(t, "INITIAL")
@@ -204,13 +204,13 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 	}
 	v := sub.reason(t, "FRESHNESS")
 	if at(v, "market.freshness.stale") != true {
-		t.Errorf("a market that has changed is not stale: %s", asJSON(v))
+		t.Errorf("a market with an announced change is not stale: %s", asJSON(v))
 	}
 	s.setFaults(t)
 	v = sub.until(t, "the new words", func(v any) bool { return text(v, "market.description") == "new words" })
 	wantText(t, v, "change", "METADATA")
 	if at(v, "market.freshness.stale") != false {
-		t.Errorf("the market is stale: %s", asJSON(v))
+		t.Errorf("the market is stale after the service has read the change: %s", asJSON(v))
 	}
 }
 
@@ -219,7 +219,7 @@ func TestAMarketCannotBeReadForAChange(t *testing.T) {
 func TestATradeWhileTheStreamOpens(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	var token string
 	for _, x := range s.venue.Positions(addressOf50) {
 		if s.venue.Trade(addressOf50, x.TokenID, demo.Sell, 100) == nil {
@@ -251,7 +251,7 @@ func TestATradeWhileTheStreamOpens(t *testing.T) {
 func TestAnOutageIsPolled(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	token := s.openTokens(3)[2]
 	k := s.dial(t, anonymous)
 	prices, book := k.subscribe(t, subPrices, vars{"ids": []string{token}}), k.subscribe(t, subBook, vars{"id": token, "depth": 5})
@@ -260,20 +260,20 @@ func TestAnOutageIsPolled(t *testing.T) {
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultRefused})
 	s.venue.Restart(demo.CloseSlow)
 	prices.reason(t, "FRESHNESS")
-	to := s.move(t, token)
-	v := prices.until(t, "the new price", func(v any) bool { return text(v, "price.price") == plain(to) })
+	price := s.move(t, token)
+	v := prices.until(t, "the new price", func(v any) bool { return text(v, "price.price") == plain(price) })
 	wantText(t, v, "price.freshness.source", "REST")
 	want := s.bookOf(t, token, 5)
-	v = book.until(t, "the new book", func(v any) bool { return same(ladderOf(v, "book."), want) })
+	v = book.until(t, "the new book", func(v any) bool { return equalLadders(ladderOf(v, "book."), want) })
 	wantText(t, v, "book.freshness.source", "REST")
 
-	to = s.move(t, token)
-	eventually(t, "a query shows it", func() bool {
-		return text(s.ask(t, queryLive, vars{"id": token}, anonymous), "token.price.price") == plain(to)
+	price = s.move(t, token)
+	eventually(t, "a query shows the second new price", func() bool {
+		return text(s.ask(t, queryLive, vars{"id": token}, anonymous), "token.price.price") == plain(price)
 	})
-	wantText(t, s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+	wantText(t, s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{token}}).value(t), "price.price", plain(price))
 	other := strings.Replace(subPrices, "previousPrice", "previousPrice x: reason", 1)
-	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(to))
+	wantText(t, s.dial(t, anonymous).subscribe(t, other, vars{"ids": []string{token}}).value(t), "price.price", plain(price))
 }
 
 // TestSubscriptionErrorsAreReported checks that each subscription reports a failed read once, and continues when calls succeed
@@ -303,7 +303,7 @@ func TestSubscriptionErrorsAreReported(t *testing.T) {
 	}
 	// A client that joins the execution of a subscription must get the error, too.
 	if ev := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": []string{id}}).next(t); ev.ended || len(ev.errors) != 1 {
-		t.Errorf("a joiner got %+v, want the error", ev)
+		t.Errorf("a client that joined the execution got %+v, want one error", ev)
 	}
 	s.setFaults(t)
 	for _, sub := range subs {

@@ -15,7 +15,7 @@ func (s *service) executions() uint64 { return s.API.Stats().Groups.Executions }
 // event, the replayed book must equal the book in the event.
 func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	token := s.openTokens(1)[0]
 	before := s.executions()
 
@@ -51,7 +51,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 		j := joiner{k.subscribe(t, subBook, vars{"id": token, "depth": 3, "deltas": true}), &replay{depth: 3}}
 		v := j.sub.reason(t, "INITIAL")
 		if text(v, "kind") != "SNAPSHOT" {
-			t.Errorf("joiner %d begins with %s", i, asJSON(v))
+			t.Errorf("the first event of joiner %d is %s, want a SNAPSHOT", i, asJSON(v))
 		}
 		j.book.take(t, v)
 		all = append(all, j)
@@ -62,7 +62,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 			v := j.sub.reason(t, "CHANGE")
 			j.book.take(t, v)
 			if got := text(v, "kind"); got != "DELTA" {
-				t.Errorf("joiner %d got a %s", i, got)
+				t.Errorf("joiner %d got an event of the kind %s, want DELTA", i, got)
 			}
 		}
 		replayed.take(t, first.value(t))
@@ -72,7 +72,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.executions() - before; got != 1 {
-		t.Errorf("%d executions for %d equal subscriptions, want 1", got, joiners+1)
+		t.Errorf("got %d executions for %d equal subscriptions, want 1", got, joiners+1)
 	}
 }
 
@@ -80,7 +80,7 @@ func TestAJoinerReplaysFromTheMiddle(t *testing.T) {
 // over SSE. This event must have the same state as the last event of the first client.
 func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	token := s.openTokens(1)[0]
 	marketID := s.openMarkets(1)[0]
 	for _, test := range []struct {
@@ -113,14 +113,14 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 			} {
 				shown := second.value(t)
 				if reason, ok := at(shown, "reason").(string); ok && reason != "INITIAL" {
-					t.Errorf("over %s the first event is a %s", transport, reason)
+					t.Errorf("over %s, the first event of a joiner has the reason %s, want INITIAL", transport, reason)
 				}
 				if got, want := asJSON(at(shown, test.state)), asJSON(at(v, test.state)); got != want {
-					t.Errorf("over %s a joiner is shown %s, want %s", transport, got, want)
+					t.Errorf("over %s, the first event of a joiner has the value %s, want %s", transport, got, want)
 				}
 			}
 			if got := s.executions() - before; got != 1 {
-				t.Errorf("%d executions, want 1", got)
+				t.Errorf("got %d executions, want 1", got)
 			}
 		})
 	}
@@ -130,7 +130,7 @@ func TestEverySubscriptionShowsAJoinerThePresentState(t *testing.T) {
 // different rights.
 func TestCallersShareNoExecution(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	before := s.executions()
 	own := s.dial(t, keyOf50).subscribe(t, subBalance, vars{"a": addressOf50})
 	own.reason(t, "INITIAL")
@@ -139,6 +139,6 @@ func TestCallersShareNoExecution(t *testing.T) {
 	again := s.dial(t, keyOf50).subscribe(t, subBalance, vars{"a": addressOf50})
 	again.reason(t, "INITIAL")
 	if got := s.executions() - before; got != 2 {
-		t.Errorf("%d executions, want one for each caller", got)
+		t.Errorf("got %d executions, want 2, one for each caller", got)
 	}
 }

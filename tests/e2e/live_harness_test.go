@@ -32,7 +32,7 @@ func startLive(t testing.TB, args ...string) *service {
 // startStoppable is like startLive, but also returns a function that stops the service and waits until it has ended.
 func startStoppable(t testing.TB, args ...string) (s *service, stop func() error) {
 	t.Helper()
-	return startLiveRigged(t, defaultWiring, args...)
+	return startLiveRigged(t, keepWiring, args...)
 }
 
 // startLiveRigged is like startStoppable, but calls rig to change the program's wiring.
@@ -55,7 +55,7 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 	})
 	t.Cleanup(func() {
 		if err := stop(); err != nil {
-			t.Errorf("the service ended with: %v", err)
+			t.Errorf("the service ended with the error: %v", err)
 		}
 	})
 	return s, stop
@@ -123,7 +123,7 @@ func (e *events) valueOf(t testing.TB, ev event) any {
 	for _, v := range ev.data.(map[string]any) {
 		return v
 	}
-	t.Fatalf("%s: an event without a field", e.name)
+	t.Fatalf("%s: got an event without a field", e.name)
 	return nil
 }
 
@@ -167,7 +167,7 @@ func (e *events) wantEnd(t testing.TB, codes ...string) {
 		for _, err := range ev.errors {
 			got = append(got, err.Extensions.Code)
 			if err.Message == "" {
-				t.Errorf("%s: an error without a message", e.name)
+				t.Errorf("%s: got an error without a message", e.name)
 			}
 		}
 		if ev.data != nil {
@@ -178,12 +178,12 @@ func (e *events) wantEnd(t testing.TB, codes ...string) {
 		}
 	}
 	if fmt.Sprint(got) != fmt.Sprint(codes) {
-		t.Errorf("%s: ended with %v, want %v", e.name, got, codes)
+		t.Errorf("%s: got the error codes %v, want %v", e.name, got, codes)
 	}
 }
 
-// quiet fails the test if an event has arrived.
-func (e *events) quiet(t testing.TB) {
+// wantNoEvent fails the test if an event has arrived.
+func (e *events) wantNoEvent(t testing.TB) {
 	t.Helper()
 	select {
 	case ev := <-e.came:
@@ -235,7 +235,7 @@ func (s *service) dialWithPayload(t testing.TB, payload vars) *socket {
 	k := &socket{conn: conn, subs: make(map[string]*events), done: make(chan struct{})}
 	k.send(t, frame{Type: "connection_init", Payload: json.RawMessage(asJSON(payload))})
 	if f, err := k.read(ctx); err != nil || f.Type != "connection_ack" {
-		t.Fatalf("connection_init was answered by %+v, %v", f, err)
+		t.Fatalf("connection_init got the message %+v and the error %v, want connection_ack", f, err)
 	}
 	t.Cleanup(k.close)
 	return k
@@ -374,16 +374,16 @@ func (s *service) stream(t testing.TB, name string, r *http.Request) *events {
 }
 
 // eventually waits until a condition holds. It fails the test if this takes longer than the duration patience.
-func eventually(t testing.TB, what string, so func() bool) {
+func eventually(t testing.TB, what string, condition func() bool) {
 	t.Helper()
-	if !until(patience, so) {
+	if !until(patience, condition) {
 		t.Fatalf("still not true after %v: %s", patience, what)
 	}
 }
 
 // until waits until a condition holds, for at most the duration d. It reports whether the condition holds.
-func until(d time.Duration, so func() bool) bool {
-	for deadline := time.Now().Add(d); !so(); time.Sleep(5 * time.Millisecond) {
+func until(d time.Duration, condition func() bool) bool {
+	for deadline := time.Now().Add(d); !condition(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			return false
 		}
@@ -391,8 +391,8 @@ func until(d time.Duration, so func() bool) bool {
 	return true
 }
 
-// streaming waits until the stream is open.
-func (s *service) streaming(t testing.TB) {
+// waitForStream waits until the stream is open.
+func (s *service) waitForStream(t testing.TB) {
 	t.Helper()
 	eventually(t, "the stream is live", func() bool { return s.App.Live.Status().State == "LIVE" })
 }

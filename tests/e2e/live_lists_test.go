@@ -21,13 +21,13 @@ type rawSubscription struct {
 	byToken map[string][]string
 }
 
-// rawSubscribe subscribes to a list of tokens. If whole is true, the list is a literal in the document. Otherwise the list is in a
+// rawSubscribe subscribes to a list of tokens. If literal is true, the list is written in the document. Otherwise the list is in a
 // variable. The service splits only a list in a variable into one execution for each token.
-func (s *service) rawSubscribe(t testing.TB, ids []string, whole bool) *rawSubscription {
+func (s *service) rawSubscribe(t testing.TB, ids []string, literal bool) *rawSubscription {
 	t.Helper()
 	k := s.dialUnread(t, anonymous)
 	payload := vars{"query": "subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) " + subListed, "variables": vars{"ids": ids}}
-	if whole {
+	if literal {
 		payload = vars{"query": "subscription { priceChanged(tokenIds: " + asJSON(ids) + ") " + subListed}
 	}
 	k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(asJSON(payload))})
@@ -42,12 +42,12 @@ func (r *rawSubscription) read(t testing.TB, tokens []string, events int) {
 	for slices.ContainsFunc(tokens, func(id string) bool { return len(r.byToken[id]) < events }) {
 		f, err := r.socket.read(ctx)
 		if err != nil || f.Type != "next" {
-			t.Fatalf("got %+v, %v", f, err)
+			t.Fatalf("got the message %+v and the error %v, want an event", f, err)
 		}
 		ev := eventOf(f.Type, f.Payload)
 		id := text(ev.data, "priceChanged.token.tokenId")
 		if len(ev.errors) > 0 || !slices.Contains(r.ids, id) {
-			t.Fatalf("the list %q got %s", r.ids, f.Payload)
+			t.Fatalf("the list %q got the event %s", r.ids, f.Payload)
 		}
 		r.byToken[id] = append(r.byToken[id], string(f.Payload))
 	}
@@ -73,13 +73,13 @@ func randomList(random *rand.Rand, ids []string) []string {
 // must have the same bytes as the events of a list that is not split. When the clients have disconnected, the executions must end.
 func TestListsShareTheWorkForEachToken(t *testing.T) {
 	s := startLive(t, "--demo-markets=600")
-	s.streaming(t)
+	s.waitForStream(t)
 	tokens := s.openTokens(500)
 	if len(tokens) < 400 {
-		t.Fatalf("the venue has %d open tokens", len(tokens))
+		t.Fatalf("the venue has %d open tokens, want at least 400", len(tokens))
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	const clients, moved = 30, 4
+	const clients, movedTokens = 30, 4
 	anchor := s.rawSubscribe(t, tokens, true) // keeps all tokens subscribed on the stream, so that the clients start with streamed values
 	for _, id := range tokens {
 		for events := 1; !strings.Contains(last(anchor.byToken[id]), `"source":"STREAM"`); events++ {
@@ -91,7 +91,7 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 	used := map[string]bool{}
 	for i := range clients {
 		list := randomList(random, tokens)
-		copy(list, tokens[:moved]) // each client follows all tokens whose prices move
+		copy(list, tokens[:movedTokens]) // each client follows all tokens whose prices move
 		list[8] = list[0]
 		for _, id := range list {
 			used[id] = true
@@ -100,46 +100,46 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 		all[i].read(t, list, 1)
 	}
 	if got := s.executions() - executions; got != uint64(len(used)) {
-		t.Errorf("%d executions for %d lists of %d tokens", got, clients, len(used))
+		t.Errorf("got %d executions for %d lists, want one for each of the %d tokens in these lists", got, clients, len(used))
 	}
-	whole := make([]*rawSubscription, 3)
-	for i := range whole {
-		whole[i] = s.rawSubscribe(t, all[i].ids, true)
-		whole[i].read(t, whole[i].ids, 1)
+	unsplit := make([]*rawSubscription, 3)
+	for i := range unsplit {
+		unsplit[i] = s.rawSubscribe(t, all[i].ids, true)
+		unsplit[i].read(t, unsplit[i].ids, 1)
 	}
 	const rounds = 5
 	before := s.API.Stats().Groups.Events
 	for round := range rounds {
-		for _, id := range tokens[:moved] {
+		for _, id := range tokens[:movedTokens] {
 			s.move(t, id)
 		}
-		for _, r := range slices.Concat(all, whole) {
-			r.read(t, tokens[:moved], 2+round)
+		for _, r := range slices.Concat(all, unsplit) {
+			r.read(t, tokens[:movedTokens], 2+round)
 		}
 	}
-	if got := s.API.Stats().Groups.Events - before; got > rounds*moved*uint64(2+len(whole)) {
-		t.Errorf("%d events were executed for %d changes; want at most, for each change, one for each of the %d lists that are not split and one for all split lists", got, rounds*moved, 1+len(whole))
+	if got := s.API.Stats().Groups.Events - before; got > rounds*movedTokens*uint64(2+len(unsplit)) {
+		t.Errorf("%d events were executed for %d changes, want at most %d for each change: one for all split lists, and one for each other list", got, rounds*movedTokens, 2+len(unsplit))
 	}
-	for _, r := range slices.Concat(all, whole) {
-		for _, id := range tokens[:moved] {
+	for _, r := range slices.Concat(all, unsplit) {
+		for _, id := range tokens[:movedTokens] {
 			if got, want := r.byToken[id], all[0].byToken[id]; !slices.Equal(got[1:], want[1:]) {
 				t.Fatalf("token %s: got %q, want %q", id, got, want)
 			}
 		}
 	}
-	for i, r := range whole {
+	for i, r := range unsplit {
 		for _, id := range r.ids {
-			if !slices.Contains(tokens[:moved], id) && !slices.Equal(r.byToken[id], all[i].byToken[id]) {
+			if !slices.Contains(tokens[:movedTokens], id) && !slices.Equal(r.byToken[id], all[i].byToken[id]) {
 				t.Errorf("token %s: got %q, want %q", id, all[i].byToken[id], r.byToken[id])
 			}
 		}
 	}
-	for _, r := range slices.Concat(all, whole) {
+	for _, r := range slices.Concat(all, unsplit) {
 		r.close()
 	}
 	eventually(t, "only the anchor is left", func() bool { g := s.API.Stats().Groups; return g.Groups == 1 && g.Members == 1 })
 	if got := goroutines(t); got > routines+20 { // idle connections to the venue may have up to 20 goroutines
-		t.Errorf("%d goroutines, %d before the clients came", got, routines)
+		t.Errorf("%d goroutines run after the clients have left, want at most 20 more than the %d before the clients came", got, routines)
 	}
 }
 
@@ -147,11 +147,11 @@ func TestListsShareTheWorkForEachToken(t *testing.T) {
 // events, as a list that is not split.
 func TestListsWithUnknownIDs(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	good := s.openTokens(2)
-	outcome := func(ids []string, perSecond int, whole bool) (errors []string, events int, ended bool) {
+	outcome := func(ids []string, perSecond int, literal bool) (errors []string, events int, ended bool) {
 		query, variables := "subscription($ids: [String!]!, $n: Int) { priceChanged(tokenIds: $ids, maxPerSecond: $n) { reason token { tokenId } } }", vars{"ids": ids}
-		if whole {
+		if literal {
 			query, variables = strings.ReplaceAll(query, "tokenIds: $ids", "tokenIds: "+asJSON(ids)), vars{}
 			query = strings.Replace(query, "$ids: [String!]!, ", "", 1)
 		}
@@ -181,7 +181,7 @@ func TestListsWithUnknownIDs(t *testing.T) {
 		"one unknown":            {ids: []string{good[0], "999999999999", good[1]}},
 		"all unknown":            {ids: []string{"999999999999", "999999999998"}},
 		"one unknown alone":      {ids: []string{"999999999999"}},
-		"an id that is no id":    {ids: []string{good[0], "no id\n"}},
+		"an invalid id":          {ids: []string{good[0], "no id\n"}},
 		"an empty list":          {ids: []string{}},
 		"a rate that is too big": {ids: good, perSecond: 1000},
 	} {
@@ -202,7 +202,7 @@ func TestListsWithUnknownIDs(t *testing.T) {
 // no credentials.
 func TestListsThatAreNotSplit(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	ids := s.openTokens(3)
 	const price = "{ reason token { tokenId } } }"
 	for name, test := range map[string]struct {
@@ -224,7 +224,7 @@ func TestListsThatAreNotSplit(t *testing.T) {
 			sub := s.dial(t, test.credentials).subscribe(t, test.query, variables)
 			sub.reason(t, "INITIAL")
 			if got := s.executions() - before; got != test.want {
-				t.Errorf("%d executions, want %d", got, test.want)
+				t.Errorf("got %d executions, want %d", got, test.want)
 			}
 		})
 	}
@@ -235,7 +235,7 @@ func TestListsThatAreNotSplit(t *testing.T) {
 func TestListsBeyondTheBound(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--stream-topics=8")
-	s.streaming(t)
+	s.waitForStream(t)
 	tokens := s.openTokens(24)
 	before := s.executions()
 	for i, list := range slices.Collect(slices.Chunk(tokens, 4)) {

@@ -36,7 +36,7 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow) // closes the connections that were opened before the fault
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
-	eventually(t, "the status says so", func() bool {
+	eventually(t, "the state of the stream is DISCONNECTED", func() bool {
 		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
 	})
 	v := s.ask(t, queryLive, vars{"id": id}, anonymous)
@@ -49,16 +49,16 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 	wantText(t, status.value(t), "state", "DISCONNECTED")
 	begin := time.Now()
 	subs := s.firstEvents(t, k, id, marketID, addressOf3)
-	if took := time.Since(begin); took > within {
-		t.Errorf("the first events took %v", took)
+	if took := time.Since(begin); took > firstEventLimit {
+		t.Errorf("the first events took %v, want at most %v", took, firstEventLimit)
 	}
 	tape := k.subscribe(t, subTrades, vars{"ids": []string{id}})
 	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
-		t.Errorf("there is no tape without a stream, got %s", asJSON(v))
+		t.Errorf("without the stream, got the trades %s, want none", asJSON(v))
 	}
 	// Without the stream, the service must find changes by polling.
-	to := s.move(t, id)
-	wantText(t, subs["prices"].change(t), "price.price", plain(to))
+	price := s.move(t, id)
+	wantText(t, subs["prices"].change(t), "price.price", plain(price))
 	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
 		t.Fatal(err)
 	}
@@ -72,9 +72,9 @@ func TestTheStreamIsRefusedAltogether(t *testing.T) {
 			wantBook(t, v, "", s.bookOf(t, id, 20))
 		}
 	}
-	tape.until(t, "the tape", func(v any) bool { return text(v, "reason") == "RESYNC" })
-	to = s.move(t, id)
-	v = subs["prices"].until(t, "the price on the stream", func(v any) bool { return text(v, "price.price") == plain(to) })
+	tape.until(t, "RESYNC of the trades", func(v any) bool { return text(v, "reason") == "RESYNC" })
+	price = s.move(t, id)
+	v = subs["prices"].until(t, "the price on the stream", func(v any) bool { return text(v, "price.price") == plain(price) })
 	wantText(t, v, "price.freshness.source", "STREAM")
 }
 
@@ -87,8 +87,8 @@ func TestTheStreamIsSwitchedOff(t *testing.T) {
 	wantText(t, k.subscribe(t, subStatus, nil).value(t), "state", "DISCONNECTED")
 	subs := s.firstEvents(t, k, id, marketID, addressOf3)
 	k.subscribe(t, subTrades, vars{"ids": []string{id}}).wantEnd(t, "UNSUPPORTED")
-	to := s.move(t, id)
-	wantText(t, subs["prices"].change(t), "price.price", plain(to))
+	price := s.move(t, id)
+	wantText(t, subs["prices"].change(t), "price.price", plain(price))
 	wantBook(t, subs["book"].change(t), "book.", s.bookOf(t, id, 20))
 	if err := s.venue.SetStatus(marketID, "CLOSED"); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestTheStreamIsSwitchedOff(t *testing.T) {
 func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	id, marketID := s.openTokens(1)[0], s.openMarkets(2)[1]
 	k := s.dial(t, keyOf3)
 	status := k.subscribe(t, subStatus, nil)
@@ -114,13 +114,13 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 
 	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow)
-	where := map[string]string{
+	stalePaths := map[string]string{ // the path of the field stale in the events of each subscription
 		"prices": "price.freshness.stale", "book": "book.freshness.stale", "markets": "market.freshness.stale",
 		"portfolio": "summary.freshness.stale", "balance": "balance.freshness.stale", "orders": "", "trades": "",
 	}
 	for name, sub := range subs {
-		path, seen := where[name], map[string]bool{}
-		sub.until(t, name+": FRESHNESS, and all of it stale", func(v any) bool {
+		path, seen := stalePaths[name], map[string]bool{}
+		sub.until(t, name+": a FRESHNESS event with stale values", func(v any) bool {
 			if name == "portfolio" { // each price becomes stale at its own time
 				noteStale(v, seen)
 				return at(v, path) == true && len(seen) == 3
@@ -128,8 +128,8 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 			return text(v, "reason") == "FRESHNESS" && (path == "" || at(v, path) == true)
 		})
 	}
-	tape.until(t, "FRESHNESS", func(v any) bool { return text(v, "reason") == "FRESHNESS" })
-	status.until(t, "the loss", func(v any) bool { return text(v, "state") == "DISCONNECTED" })
+	tape.until(t, "FRESHNESS of the trades", func(v any) bool { return text(v, "reason") == "FRESHNESS" })
+	status.until(t, "the loss of the stream", func(v any) bool { return text(v, "state") == "DISCONNECTED" })
 	eventually(t, "queries fall back to REST", func() bool {
 		return text(s.ask(t, queryLive, vars{"id": id}, anonymous), "token.price.freshness.source") == "REST"
 	})
@@ -141,7 +141,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	s.setFaults(t)
 	for name, sub := range subs {
 		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
-		switch path := where[name]; {
+		switch path := stalePaths[name]; {
 		case path == "" || at(v, path) == false:
 		case name == "portfolio": // the account may be fresh before the prices of its positions are fresh
 			sub.until(t, "a portfolio of fresh prices", func(v any) bool { return at(v, path) == false })
@@ -151,7 +151,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 	}
 	v := tape.reason(t, "RESYNC")
 	wantText(t, v, fmt.Sprintf("trades.%d.size", len(list(v, "trades"))-1), "7")
-	status.until(t, "the return", func(v any) bool { return text(v, "state") == "LIVE" })
+	status.until(t, "the return of the stream", func(v any) bool { return text(v, "state") == "LIVE" })
 }
 
 // noteStale records the ids of those positions in an event that have a stale valuation.
@@ -169,7 +169,7 @@ func TestStoppingWithOpenSubscriptions(t *testing.T) {
 			before := goroutines(t)
 			s, stop := startStoppable(t, append(args, "--shutdown-timeout=10m")...)
 			if args[0] == "--demo-stream=true" {
-				s.streaming(t)
+				s.waitForStream(t)
 			}
 			id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 			k, unread := s.dial(t, keyOf3), s.dialUnread(t, anonymous)
@@ -187,15 +187,15 @@ func TestStoppingWithOpenSubscriptions(t *testing.T) {
 			}
 			begin := time.Now()
 			if err := stop(); err != nil {
-				t.Errorf("the service ended with: %v", err)
+				t.Errorf("the service ended with the error: %v", err)
 			}
 			if took := time.Since(begin); took > patience { // the service does not wait for subscriptions to end by themselves
-				t.Errorf("it took %v to stop", took)
+				t.Errorf("the service took %v to stop, want at most %v", took, patience)
 			}
 			select {
 			case <-k.done:
 			case <-time.After(patience):
-				t.Error("a socket is still open")
+				t.Errorf("a socket is still open %v after the service has stopped", patience)
 			}
 			unread.close()
 			eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })

@@ -9,17 +9,17 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// held is a position as a client knows it from the events so far.
-type held struct{ size, avg, price *big.Rat }
+// knownPosition is a position as a client knows it from the events so far.
+type knownPosition struct{ size, avg, price *big.Rat }
 
 // TestTheLivePortfolioOfManyPositions checks the sums in each event against the sums over all positions that a client has received.
 // Prices move, and a trade closes one of 2,000 positions.
 func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
-	s.streaming(t)
+	s.waitForStream(t)
 	portfolio := s.dial(t, keyOf2000).subscribe(t, subPortfolio, vars{"a": addressOf2000})
-	positions := map[string]held{}
+	positions := map[string]knownPosition{}
 	// take applies an event as a client does, and compares the sums in the event with the sums over all positions.
 	take := func() (v any, changed int) {
 		v = portfolio.value(t)
@@ -28,7 +28,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 		}
 		for _, p := range list(v, "changed") {
 			price := number(t, at(p, "valuation.price"))
-			positions[text(p, "id")] = held{number(t, at(p, "size")), number(t, at(p, "avgPrice")), price}
+			positions[text(p, "id")] = knownPosition{number(t, at(p, "size")), number(t, at(p, "avgPrice")), price}
 			wantNumber(t, "value", at(p, "valuation.value"), mul(number(t, at(p, "size")), price))
 			if text(p, "valuation.basis") == "VENUE" && text(p, "token.price.price") != text(p, "valuation.price") {
 				t.Errorf("the token's price differs from the price of its valuation: %s", asJSON(p))
@@ -53,7 +53,7 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 	}
 	v, n := take()
 	if text(v, "reason") != "INITIAL" || n != 2000 || len(positions) != 2000 {
-		t.Fatalf("the first event is %s with %d positions", text(v, "reason"), n)
+		t.Fatalf("the first event is %s with %d positions, want INITIAL with 2000", text(v, "reason"), n)
 	}
 
 	begin := time.Now()
@@ -86,12 +86,12 @@ func TestTheLivePortfolioOfManyPositions(t *testing.T) {
 }
 
 // TestThePageOfALargePortfolio checks a subscription to 20 of 2,000 positions. The first event must have less than 50 KiB, and
-// later events less than 5 KiB a second. The sums must cover all positions. The service must refuse an id that is not the id of one
-// of the wallet's positions.
+// later events less than 5 KiB a second. The sums must cover all positions. The service must refuse every id that does not name
+// one of the wallet's positions.
 func TestThePageOfALargePortfolio(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--demo-markets=1200", "--venue-timeout=1m", "--request-timeout=2m") // a busy machine takes seconds for the first event
-	s.streaming(t)
+	s.waitForStream(t)
 	const page = `query($a: Address!) { user(address: $a) { positions(first: 20, sort: VALUE) { nodes { id tokenId } } portfolio { positionsValue } } }`
 	data := s.ask(t, page, vars{"a": addressOf2000}, keyOf2000)
 	var ids []any
@@ -107,13 +107,13 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 	portfolio := k.subscribe(t, query, vars{"a": addressOf2000, "ids": ids})
 	first := portfolio.value(t)
 	if n := len(asJSON(first)); text(first, "reason") != "INITIAL" || len(list(first, "changed")) != 20 || n >= 50<<10 {
-		t.Fatalf("the first event is %s with %d positions and %d bytes", text(first, "reason"), len(list(first, "changed")), n)
+		t.Fatalf("the first event is %s with %d positions and %d bytes, want INITIAL with 20 positions and less than 50 KiB", text(first, "reason"), len(list(first, "changed")), n)
 	}
 	wantText(t, first, "summary.positionsValue", text(data, "user.portfolio.positionsValue"))
 
 	next := func() any {
 		t.Helper()
-		for range 4 { // at two events a second, these are eight steps a second; demo.Venue.Run makes about seven
+		for range 4 { // with two events a second, the test makes eight steps a second; demo.Venue.Run makes about seven
 			s.venue.Step()
 		}
 		event := portfolio.value(t)
@@ -126,22 +126,22 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 	}
 	// On a busy machine, prices may become stale before the stream sends their first values. The next two events report these
 	// changes.
-	s.streaming(t)
+	s.waitForStream(t)
 	next()
 	next()
 
-	size, events, begin, before := 0, 0, time.Now(), text(first, "summary.positionsValue")
+	size, newSums, begin, before := 0, 0, time.Now(), text(first, "summary.positionsValue")
 	for range 10 {
 		event := next()
 		if text(event, "summary.positionsValue") != before {
-			events++
+			newSums++
 		}
 		size += len(asJSON(event))
 	}
 	rate := float64(size) / time.Since(begin).Seconds()
 	t.Logf("the first event has %d bytes; ten later ones have %d, or %.0f a second", len(asJSON(first)), size, rate)
-	if events == 0 || rate >= 5<<10 {
-		t.Errorf("ten events have %.0f bytes a second, and %d new sums; want less than 5 KB a second", rate, events)
+	if newSums == 0 || rate >= 5<<10 {
+		t.Errorf("ten events have %.0f bytes a second and %d new sums, want less than 5 KiB a second and at least one new sum", rate, newSums)
 	}
 
 	for _, bad := range []struct{ id, want string }{
@@ -151,7 +151,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 	} {
 		ev := k.subscribe(t, query, vars{"a": addressOf2000, "ids": []any{bad.id}}).next(t)
 		if len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "BAD_USER_INPUT" || !strings.Contains(ev.errors[0].Message, bad.want) {
-			t.Errorf("%s: got %+v, want %q", bad.id, ev.errors, bad.want)
+			t.Errorf("position id %s: got the errors %+v, want the message %q", bad.id, ev.errors, bad.want)
 		}
 	}
 }

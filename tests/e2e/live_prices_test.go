@@ -13,7 +13,7 @@ const subPriceLists = `subscription($ids: [String!]!) { pricesChanged(tokenIds: 
 func TestPricesChanged(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	ids := s.openTokens(20)
 	sub := s.dial(t, anonymous).subscribe(t, subPriceLists, vars{"ids": ids})
 	shown, events, entries := map[string]string{}, 0, 0
@@ -23,13 +23,13 @@ func TestPricesChanged(t *testing.T) {
 			entries++
 			id := text(p, "price.tokenId")
 			if before, ok := shown[id]; ok != (at(p, "previousPrice") != nil) || ok && text(p, "previousPrice") != before {
-				t.Errorf("the price before is %v, want %q: %s", at(p, "previousPrice"), before, asJSON(p))
+				t.Errorf("previousPrice is %v, want %q, in %s", at(p, "previousPrice"), before, asJSON(p))
 			}
 			shown[id] = text(p, "price.price")
 			wantText(t, p, "token.price.price", shown[id])
 		}
 	}
-	current := func() bool {
+	isCurrent := func() bool {
 		for _, id := range ids {
 			if q, _ := s.venue.Quote(id); shown[id] != plain(q.Price) {
 				return false
@@ -38,7 +38,7 @@ func TestPricesChanged(t *testing.T) {
 		return true
 	}
 	apply(sub.reason(t, "INITIAL"))
-	for !current() {
+	for !isCurrent() {
 		apply(sub.value(t))
 	}
 	events, entries = 0, 0
@@ -47,13 +47,13 @@ func TestPricesChanged(t *testing.T) {
 		for _, id := range ids {
 			s.move(t, id)
 		}
-		for !current() {
+		for !isCurrent() {
 			v := sub.value(t)
 			wantText(t, v, "reason", "CHANGE")
 			apply(v)
 		}
 	}
 	if most := int(time.Since(begin)/(250*time.Millisecond)) + 2; events > most || entries < 5*len(ids) {
-		t.Errorf("%d events with %d prices in %v, want at most %d events with at least %d", events, entries, time.Since(begin), most, 5*len(ids))
+		t.Errorf("%d events with %d prices in %v, want at most %d events with at least %d prices", events, entries, time.Since(begin), most, 5*len(ids))
 	}
 }

@@ -45,7 +45,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 	t.Parallel()
 	s := startLive(t, "--cache-market-fresh=1h") // with the default of one minute, the market could expire during the queries
-	s.streaming(t)
+	s.waitForStream(t)
 	id := s.openTokens(1)[0]
 	for _, query := range []struct {
 		name, text string
@@ -66,7 +66,7 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 						q, _ := s.venue.Quote(id)
 						eventually(t, "the new price has arrived", func() bool {
 							v := s.ask(t, queryLive, vars{"id": id}, anonymous)
-							return text(v, "token.price.price") == plain(q.Price) && same(ladderOf(v, "token.near."), s.bookOf(t, id, 5))
+							return text(v, "token.price.price") == plain(q.Price) && equalLadders(ladderOf(v, "token.near."), s.bookOf(t, id, 5))
 						})
 					}
 					s.wantLive(t, id, s.ask(t, queryLive, vars{"id": id}, anonymous))
@@ -82,7 +82,7 @@ func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
 func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	ids := s.openTokens(2)
 	const query = `query($ids: [String!]!) { tokens(tokenIds: $ids) { recentPrices { timestamp price volume } } }`
 	prices := s.dial(t, anonymous).subscribe(t, subPrices, vars{"ids": ids[:1]})
@@ -90,7 +90,7 @@ func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	heard := make(map[string]bool)
 	var recent []any
 	got := s.callsDuring(func() {
-		eventually(t, "three seconds of prices are kept", func() bool {
+		eventually(t, "the token has four recent prices", func() bool {
 			s.move(t, ids[0])
 			heard[text(prices.reason(t, "CHANGE"), "price.price")] = true
 			data := s.ask(t, query, vars{"ids": ids}, anonymous)
@@ -106,10 +106,10 @@ func TestRecentPricesAreThoseOfTheStream(t *testing.T) {
 	wantText(t, recent[len(recent)-1], "price", plain(q.Price))
 	for i, p := range recent[1:] {
 		if !heard[text(p, "price")] || at(p, "volume") != nil {
-			t.Errorf("the stream did not bring %s", asJSON(p))
+			t.Errorf("the recent price %s did not come from the stream", asJSON(p))
 		}
 		if now, before := text(p, "timestamp"), text(recent[i], "timestamp"); now <= before {
-			t.Errorf("%s follows %s", now, before)
+			t.Errorf("the recent price of the time %s follows the price of the time %s, want a later time", now, before)
 		}
 	}
 }

@@ -26,21 +26,21 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		fail  []string
 		want  string // the reason or the error code of the first event; if the endpoints hang, the code is UPSTREAM_TIMEOUT
 	}{
-		"prices":                        {subPrices, []string{prices}, down},
-		"price lists":                   {subPriceLists, []string{prices}, down},
-		"book":                          {subBook, []string{books}, down},
-		"market":                        {subMarkets, []string{details}, down},
-		"orders":                        {subOrders, []string{"/api/user/orders"}, down},
-		"trades":                        {subUserTrades, []string{"/api/user/trades"}, down},
-		"balance":                       {subBalance, []string{"/api/user/balance"}, down},
-		"portfolio: positions":          {subPortfolio, []string{positions}, down},
-		"portfolio: markets":            {subPortfolio, []string{details}, down},
-		"portfolio: prices":             {subPortfolio, []string{prices}, down},
-		"portfolio: spreads":            {subPortfolio, []string{spreads}, initial}, // spreads are not read if there are prices
-		"midpoints: markets":            {midpoint, []string{details}, initial},     // markets are not used for the valuation
-		"midpoints: spreads":            {midpoint, []string{spreads}, initial},     // spreads are computed from books
-		"midpoints: books":              {midpoint, []string{books}, initial},
-		"midpoints: spreads, and books": {midpoint, []string{spreads, books}, down},
+		"prices":                       {subPrices, []string{prices}, down},
+		"price lists":                  {subPriceLists, []string{prices}, down},
+		"book":                         {subBook, []string{books}, down},
+		"market":                       {subMarkets, []string{details}, down},
+		"orders":                       {subOrders, []string{"/api/user/orders"}, down},
+		"trades":                       {subUserTrades, []string{"/api/user/trades"}, down},
+		"balance":                      {subBalance, []string{"/api/user/balance"}, down},
+		"portfolio: positions":         {subPortfolio, []string{positions}, down},
+		"portfolio: markets":           {subPortfolio, []string{details}, down},
+		"portfolio: prices":            {subPortfolio, []string{prices}, down},
+		"portfolio: spreads":           {subPortfolio, []string{spreads}, initial}, // spreads are not read if there are prices
+		"midpoints: markets":           {midpoint, []string{details}, initial},     // markets are not used for the valuation
+		"midpoints: spreads":           {midpoint, []string{spreads}, initial},     // spreads are computed from books
+		"midpoints: books":             {midpoint, []string{books}, initial},
+		"midpoints: spreads and books": {midpoint, []string{spreads, books}, down},
 	} {
 		for how, kind := range map[string]demo.FaultKind{"fails": demo.FaultStatus, "hangs": demo.FaultHang} {
 			t.Run(name+"/"+how, func(t *testing.T) {

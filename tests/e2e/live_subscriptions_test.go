@@ -35,20 +35,20 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// within is the time limit for the first event of a subscription. It is thirty times the documented time, because the machine may
-// be busy.
-const within = 30 * time.Second
+// firstEventLimit is the time limit for the first event of a subscription. It is thirty times the documented time, because the
+// machine may be busy.
+const firstEventLimit = 30 * time.Second
 
 // move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick, whatever the
 // tick size is.
 func (s *service) move(t testing.TB, token string) demo.Price {
 	t.Helper()
 	q, _ := s.venue.Quote(token)
-	to := demo.Price(6300)
-	if q.Price == to {
-		to = 3700
+	price := demo.Price(6300)
+	if q.Price == price {
+		price = 3700
 	}
-	if err := s.venue.SetPrice(token, to); err != nil {
+	if err := s.venue.SetPrice(token, price); err != nil {
 		t.Fatal(err)
 	}
 	q, _ = s.venue.Quote(token)
@@ -73,7 +73,7 @@ func plain[T fmt.Stringer](v T) string {
 
 func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	ids := s.openTokens(3)
 	k := s.dial(t, anonymous)
 
@@ -89,8 +89,8 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 				t.Errorf("the first event has a previous price: %s", asJSON(v))
 			}
 		}
-		if took := time.Since(begin); took > within {
-			t.Errorf("the first events took %v", took)
+		if took := time.Since(begin); took > firstEventLimit {
+			t.Errorf("the first events took %v, want at most %v", took, firstEventLimit)
 		}
 		for range 3 {
 			before, _ := s.venue.Quote(ids[1])
@@ -104,7 +104,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 			wantText(t, v, "token.spread.bestBid", plain(q.BestBid))
 			wantText(t, v, "token.spread.bestAsk", plain(q.BestAsk))
 			if text(v, "token.market.marketId") == "" {
-				t.Errorf("no market in %s", asJSON(v))
+				t.Errorf("the token of the event has no market: %s", asJSON(v))
 			}
 		}
 		sub.stop()
@@ -115,7 +115,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 		v := sub.reason(t, "INITIAL")
 		wantText(t, v, "book.freshness.source", "STREAM")
 		if at(v, "previousSequence") != nil || text(v, "kind") != "SNAPSHOT" {
-			t.Errorf("the first event is %s", asJSON(v))
+			t.Errorf("the first event is %s, want a SNAPSHOT without previousSequence", asJSON(v))
 		}
 		s.move(t, ids[0])
 		last := text(v, "sequence")
@@ -140,7 +140,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 		sub := k.subscribe(t, subMarkets, vars{"ids": []string{id, markets[21]}})
 		for range 2 {
 			if v := sub.reason(t, "INITIAL"); at(v, "change") != nil || text(v, "market.status") != "OPEN" {
-				t.Errorf("the first event is %s", asJSON(v))
+				t.Errorf("the first event is %s, want an OPEN market without a change", asJSON(v))
 			}
 		}
 		if err := s.venue.Reword(id, "in other words"); err != nil {
@@ -168,7 +168,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 		wantText(t, v, "change", "RESOLVED")
 		wantText(t, v, "market.status", "RESOLVED")
 		if !slices.Contains(pluck(v, "market.tokens", "winner"), "true") {
-			t.Errorf("nobody won in %s", asJSON(v))
+			t.Errorf("no token is the winner in %s", asJSON(v))
 		}
 		sub.stop()
 	})
@@ -177,7 +177,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 		sub := k.subscribe(t, subTrades, vars{"ids": ids[:1]})
 		v := sub.reason(t, "INITIAL")
 		if n := len(list(v, "trades")); n > 50 {
-			t.Errorf("the first event has %d trades", n)
+			t.Errorf("the first event has %d trades, want at most 50", n)
 		}
 		for range 3 {
 			if err := s.venue.Trade(addressOf2000, ids[0], demo.Buy, 100); err != nil {
@@ -200,7 +200,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 		other := k.subscribe(t, subPrices, vars{"ids": ids[2:]})
 		other.reason(t, "INITIAL")
 		before := at(v, "watchedTokens")
-		sub.until(t, "another number of tokens", func(v any) bool { return at(v, "watchedTokens") != before })
+		sub.until(t, "a different count of watched tokens", func(v any) bool { return at(v, "watchedTokens") != before })
 		sub.stop()
 		other.stop()
 	})
@@ -208,7 +208,7 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 
 func TestSubscriptionsOfAnAccount(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	k := s.dial(t, keyOf50)
 	a := vars{"a": addressOf50}
 	portfolio, orders := k.subscribe(t, subPortfolio, a), k.subscribe(t, subOrders, a)
@@ -217,14 +217,14 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	p, o := portfolio.reason(t, "INITIAL"), orders.reason(t, "INITIAL")
 	trades.reason(t, "INITIAL")
 	b := balance.reason(t, "INITIAL")
-	if took := time.Since(begin); took > within {
-		t.Errorf("the first events took %v", took)
+	if took := time.Since(begin); took > firstEventLimit {
+		t.Errorf("the first events took %v, want at most %v", took, firstEventLimit)
 	}
 	if n := len(list(p, "changed")); n != 50 {
-		t.Errorf("%d positions, want 50", n)
+		t.Errorf("the first event has %d positions, want 50", n)
 	}
-	held, _ := s.venue.Balance(addressOf50)
-	wantText(t, b, "balance.cashBalance", plain(held.CashBalance))
+	venueBalance, _ := s.venue.Balance(addressOf50)
+	wantText(t, b, "balance.cashBalance", plain(venueBalance.CashBalance))
 	wantText(t, b, "balance.freshness.source", "STREAM")
 
 	// A trade changes the position, the cash and the list of trades.
@@ -233,8 +233,8 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	wantText(t, v, "trades.0.tokenId", token)
 	wantText(t, v, "trades.0.size", "1")
 	wantText(t, v, "trades.0.side", "SELL")
-	held, _ = s.venue.Balance(addressOf50)
-	wantText(t, balance.reason(t, "CHANGE"), "balance.cashBalance", plain(held.CashBalance))
+	venueBalance, _ = s.venue.Balance(addressOf50)
+	wantText(t, balance.reason(t, "CHANGE"), "balance.cashBalance", plain(venueBalance.CashBalance))
 	v = portfolio.reason(t, "CHANGE")
 	wantText(t, v, "changed.0.tokenId", token)
 	for _, x := range s.venue.Positions(addressOf50) {
@@ -244,11 +244,11 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	}
 
 	// A new price changes the valuation, and all fields of the event must use this price.
-	to := s.move(t, token)
+	price := s.move(t, token)
 	v = portfolio.until(t, "the new price", func(v any) bool {
-		return text(v, "changed.0.tokenId") == token && text(v, "changed.0.valuation.price") == plain(to)
+		return text(v, "changed.0.tokenId") == token && text(v, "changed.0.valuation.price") == plain(price)
 	})
-	wantText(t, v, "changed.0.token.price.price", plain(to))
+	wantText(t, v, "changed.0.token.price.price", plain(price))
 	wantText(t, v, "changed.0.valuation.basis", "VENUE")
 
 	// Selling all of a position closes it.
@@ -259,7 +259,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 			}
 		}
 	}
-	portfolio.until(t, "the position's end", func(v any) bool { return len(list(v, "closedPositionIds")) == 1 })
+	portfolio.until(t, "an event with the closed position", func(v any) bool { return len(list(v, "closedPositionIds")) == 1 })
 
 	// Closing a market ends its orders.
 	open := pluck(o, "changed", "id")
@@ -292,7 +292,7 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 
 func TestRefusedSubscriptions(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	nobody, of3, wrong := s.dial(t, anonymous), s.dial(t, keyOf3), s.dial(t, credentials("no such key"))
 	for _, query := range []string{subPortfolio, subOrders, subUserTrades, subBalance} {
 		nobody.subscribe(t, query, vars{"a": addressOf3}).wantEnd(t, "UNAUTHENTICATED")
@@ -329,7 +329,7 @@ func TestRefusedSubscriptions(t *testing.T) {
 func TestUnknownIDsOfASubscription(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
 	k := s.dial(t, anonymous)
 	for _, c := range []struct {
@@ -349,7 +349,7 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 			}
 			for _, e := range ev.errors {
 				if e.Extensions.Code != "BAD_USER_INPUT" && e.Extensions.Code != "NOT_FOUND" || !strings.Contains(e.Message, "no-such-") {
-					t.Errorf("got the error %+v", e)
+					t.Errorf("%s: got the error %+v, want one about an unknown id", c.query, e)
 				}
 				reported++
 			}
@@ -384,7 +384,7 @@ func TestUnknownIDsOfASubscription(t *testing.T) {
 // last event must have the newest state.
 func TestThePaceOfASubscription(t *testing.T) {
 	s := startLive(t)
-	s.streaming(t)
+	s.waitForStream(t)
 	id := s.openTokens(1)[0]
 	k := s.dial(t, anonymous)
 	prices := k.subscribe(t, `subscription($id: String!) { priceChanged(tokenIds: [$id], maxPerSecond: 2) { reason previousPrice price { price } } }`, vars{"id": id})
@@ -394,9 +394,9 @@ func TestThePaceOfASubscription(t *testing.T) {
 	last := text(prices.reason(t, "INITIAL"), "price.price")
 	client := &replay{depth: 20}
 	client.take(t, books.value(t))
-	var to demo.Price
+	var price demo.Price
 	for range 200 {
-		to = s.move(t, id)
+		price = s.move(t, id)
 		time.Sleep(5 * time.Millisecond)
 	}
 	events := 0
@@ -404,21 +404,21 @@ func TestThePaceOfASubscription(t *testing.T) {
 		events++
 		wantText(t, v, "previousPrice", last)
 		last = text(v, "price.price")
-		return last == plain(to) && time.Since(begin) > time.Second
+		return last == plain(price) && time.Since(begin) > time.Second
 	})
 	if most := int(time.Since(begin)/(500*time.Millisecond)) + 1; events > most {
-		t.Errorf("%d events in %v, want at most %d", events, time.Since(begin), most)
+		t.Errorf("got %d events of the price in %v, want at most %d", events, time.Since(begin), most)
 	}
-	for want := s.bookOf(t, id, 20); !same(client.book, want); {
+	for want := s.bookOf(t, id, 20); !equalLadders(client.book, want); {
 		client.take(t, books.value(t))
 	}
 	if most := int(time.Since(begin)/(500*time.Millisecond)) + 1; client.deltas > most {
-		t.Errorf("%d events of the book in %v, want at most %d", client.deltas, time.Since(begin), most)
+		t.Errorf("got %d events of the book in %v, want at most %d", client.deltas, time.Since(begin), most)
 	}
 }
 
-// TestUpdate checks that the events of all subscriptions except streamStatusChanged implement the interface Update.
-func TestUpdate(t *testing.T) {
+// TestEventsImplementUpdate checks that the events of all subscriptions except streamStatusChanged implement the interface Update.
+func TestEventsImplementUpdate(t *testing.T) {
 	t.Parallel()
 	s := startLive(t)
 	token := s.openTokens(1)[0]

@@ -34,7 +34,7 @@ func wantMarket(t *testing.T, got, venue any) {
 	t.Helper()
 	for field, name := range marketFields {
 		want := at(venue, name)
-		if want == "" { // the market has no image
+		if want == "" { // the venue sends "" if a market has no image; the service sends null
 			want = nil
 		}
 		if g := at(got, field); asJSON(g) != asJSON(want) {
@@ -88,7 +88,7 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 	s := start(t)
 	tokens := s.oneOfEachStatus()
 	if len(tokens) != 6 {
-		t.Fatalf("the venue has markets in %d states", len(tokens))
+		t.Fatalf("the venue has markets in %d statuses, want 6", len(tokens))
 	}
 	for status, token := range tokens {
 		t.Run(status, func(t *testing.T) {
@@ -100,15 +100,15 @@ func TestMarketsSayWhatTheVenueSays(t *testing.T) {
 			bySlug := s.ask(t, "query ($slug: String!) { market(slug: $slug) "+marketSelection+" }", vars{"slug": token.Slug}, anonymous)
 			byToken := s.ask(t, "query ($id: String!) { token(tokenId: $id) { market "+marketSelection+" } }", vars{"id": token.TokenID}, anonymous)
 			if id, slug, tok := asJSON(at(byID, "market")), asJSON(at(bySlug, "market")), asJSON(at(byToken, "token.market")); id != slug || id != tok {
-				t.Errorf("by id:    %s\nby slug:  %s\nby token: %s", id, slug, tok)
+				t.Errorf("the market differs between the fields:\nby id:    %s\nby slug:  %s\nby token: %s", id, slug, tok)
 			}
 		})
 	}
 }
 
-// TestSummariesAreFilledIn checks that the service reads the fields that the venue's search omits in one call. The service must
-// make this call only if markets in the search result can have such a field.
-func TestSummariesAreFilledIn(t *testing.T) {
+// TestSearchReadsMissingFields checks fields of markets that the venue's search omits. The service must read these fields in one
+// additional call. It must make this call only if markets in the search result can have the selected field.
+func TestSearchReadsMissingFields(t *testing.T) {
 	s := start(t)
 	ended := []string{"RESOLVED", "CANCELLED"}
 	all := append(slices.Clone(ended), "OPEN", "CLOSED", "DISPUTED", "UPCOMING")
@@ -176,7 +176,7 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 	// A closed market has a price, but no book.
 	closed := s.oneOfEachStatus()["CLOSED"].TokenID
 	data = s.ask(t, `query ($id: String!) { token(tokenId: $id) { price { basis } spread { spread } orderbook { spread } fillEstimate(side: SELL, amount: 1) { cost } } spreads(tokenIds: [$id]) { spread } }`, vars{"id": closed}, anonymous)
-	wantJSON(t, "closed", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
+	wantJSON(t, "a closed market", data, `{"token":{"price":{"basis":"VENUE"},"spread":null,"orderbook":null,"fillEstimate":null},"spreads":[null]}`)
 
 	// The account does not have these positions and orders.
 	gone := []string{
@@ -184,10 +184,10 @@ func TestWhatIsAbsentIsNull(t *testing.T) {
 		model.EncodeID(model.KindPosition, addressOf50, s.venue.Positions(addressOf50)[0].MarketID, "Neither"),
 	}
 	data = s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { id } }`, vars{"ids": gone}, keyOf50)
-	wantJSON(t, "gone", data, `{"nodes":[null,null,null]}`)
+	wantJSON(t, "absent positions and orders", data, `{"nodes":[null,null,null]}`)
 }
 
-// TestNodesRoundTrip checks that a node query by a global id returns the object with this id, for each type of object that has one.
+// TestNodesRoundTrip checks that the fields node and nodes return an object by its global id, for each type with global ids.
 func TestNodesRoundTrip(t *testing.T) {
 	s := start(t)
 	held := s.venue.Positions(addressOf50)[7]
@@ -211,7 +211,7 @@ func TestNodesRoundTrip(t *testing.T) {
 		want := at(s.ask(t, strings.Replace(test.query, "SELECTION", fields, 1), nil, keyOf50), test.path)
 		id := text(want, "id")
 		if text(want, "__typename") != test.typ || id == "" {
-			t.Errorf("%s: %s", test.typ, asJSON(want))
+			t.Errorf("got %s, want an object of type %s with an id", asJSON(want), test.typ)
 		}
 		data := s.ask(t, `query ($id: ID!, $ids: [ID!]!) { node(id: $id) `+fields+` nodes(ids: $ids) `+fields+` }`, vars{"id": id, "ids": []string{id, id}}, keyOf50)
 		for _, path := range []string{"node", "nodes.0", "nodes.1"} {
@@ -226,16 +226,16 @@ func TestNodesRoundTrip(t *testing.T) {
 	}
 }
 
-// TestPositionsAsNodesTravelTogether checks that a query of positions by id reads all prices in one call, and all markets in one
+// TestPositionsAsNodesAreReadTogether checks that a query of positions by id reads all prices in one call, and all markets in one
 // call.
-func TestPositionsAsNodesTravelTogether(t *testing.T) {
+func TestPositionsAsNodesAreReadTogether(t *testing.T) {
 	s := start(t)
 	ids := pluck(s.ask(t, `{ user(address: "`+addressOf50+`") { positions(first: 40) { nodes { id } } } }`, nil, keyOf50), "user.positions.nodes", "id")
 	got := s.callsDuring(func() {
 		s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { ... on Position { token { price { price } } market { question } } } }`, vars{"ids": ids}, keyOf50)
 	})
 	if got["prices"] != [2]int64{1, 40} || got["market-details"][0] != 1 || len(got) != 2 {
-		t.Errorf("calls: %v", got)
+		t.Errorf("got the calls %v, want one for 40 prices and one for the markets", got)
 	}
 }
 
@@ -260,18 +260,18 @@ func TestEvents(t *testing.T) {
 		}), calls{"market-search": {1, 1}})
 		e := at(data, "event")
 		if text(e, "eventId") != id || text(e, "slug") != slug || text(e, "title") != text(venue[0], "eventTitle") || text(e, "startsAt") != startsAt || text(e, "endsAt") != endsAt {
-			t.Errorf("%s", asJSON(e))
+			t.Errorf("event %s has other ids, titles or times than the venue's markets: %s", id, asJSON(e))
 		}
 		wantNumber(t, "volume", at(e, "volume"), volume)
 		if got := pluck(e, "markets.nodes", "marketId"); !slices.Equal(got, markets) {
 			t.Errorf("markets: got %v, want %v", got, markets)
 		}
-		// A query by slug and the field of a market must return the same event. The venue's market has the event's title, so the
-		// title needs no other call.
+		// A query by slug and the field event of a market must return the same event. The venue sends the event's ids and title
+		// with each market, so the service needs no other call for them.
 		bySlug := s.ask(t, `query ($slug: String!) { event(slug: $slug) `+selection+` }`, vars{"slug": slug}, anonymous)
-		wantJSON(t, "by slug", at(bySlug, "event"), asJSON(e))
+		wantJSON(t, "the event by slug", at(bySlug, "event"), asJSON(e))
 		ofMarket := s.ask(t, `query ($id: String!) { market(marketId: $id) { event `+selection+` } }`, vars{"id": markets[0]}, anonymous)
-		wantJSON(t, "of a market", at(ofMarket, "market.event"), asJSON(e))
+		wantJSON(t, "the event of a market", at(ofMarket, "market.event"), asJSON(e))
 		s.expireCaches()
 		wantCalls(t, s.callsDuring(func() {
 			s.ask(t, `query ($id: String!) { market(marketId: $id) { event { id eventId slug title } } }`, vars{"id": markets[0]}, anonymous)
@@ -294,15 +294,15 @@ func TestSearch(t *testing.T) {
 		}},
 		{"category", vars{"f": vars{"category": "science"}}, url.Values{"category": {"Science"}}, func(m any) bool { return text(m, "category") == "Science" }},
 		{"tag", vars{"f": vars{"tag": "up-or-down"}}, url.Values{"tag": {"up-or-down"}}, func(m any) bool { return slices.Contains(list(m, "tags"), any("up-or-down")) }},
-		{"ends", vars{"f": vars{"endsAfter": "2026-04-01T00:00:00Z", "endsBefore": "2026-06-01T02:00:00+02:00"}},
+		{"time range of the end", vars{"f": vars{"endsAfter": "2026-04-01T00:00:00Z", "endsBefore": "2026-06-01T02:00:00+02:00"}},
 			url.Values{"endsAfter": {"2026-04-01T00:00:00Z"}, "endsBefore": {"2026-06-01T00:00:00Z"}}, func(m any) bool {
 				return text(m, "endDate") > "2026-04-01" && text(m, "endDate") < "2026-06-01"
 			}},
-		{"smallest liquidity", vars{"q": "will", "s": "LIQUIDITY", "o": "ASC", "f": vars{"status": []string{"OPEN"}}},
+		{"text, status and the smallest liquidity first", vars{"q": "will", "s": "LIQUIDITY", "o": "ASC", "f": vars{"status": []string{"OPEN"}}},
 			url.Values{"q": {"will"}, "sort": {"liquidity"}, "order": {"asc"}, "status": {"OPEN"}}, nil},
-		{"volume today", vars{"s": "VOLUME_24H"}, url.Values{"sort": {"volume24h"}}, nil},
-		{"volume", vars{"s": "VOLUME", "o": "DESC"}, url.Values{"sort": {"volume"}}, nil},
-		{"end", vars{"s": "ENDS_AT", "o": "ASC"}, url.Values{"sort": {"endsAt"}, "order": {"asc"}}, nil},
+		{"sort by the volume of 24 hours", vars{"s": "VOLUME_24H"}, url.Values{"sort": {"volume24h"}}, nil},
+		{"sort by volume", vars{"s": "VOLUME", "o": "DESC"}, url.Values{"sort": {"volume"}}, nil},
+		{"sort by end", vars{"s": "ENDS_AT", "o": "ASC"}, url.Values{"sort": {"endsAt"}, "order": {"asc"}}, nil},
 		{"nulls", vars{"f": nil, "s": nil, "o": nil, "n": nil}, url.Values{}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -319,7 +319,7 @@ func TestSearch(t *testing.T) {
 			}
 			for _, m := range list(venue, "markets") {
 				if test.filter != nil && !test.filter(m) {
-					t.Errorf("the filter let %s pass", asJSON(m))
+					t.Errorf("the filter should exclude %s", asJSON(m))
 				}
 			}
 		})
@@ -350,7 +350,7 @@ func TestOrderbooks(t *testing.T) {
 			for _, side := range []string{"bids", "asks"} {
 				prices, sizes := levels(t, venue, side)
 				if got := list(book, side); len(got) != len(prices) || len(got) > depth || len(got) == 0 {
-					t.Fatalf("depth %d: %d %s, want %d", depth, len(got), side, len(prices))
+					t.Fatalf("depth %d: got %d %s, want %d", depth, len(got), side, len(prices))
 				}
 				for i := range prices {
 					wantNumber(t, side+" price", at(list(book, side)[i], "price"), prices[i])
@@ -363,13 +363,13 @@ func TestOrderbooks(t *testing.T) {
 				wantNumber(t, "spread", at(shown, "spread"), number(t, at(venue, "spread")))
 				wantNumber(t, "midpoint", at(shown, "midpoint"), middle)
 				if text(shown, "tokenId") != id || text(shown, "token.tokenId") != id {
-					t.Errorf("of another token: %s", asJSON(shown))
+					t.Errorf("got %s, want the token %s", asJSON(shown), id)
 				}
 			}
 			wantNumber(t, "bestBid", at(data, "token.spread.bestBid"), number(t, at(top, "bestBid")))
 			wantNumber(t, "bestAsk", at(data, "token.spread.bestAsk"), number(t, at(top, "bestAsk")))
 			if want := text(venue, "epoch") + ":" + fmt.Sprint(at(venue, "seq")); text(book, "sequence") != want || at(book, "hash") != nil {
-				t.Errorf("sequence %v, want %s", at(book, "sequence"), want)
+				t.Errorf("got the sequence %v and the hash %v, want %s and null", at(book, "sequence"), at(book, "hash"), want)
 			}
 			wantJSON(t, "freshness", at(book, "freshness"), `{"asOf":`+asJSON(at(venue, "timestamp"))+`,"source":"REST","stale":false}`)
 		}
@@ -378,7 +378,7 @@ func TestOrderbooks(t *testing.T) {
 		wantCalls(t, s.callsDuring(func() {
 			data := s.ask(t, `query ($id: String!) { token(tokenId: $id) { a: orderbook(depth: 3) { bids { price } } b: orderbook(depth: 60) { bids { price } } c: orderbook { bids { price } } fillEstimate(side: BUY, size: 5) { cost } } }`, vars{"id": id}, anonymous)
 			if n := len(list(data, "token.a.bids")); n != 3 {
-				t.Errorf("%d levels, want 3", n)
+				t.Errorf("the book of depth 3 has %d bids, want 3", n)
 			}
 		}), calls{"orderbook": {1, 1}})
 		wantCalls(t, s.callsDuring(func() {

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// memory returns a value of a process in /proc in bytes, such as VmRSS for the resident memory and VmHWM for its peak.
+// memory returns a value from /proc/PID/status in bytes. The name is VmRSS for the resident memory, or VmHWM for its peak.
 func memory(t testing.TB, process *os.Process, name string) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process.Pid))
@@ -35,7 +35,7 @@ func memory(t testing.TB, process *os.Process, name string) int {
 func liveBytes(t testing.TB, p *program) int {
 	t.Helper()
 	if got := p.askAdmin(t, http.MethodGet, "/debug/pprof/heap?gc=1"); got.status != http.StatusOK {
-		t.Fatalf("collecting garbage: %d %.300s", got.status, got.body)
+		t.Fatalf("the request to collect garbage got status %d, want 200: %.300s", got.status, got.body)
 	}
 	m := p.scrape(t)
 	return int(m.sum("go_memstats_heap_alloc_bytes") + m.sum("go_memstats_stack_inuse_bytes"))
@@ -48,14 +48,14 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 	exe := buildProgram(t)
 	for _, test := range []struct {
 		sockets, each int
-		// These are limits in KiB for each subscription. The first is for heap objects and stacks. The second is for the resident
-		// memory, which also includes garbage and fragmentation.
-		takes, resident float64
+		// These are limits in KiB for each subscription. live is for heap objects and stacks. resident is for the resident memory,
+		// which also includes garbage and fragmentation.
+		live, resident float64
 	}{
 		{1000, 1, 26, 40},
 		{500, 10, 4, 10},
 	} {
-		t.Run(fmt.Sprintf("%d on a socket", test.each), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%d subscriptions on each socket", test.each), func(t *testing.T) {
 			t.Parallel()
 			venue := newWitness(t)
 			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000", "--client-total=40000")...)
@@ -69,12 +69,15 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 			l.burst(10)
 			l.warm()
 			burst := each(memory(t, p.process, "VmRSS") - before)
-			l.await("pings", &l.pings, int64(l.size*9/10)) // 9 pings for every 10 clients
-			idle, takes := each(memory(t, p.process, "VmRSS")-before), each(liveBytes(t, p)-liveBefore)
-			t.Logf("KiB for each of %d subscriptions: it takes %.1f; resident are %.1f after a burst, %.1f idle", test.sockets*test.each, takes, burst, idle)
-			if takes > test.takes || max(burst, idle) > test.resident {
-				t.Errorf("a subscription takes %.1f KiB; resident are %.1f after a burst and %.1f idle; want at most %.0f and %.0f",
-					takes, burst, idle, test.takes, test.resident)
+			l.await("pings", &l.pings, int64(l.clients*9/10)) // 9 pings for every 10 clients
+			idle, live := each(memory(t, p.process, "VmRSS")-before), each(liveBytes(t, p)-liveBefore)
+			t.Logf("each of %d subscriptions has %.1f KiB of heap and stacks; its resident memory is %.1f KiB after a burst and %.1f KiB when idle",
+				test.sockets*test.each, live, burst, idle)
+			if live > test.live {
+				t.Errorf("a subscription has %.1f KiB of heap and stacks, want at most %.0f", live, test.live)
+			}
+			if max(burst, idle) > test.resident {
+				t.Errorf("the resident memory of a subscription is %.1f KiB after a burst and %.1f KiB when idle, want at most %.0f", burst, idle, test.resident)
 			}
 		})
 	}
@@ -86,8 +89,8 @@ type listeners struct {
 	p      *program
 	tokens []string
 
-	size, moves         int
-	begun, heard, pings atomic.Int64
+	clients, moves              int
+	firstEvents, changes, pings atomic.Int64
 }
 
 // join connects n more clients. Each client subscribes to every token.
@@ -108,8 +111,8 @@ func (l *listeners) join(n int) {
 		})
 	}
 	connecting.Wait()
-	l.size += n
-	l.await("first events", &l.begun, int64(l.size*len(l.tokens)))
+	l.clients += n
+	l.await("first events", &l.firstEvents, int64(l.clients*len(l.tokens)))
 }
 
 // listen opens a WebSocket, subscribes, and counts the messages.
@@ -119,9 +122,9 @@ func (l *listeners) listen(conn net.Conn) {
 		l.t.Error(err)
 		return
 	}
-	_, _ = io.WriteString(w, say(sayInit))
+	_, _ = io.WriteString(w, textFrame(initMessage))
 	for i, token := range l.tokens {
-		_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": subPrices, "variables": vars{"ids": []string{token}}}})))
+		_, _ = io.WriteString(w, textFrame(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": subPrices, "variables": vars{"ids": []string{token}}}})))
 	}
 	go func() { // ends when the test closes the connection
 		for {
@@ -131,11 +134,11 @@ func (l *listeners) listen(conn net.Conn) {
 				return
 			case text == `{"type":"ping"}`:
 				l.pings.Add(1)
-				_, _ = io.WriteString(w, say(`{"type":"pong"}`))
+				_, _ = io.WriteString(w, textFrame(`{"type":"pong"}`))
 			case strings.Contains(text, `"INITIAL"`):
-				l.begun.Add(1)
+				l.firstEvents.Add(1)
 			case strings.Contains(text, `"CHANGE"`):
-				l.heard.Add(1)
+				l.changes.Add(1)
 			}
 		}
 	}()
@@ -162,19 +165,19 @@ func (l *listeners) warm() {
 func (l *listeners) burst(n int) {
 	for range n {
 		l.moves++
-		want := l.heard.Load() + int64(l.size*len(l.tokens))
+		want := l.changes.Load() + int64(l.clients*len(l.tokens))
 		for _, token := range l.tokens {
 			if err := l.p.venue.SetPrice(token, demo.Price(3000+500*(l.moves%2))); err != nil {
 				l.t.Fatal(err)
 			}
 		}
-		l.await("events", &l.heard, want)
+		l.await("events", &l.changes, want)
 	}
 }
 
 func (l *listeners) await(what string, count *atomic.Int64, want int64) {
 	l.t.Helper()
 	if !until(3*patience, func() bool { return count.Load() >= want }) {
-		l.t.Fatalf("%d %s of %d", count.Load(), what, want)
+		l.t.Fatalf("got %d %s, want %d", count.Load(), what, want)
 	}
 }

@@ -63,13 +63,13 @@ func (m *scraped) want(series string, want float64) {
 	m.t.Helper()
 	m.check(series)
 	if got, ok := m.samples[series]; !ok || got != want {
-		m.t.Errorf("%s is %v (there: %v), want %v", series, got, ok, want)
+		m.t.Errorf("%s is %v (in the scrape: %t), want %v", series, got, ok, want)
 	}
 }
 
-// only, unlike want, compares all series of a metric with independent counts. The map want contains the count for the labels of
-// each series. A series whose count is 0 may be missing.
-func (m *scraped) only(metric string, want map[string]float64) {
+// wantAll is like want, but compares all series of a metric. The parameter want maps the labels of each series to its independent
+// count. A series whose count is 0 may be missing.
+func (m *scraped) wantAll(metric string, want map[string]float64) {
 	m.t.Helper()
 	m.check(metric)
 	for series, got := range m.samples {
@@ -79,17 +79,17 @@ func (m *scraped) only(metric string, want map[string]float64) {
 	}
 	for labels, n := range want {
 		if _, ok := m.samples[metric+"{"+labels+"}"]; !ok && n != 0 {
-			m.t.Errorf("%s{%s} is not there, want %v", metric, labels, n)
+			m.t.Errorf("%s{%s} is not in the scrape, want %v", metric, labels, n)
 		}
 	}
 }
 
-// within checks that the value of a series lies between least and most, inclusive.
-func (m *scraped) within(series string, least, most float64) {
+// wantBetween checks that the value of a series lies between least and most, inclusive.
+func (m *scraped) wantBetween(series string, least, most float64) {
 	m.t.Helper()
 	m.check(series)
 	if got, ok := m.samples[series]; !ok || got < least || got > most {
-		m.t.Errorf("%s is %v (there: %v), want %v to %v", series, got, ok, least, most)
+		m.t.Errorf("%s is %v (in the scrape: %t), want %v to %v", series, got, ok, least, most)
 	}
 }
 

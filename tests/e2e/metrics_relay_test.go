@@ -7,7 +7,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// relayMetrics checks the metrics oddsgraph_relay_* of two replicas that share a stream, and marks them in m as checked.
+// relayMetrics checks the metrics oddsgraph_relay_* of two replicas that share a stream, and marks these metrics in m as checked.
 func relayMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
@@ -23,22 +23,22 @@ func relayMetrics(t *testing.T, m *scraped) {
 	read := func(s *service, id string) { // the service opens the topic of a price that is queried often
 		s.query(t, `query($t: [String!]!) { tokenPrices(tokenIds: $t) { price } }`, vars{"t": []string{id}}, anonymous)
 	}
-	owned := func(name string) float64 { return a.scrape(t).samples[name] + b.scrape(t).samples[name] }
-	eventually(t, "two topics are carried", func() bool {
+	sum := func(name string) float64 { return a.scrape(t).samples[name] + b.scrape(t).samples[name] }
+	eventually(t, "the replicas together own two shards and two topics", func() bool {
 		read(a, ids[0])
 		read(b, ids[1])
-		return owned("oddsgraph_relay_shards_owned") == 2 && owned("oddsgraph_relay_topics") == 2
+		return sum("oddsgraph_relay_shards_owned") == 2 && sum("oddsgraph_relay_topics") == 2
 	})
-	if n := owned("oddsgraph_relay_takeovers_total"); n < 2 {
-		t.Errorf("%v shards were taken; want 2 or more", n)
+	if n := sum("oddsgraph_relay_takeovers_total"); n < 2 {
+		t.Errorf("the replicas took over %v shards, want 2 or more", n)
 	}
 	s := a.scrape(t)
 	s.want("oddsgraph_relay_alone", 0)
-	s.within("oddsgraph_relay_fenced_frames_total", 0, 1e6)
-	s.within("oddsgraph_relay_lost_frames_total", 0, 1e6)
-	s.within("oddsgraph_relay_reconnects_total", 0, 1e6)
+	s.wantBetween("oddsgraph_relay_fenced_frames_total", 0, 1e6)
+	s.wantBetween("oddsgraph_relay_lost_frames_total", 0, 1e6)
+	s.wantBetween("oddsgraph_relay_reconnects_total", 0, 1e6)
 	for _, family := range []string{"shards_owned", "topics", "takeovers_total"} {
 		s.check("oddsgraph_relay_" + family)
 	}
-	m.add(s, "oddsgraph_relay_")
+	m.addChecked(s, "oddsgraph_relay_")
 }

@@ -23,7 +23,7 @@ func promtool(t testing.TB, text string, args ...string) {
 	}
 }
 
-// checkExposition has promtool check a scrape.
+// checkExposition checks the text of a scrape with promtool.
 func checkExposition(t testing.TB, m *scraped) { promtool(t, m.text, "check", "metrics") }
 
 // metricName matches the names of metrics of the program and of its libraries.
@@ -46,7 +46,7 @@ func checkQueries(t testing.TB, m *scraped) {
 					}
 				}
 				if _, ok := m.checked[family]; !ok {
-					t.Errorf("%s asks for %s, which does not exist: %s", file, name, query)
+					t.Errorf("a query of %s uses the metric %s, which does not exist: %s", file, name, query)
 				}
 				shown[family] = true
 			}
@@ -59,23 +59,23 @@ func checkQueries(t testing.TB, m *scraped) {
 	}
 }
 
-// checkReference checks that docs/metrics.md names every metric of the program in the scrape, and no other.
+// checkReference checks that docs/metrics.md names each metric of the program that the scrape has, and no other metric.
 func checkReference(t testing.TB, m *scraped) {
 	t.Helper()
 	b, err := os.ReadFile("docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	told := map[string]bool{}
+	named := map[string]bool{}
 	for _, found := range regexp.MustCompile("`(oddsgraph_[a-z_]+)`").FindAllStringSubmatch(string(b), -1) {
-		told[found[1]] = true
+		named[found[1]] = true
 		if _, ok := m.checked[found[1]]; !ok {
-			t.Errorf("docs/metrics.md tells of %s, which does not exist", found[1])
+			t.Errorf("docs/metrics.md names the metric %s, which does not exist", found[1])
 		}
 	}
 	for family := range m.checked {
-		if strings.HasPrefix(family, "oddsgraph_") && !told[family] {
-			t.Errorf("docs/metrics.md does not tell of %s", family)
+		if strings.HasPrefix(family, "oddsgraph_") && !named[family] {
+			t.Errorf("docs/metrics.md does not name the metric %s", family)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func dashboardQueries(t testing.TB) (queries []string) {
 		}
 	}
 	if len(queries) < 50 {
-		t.Fatalf("the dashboard has %d queries", len(queries))
+		t.Fatalf("the dashboard has %d queries, want at least 50", len(queries))
 	}
 	return queries
 }
@@ -116,7 +116,7 @@ func alertQueries(t testing.TB) []string {
 	return strings.Split(string(b), "\n")
 }
 
-// TestRules has promtool check the alerts, run the tests of the alerts, and check the dashboard's queries.
+// TestRules uses promtool to check the alerts, to run the tests of the alerts, and to check the dashboard's queries.
 func TestRules(t *testing.T) {
 	promtool(t, "", "check", "rules", "deploy/prometheus/alerts.yml")
 	promtool(t, "", "test", "rules", "deploy/prometheus/alerts_test.yml")
@@ -145,7 +145,7 @@ func TestAlertsAreTested(t *testing.T) {
 	}
 	for _, alert := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1) {
 		if strings.Count(tests, "- alertname: "+alert[1]+"\n") < 2 {
-			t.Errorf("%s is not tested to fire and not to fire", alert[1])
+			t.Errorf("alert %s has fewer than two tests; want one in which it fires, and one in which it does not", alert[1])
 		}
 	}
 }

@@ -19,13 +19,13 @@ import (
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
-	books := newSlowVenue(t)
-	server.OpenLedger(t, books.URL)
+	proxy := newSlowVenue(t)
+	server.OpenLedger(t, proxy.URL)
 	commands := server.Monitor(t)
 	replica := func() *service {
-		s, _ := startStoppable(t, "--venue-url="+books.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
+		s, _ := startStoppable(t, "--venue-url="+proxy.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
 			"--shared-url="+server.URL(), "--shared-timeout=1s", "--shared-replicas=2")
-		s.venue = books.demo
+		s.venue = proxy.demo
 		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })
 		return s
 	}
@@ -39,12 +39,12 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	ask(a, ids[:3]...)
 	eventually(t, "the prices are shared", func() bool { return len(server.Records(t, "*:price:*")) == 3 })
 	ask(b, ids[:4]...)
-	release := books.hold("/api/exchange/prices")
+	release := proxy.hold("/api/exchange/prices")
 	var both sync.WaitGroup
 	both.Go(func() { ask(a, ids[4]) })
-	<-books.waiting
+	<-proxy.waiting
 	both.Go(func() { ask(b, ids[4]) })
-	eventually(t, "b waits for a", func() bool {
+	eventually(t, "replica b waits for the call of replica a", func() bool {
 		return b.scrape(t).samples[`oddsgraph_shared_cache_claims_total{kind="price",result="theirs"}`] == 1
 	})
 	release()
@@ -85,40 +85,40 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	sa.want(`oddsgraph_shared_cache_claims_total{kind="price",result="ours"}`, 3+1)
 	sb.want(`oddsgraph_shared_cache_claims_total{kind="price",result="ours"}`, 1)
 	if n := sb.sum("oddsgraph_shared_cache_waits_total", `kind="price"`); n != 1 {
-		t.Errorf("b waited for %v keys; want 1", n)
+		t.Errorf("replica b waited for %v keys, want 1", n)
 	}
 	granted := sa.samples[`oddsgraph_shared_grants_total{result="granted"}`] + sb.samples[`oddsgraph_shared_grants_total{result="granted"}`]
-	if want := grantedCalls(commands()); granted != want || granted < books.total("prices") {
-		t.Errorf("%v granted calls are shown, %v were granted and %v were made", granted, want, books.total("prices"))
+	if want := grantedCalls(commands()); granted != want || granted < proxy.total("prices") {
+		t.Errorf("the metrics show %v granted calls, but Redis granted %v, and the venue received %v", granted, want, proxy.total("prices"))
 	}
-	sb.within("oddsgraph_shared_grants_left", 85-granted, 85-2)
+	sb.wantBetween("oddsgraph_shared_grants_left", 85-granted, 85-2)
 
 	// The venue refuses a call. Then Redis dies.
 	a.setFaults(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60"})
 	a.query(t, `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`, vars{"t": ids[6:7]}, anonymous)
 	sa = a.scrape(t)
-	sa.within("oddsgraph_shared_hold_seconds", 1, 60)
+	sa.wantBetween("oddsgraph_shared_hold_seconds", 1, 60)
 	server.Kill()
-	eventually(t, "the circuit opens", func() bool { return a.scrape(t).samples["oddsgraph_shared_connected"] == 0 })
+	eventually(t, "the circuit to Redis opens", func() bool { return a.scrape(t).samples["oddsgraph_shared_connected"] == 0 })
 	ask(a, ids[7])
 	sa = a.scrape(t)
 	sa.want("oddsgraph_shared_connected", 0)
 	sa.want("oddsgraph_shared_disconnects_total", 1)
 	sa.want("oddsgraph_shared_replicas", 0)
 	if n := sa.sum("oddsgraph_shared_calls_total", `result="failed"`) + sa.sum("oddsgraph_shared_calls_total", `result="timeout"`); n < 5 {
-		t.Errorf("%v calls failed while the circuit opened; want 5 or more", n)
+		t.Errorf("%v calls to Redis failed before the circuit opened, want 5 or more", n)
 	}
 	if n := sa.samples[`oddsgraph_shared_calls_total{command="get",result="refused"}`]; n != 1 {
-		t.Errorf("%v look-ups were refused by the open circuit; want 1", n)
+		t.Errorf("the open circuit refused %v lookups, want 1", n)
 	}
 	sb.check("oddsgraph_shared_calls_total")
 	sb.check("oddsgraph_shared_cache_waits_total")
-	m.add(sb, "oddsgraph_shared_")
-	m.add(sa, "oddsgraph_shared_")
+	m.addChecked(sb, "oddsgraph_shared_")
+	m.addChecked(sa, "oddsgraph_shared_")
 }
 
-// add marks a family of metrics in m as checked if it is checked in other and its name has the prefix.
-func (m *scraped) add(other *scraped, prefix string) {
+// addChecked marks those families of metrics in m as checked that are checked in other and whose names have the prefix.
+func (m *scraped) addChecked(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {
 			m.checked[family] = m.checked[family] || checked

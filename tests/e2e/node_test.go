@@ -143,6 +143,6 @@ func wantPassed(t *testing.T, ended error, report *bytes.Buffer, stderr string) 
 		})
 	}
 	if (ended != nil && failed == 0) || checks == 0 {
-		t.Errorf("%d checks, %v\n%s", checks, ended, stderr)
+		t.Errorf("Node.js reported %d tests, of which %d failed, and ended with the error %v:\n%s", checks, failed, ended, stderr)
 	}
 }

@@ -24,16 +24,16 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// blind is an httpapi.Observer that does nothing.
-type blind struct{}
+// nopObserver is an httpapi.Observer that does nothing.
+type nopObserver struct{}
 
-func (blind) Began(*reqctx.Log, httpapi.Hints, bool) {}
-func (blind) EventFailed([]string)                   {}
-func (blind) Ended(context.Context, *reqctx.Log)     {}
+func (nopObserver) Began(*reqctx.Log, httpapi.Hints, bool) {}
+func (nopObserver) EventFailed([]string)                   {}
+func (nopObserver) Ended(context.Context, *reqctx.Log)     {}
 
-// observed returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs at most
-// maxLines lines a second.
-func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...string) http.Handler {
+// observedHandler returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs
+// at most maxLines lines a second.
+func (s *service) observedHandler(t testing.TB, maxLines int, metrics bool, args ...string) http.Handler {
 	t.Helper()
 	cfg, err := config.Parse(args, nil, io.Discard)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...str
 	}
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
-	front.Observer = blind{}
+	front.Observer = nopObserver{}
 	if metrics {
 		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, maxLines)}
 	}
@@ -61,12 +61,12 @@ func (s *service) observed(t testing.TB, maxLines int, metrics bool, args ...str
 	return telemetry.Requests(log, maxLines, api)
 }
 
-// repeated returns a function that sends the given request to the handler h.
-func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
+// newSender returns a function that sends the same request to the handler h each time.
+func newSender(t testing.TB, h http.Handler, body, credentials string) func() {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, httpapi.PathGraphQL, nil)
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set(httpapi.CredentialsHeader, credentials)
-	reader, w := bytes.NewReader(nil), &nowhere{header: http.Header{}}
+	reader, w := bytes.NewReader(nil), &discardWriter{header: http.Header{}}
 	once := func() {
 		reader.Reset([]byte(body))
 		r.Body, r.ContentLength = io.NopCloser(reader), int64(len(body))
@@ -74,24 +74,24 @@ func repeated(t testing.TB, h http.Handler, body, credentials string) func() {
 		h.ServeHTTP(w, r)
 	}
 	if once(); w.status != http.StatusOK || w.bytes < 5000 {
-		t.Fatalf("%d, %d bytes", w.status, w.bytes)
+		t.Fatalf("got status %d and %d bytes, want 200 and at least 5000 bytes", w.status, w.bytes)
 	}
 	return once
 }
 
-// nowhere is a response writer that discards bodies and counts the bytes of all bodies.
-type nowhere struct {
+// discardWriter is a response writer that discards bodies and counts the bytes of all bodies.
+type discardWriter struct {
 	header        http.Header
 	status, bytes int
 }
 
-func (n *nowhere) Header() http.Header             { return n.header }
-func (n *nowhere) WriteHeader(status int)          { n.status = status }
-func (n *nowhere) SetReadDeadline(time.Time) error { return nil }
+func (n *discardWriter) Header() http.Header             { return n.header }
+func (n *discardWriter) WriteHeader(status int)          { n.status = status }
+func (n *discardWriter) SetReadDeadline(time.Time) error { return nil }
 
-func (n *nowhere) SetWriteDeadline(time.Time) error { return nil }
+func (n *discardWriter) SetWriteDeadline(time.Time) error { return nil }
 
-func (n *nowhere) Write(b []byte) (int, error) {
+func (n *discardWriter) Write(b []byte) (int, error) {
 	n.bytes += len(b)
 	return len(b), nil
 }
@@ -110,18 +110,18 @@ var portfolioBody = asJSON(vars{"query": portfolioQuery, "variables": vars{"addr
 
 // TestObservingAllocatesLittle limits the allocations that metrics and logging add to an operation.
 func TestObservingAllocatesLittle(t *testing.T) {
-	observing := 8.0 // allocations of metrics and logging together
+	most := 8.0 // allocations of metrics and logging together
 	if tool.Raced {
-		observing = 16 // the race detector drops items of sync.Pools
+		most = 16 // the race detector drops items of sync.Pools
 	}
 	s := start(t)
 	for _, way := range waysOfAnswering {
-		off := repeated(t, s.observed(t, 0, false, way.args...), portfolioBody, keyOf50)
-		on := repeated(t, s.observed(t, 1_000_000, true, way.args...), portfolioBody, keyOf50)
-		n, without := testing.AllocsPerRun(100, on), testing.AllocsPerRun(100, off)
-		t.Logf("%s: %.0f allocations, %.0f without", way.name, n, without)
-		if n > without+observing {
-			t.Errorf("%s: observing it takes %.0f allocations", way.name, n-without)
+		off := newSender(t, s.observedHandler(t, 0, false, way.args...), portfolioBody, keyOf50)
+		on := newSender(t, s.observedHandler(t, 1_000_000, true, way.args...), portfolioBody, keyOf50)
+		with, without := testing.AllocsPerRun(100, on), testing.AllocsPerRun(100, off)
+		t.Logf("%s: %.0f allocations with metrics and log, %.0f without", way.name, with, without)
+		if with > without+most {
+			t.Errorf("%s: metrics and log add %.0f allocations, want at most %.0f", way.name, with-without, most)
 		}
 	}
 }
@@ -132,12 +132,12 @@ func BenchmarkObservability(b *testing.B) {
 	s := start(b)
 	for _, way := range waysOfAnswering {
 		for _, on := range []struct {
-			name  string
-			by    bool
-			lines int
+			name    string
+			observe bool
+			lines   int
 		}{{"off", false, 0}, {"on", true, 500}, {"every-line", true, 1_000_000_000}} {
 			b.Run(way.name+"/"+on.name, func(b *testing.B) {
-				once := repeated(b, s.observed(b, on.lines, on.by, way.args...), portfolioBody, keyOf50)
+				once := newSender(b, s.observedHandler(b, on.lines, on.observe, way.args...), portfolioBody, keyOf50)
 				b.ReportAllocs()
 				before := cpuTime()
 				for b.Loop() {

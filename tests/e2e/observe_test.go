@@ -9,8 +9,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestAClientThatLeaves checks that the log reports a cancelled request as cancelled, and not as an internal error.
-func TestAClientThatLeaves(t *testing.T) {
+// TestCancelledRequestIsLogged checks that the log reports a cancelled request as cancelled, and not as an internal error.
+func TestCancelledRequestIsLogged(t *testing.T) {
 	s, gate := startGated(t)
 	ctx, leave := context.WithCancel(t.Context())
 	r := s.request(t, asJSON(vars{"query": `query Left { tokenPrices(tokenIds: ["` + s.openTokens(1)[0] + `"]) { price } }`}), anonymous).WithContext(ctx)
@@ -21,13 +21,13 @@ func TestAClientThatLeaves(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}()
-	eventually(t, "the venue was asked", func() bool { return len(gate.heard()) == 1 })
+	eventually(t, "the venue is called", func() bool { return len(gate.traceHeaders()) == 1 })
 	leave()
 	<-ended
-	eventually(t, "the operation is told to be cancelled", func() bool {
+	eventually(t, "the log has the operation with the outcome cancelled", func() bool {
 		return strings.Contains(s.log.String(), "name=Left") && strings.Contains(s.log.String(), "outcome="+reqctx.OutcomeCancelled)
 	})
 	if strings.Contains(s.log.String(), string(market.CodeInternal)) {
-		t.Errorf("the log speaks of an internal error: %s", s.log)
+		t.Errorf("the log has an internal error: %s", s.log)
 	}
 }

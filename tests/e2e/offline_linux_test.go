@@ -22,7 +22,7 @@ func init() {
 		return
 	}
 	if err := raiseLoopback(); err != nil {
-		panic("the loopback cannot be used: " + err.Error())
+		panic("the loopback interface cannot be enabled: " + err.Error())
 	}
 }
 
@@ -47,10 +47,10 @@ func raiseLoopback() error {
 	return nil
 }
 
-// startOffline starts the calling test in a child process that has only a loopback interface. The child runs at most parallel
-// subtests at a time, and has the environment variables in env, too. Its priority is low, because it runs beside tests that measure
-// durations. wait waits for the child's end. wait is nil in the child, and if the kernel permits no network namespace. Then the
-// calling test must run its checks itself.
+// startOffline starts the calling test again in a child process that has only a loopback interface. The parameter parallel limits
+// how many subtests the child runs at a time, and env has additional environment variables. The child has a low priority, because
+// it runs beside tests that measure durations. The returned function waits until the child ends. It is nil in the child itself, or
+// if the kernel permits no network namespace. If the function is nil, the calling test must run its checks itself.
 func startOffline(t *testing.T, parallel int, env ...string) (wait func() error) {
 	t.Helper()
 	if os.Getenv(offline) != "" {
@@ -79,7 +79,7 @@ func startOffline(t *testing.T, parallel int, env ...string) (wait func() error)
 		GidMappings: []syscall.SysProcIDMap{{HostID: os.Getgid(), Size: 1}},
 	}
 	if err := cmd.Start(); errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
-		t.Logf("the network is not cut off, since there is no namespace for it here (%v): other hosts are blocked by the browser alone", err)
+		t.Logf("the network is not cut off, because this process cannot create a network namespace (%v): only the browser blocks other hosts", err)
 		return nil
 	} else if err != nil {
 		t.Fatal(err)
@@ -96,8 +96,8 @@ func wantOffline(t *testing.T) {
 	}
 	for _, i := range interfaces {
 		if i.Flags&net.FlagLoopback == 0 && i.Flags&net.FlagUp != 0 {
-			t.Fatalf("there is a network: %s", i.Name)
+			t.Fatalf("the network interface %s is up, want only the loopback interface", i.Name)
 		}
 	}
-	t.Log("the network is cut off: this process and its children have a loopback of their own and nothing else")
+	t.Log("the network is cut off: this process and its children have only their own loopback interface")
 }

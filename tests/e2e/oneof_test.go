@@ -32,20 +32,20 @@ func TestOneOfInputs(t *testing.T) {
 	wantText(t, got, "token.given.cost", cost)
 
 	for _, bad := range []struct{ name, query, want string }{
-		{"neither", `{ market { id } }`, "give exactly one of marketId and slug"},
+		{"no argument", `{ market { id } }`, "give exactly one of marketId and slug"},
 		{"both forms", `{ market(marketId: "1", by: { slug: "a" }) { id } }`, "give marketId, slug or by, and no two of them"},
 		{"two members", `{ event(by: { eventId: "1", slug: "a" }) { id } }`, "must specify exactly one key"},
 		{"no member", `{ event(by: {}) { id } }`, "must specify exactly one key"},
 		{"size and for", `{ token(tokenId: "1") { fillEstimate(side: BUY, size: 1, for: { amount: 1 }) { cost } } }`, "give size, amount or for, and no two of them"},
 	} {
 		if message := s.refusal(t, bad.query, nil); !strings.Contains(message, bad.want) {
-			t.Errorf("%s: %q, want %q", bad.name, message, bad.want)
+			t.Errorf("%s: got the message %q, want one that contains %q", bad.name, message, bad.want)
 		}
 	}
 	const byVariable = `query($by: MarketBy!) { market(by: $by) { id } }`
 	for _, by := range []vars{{}, {"marketId": nil}, {"marketId": "1", "slug": "a"}} {
 		if message := s.refusal(t, byVariable, vars{"by": by}); !strings.Contains(message, "exactly one") {
-			t.Errorf("%v: %q", by, message)
+			t.Errorf("%v: got the message %q, want one that contains \"exactly one\"", by, message)
 		}
 	}
 }

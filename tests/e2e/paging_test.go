@@ -24,20 +24,20 @@ func (s *service) pages(t testing.TB, query, path string, variables vars, creden
 		info := at(page, "pageInfo")
 		edges := pluck(page, "edges", "cursor")
 		if n := len(list(page, "nodes")); n != len(edges) {
-			t.Fatalf("%d nodes, %d edges", n, len(edges))
+			t.Fatalf("a page has %d nodes and %d edges, want equal numbers", n, len(edges))
 		}
 		if at(info, "hasPreviousPage") != !first {
-			t.Errorf("hasPreviousPage is %v", at(info, "hasPreviousPage"))
+			t.Errorf("hasPreviousPage is %v, want %t", at(info, "hasPreviousPage"), !first)
 		}
 		if len(edges) > 0 && (text(info, "startCursor") != edges[0] || text(info, "endCursor") != edges[len(edges)-1]) {
-			t.Errorf("the ends are %s, the edges %v", asJSON(info), edges)
+			t.Errorf("pageInfo is %s, but the cursors of the edges are %v", asJSON(info), edges)
 		}
 		if at(info, "hasNextPage") != true {
 			return
 		}
 		with["after"] = text(info, "endCursor")
 		if with["after"] == "" {
-			t.Fatal("a next page, and no cursor to it")
+			t.Fatal("hasNextPage is true, but endCursor is empty")
 		}
 	}
 }
@@ -46,9 +46,9 @@ const pageFields = ` pageInfo { hasNextPage hasPreviousPage startCursor endCurso
 
 func TestPagesShowEachElementOnce(t *testing.T) {
 	s := start(t)
-	ids := func(v any, path, of string) []string { return pluck(v, path, of) }
-	raw := func(path, list, of, query, key string) []string {
-		return ids(s.raw(t, path, query, key), list, of)
+	ids := func(v any, path, member string) []string { return pluck(v, path, member) }
+	raw := func(path, list, member, query, key string) []string {
+		return ids(s.raw(t, path, query, key), list, member)
 	}
 	account := "address=" + addressOf50 + "&limit=500"
 	var eventMarkets []string
@@ -59,12 +59,12 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 	}
 	searched := raw("/api/exchange/market-search", "markets", "marketId", "q=win&status=OPEN&limit=100&sort=volume", anonymous)
 	for _, test := range []struct {
-		name, query, path, of string
-		key                   string
-		sizes                 []int
-		want                  []string
-		inOrder               bool
-		total                 string
+		name, query, path, member string
+		key                       string
+		sizes                     []int
+		want                      []string
+		inOrder                   bool
+		total                     string
 	}{
 		{"positions", `user(address: "` + addressOf50 + `") { positions(first: $first, after: $after) { nodes { tokenId }` + pageFields + `} }`, "user.positions", "tokenId",
 			keyOf50, []int{1, 7, 49, 50, 500}, raw("/api/user/positions", "positions", "tokenId", account, keyOf50), true, "50"},
@@ -80,15 +80,15 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 			anonymous, []int{1, 3, 500}, eventMarkets, false, fmt.Sprint(len(eventMarkets))},
 	} {
 		for _, size := range test.sizes {
-			t.Run(fmt.Sprintf("%s by %d", test.name, size), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %d on each page", test.name, size), func(t *testing.T) {
 				var got []string
 				pages := 0
 				s.pages(t, "query ($first: Int!, $after: String) { "+test.query+" }", test.path, vars{"first": size}, test.key, func(page any) {
 					pages++
-					nodes := ids(page, "nodes", test.of)
+					nodes := ids(page, "nodes", test.member)
 					got = append(got, nodes...)
 					if len(nodes) > size {
-						t.Errorf("%d nodes on a page of %d", len(nodes), size)
+						t.Errorf("a page has %d nodes, want at most %d", len(nodes), size)
 					}
 					if total := fmt.Sprint(at(page, "totalCount")); test.total != "" && total != test.total {
 						t.Errorf("totalCount is %s, want %s", total, test.total)
@@ -97,12 +97,12 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 				want := test.want
 				if test.name == "search" { // want has only the 100 markets that the venue returns in one response
 					if len(got) < len(want) {
-						t.Fatalf("%d markets, want at least %d", len(got), len(want))
+						t.Fatalf("the pages have %d markets, want at least %d", len(got), len(want))
 					}
 					all := slices.Clone(got)
 					slices.Sort(all)
 					if len(slices.Compact(all)) != len(got) {
-						t.Error("a market is shown twice")
+						t.Error("a market is on two pages")
 					}
 					got = got[:len(want)]
 				}
@@ -111,10 +111,10 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 					want = slices.Sorted(slices.Values(want))
 				}
 				if !slices.Equal(got, want) {
-					t.Errorf("%d elements, want %d:\n got %v\nwant %v", len(got), len(want), got, want)
+					t.Errorf("the pages have %d elements, want %d:\n got %v\nwant %v", len(got), len(want), got, want)
 				}
 				if least := len(want) / size; pages < least {
-					t.Errorf("%d pages", pages)
+					t.Errorf("read %d pages, want at least %d", pages, least)
 				}
 			})
 		}
@@ -125,7 +125,7 @@ func TestAPageCostsOneCall(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
 		name, query, path, key string
-		want                   calls
+		want                   calls // nil if each page needs one call
 	}{
 		{"positions", `user(address: "` + addressOf50 + `") { positions(first: 10, after: $after) { nodes { tokenId }` + pageFields + `} }`, "user.positions", keyOf50, calls{"positions": {1, 1}}},
 		{"trades", `user(address: "` + addressOf50 + `") { trades(first: 50, after: $after) { nodes { tradeId }` + pageFields + `} }`, "user.trades", keyOf50, nil},
@@ -137,7 +137,7 @@ func TestAPageCostsOneCall(t *testing.T) {
 				s.pages(t, "query ($after: String) { "+test.query+" }", test.path, nil, test.key, func(any) { pages++ })
 			})
 			if pages < 3 {
-				t.Fatalf("%d pages", pages)
+				t.Fatalf("read %d pages, want at least 3", pages)
 			}
 			want := test.want
 			if want == nil {
@@ -185,7 +185,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 					s.clock.Advance(5 * time.Second)
 				})
 				if len(closed) == 0 {
-					t.Fatal("none of them is in a market that trades")
+					t.Fatal("none of the positions to close is in an open market")
 				}
 				for i, id := range whole {
 					want := 1
@@ -193,7 +193,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 						want = 0
 					}
 					if seen[id] != want {
-						t.Errorf("position %d was shown %d times, closed: %v", i, seen[id], closed[id])
+						t.Errorf("position %d (closed: %t) was on the pages %d times, want %d", i, closed[id], seen[id], want)
 					}
 				}
 			})
@@ -205,12 +205,12 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 // must be in order, the newest first.
 func TestTradesThatArriveRepeatNothing(t *testing.T) {
 	s := start(t)
-	for _, field := range []struct{ name, of string }{{"trades", "tradeId"}, {"history", "id"}} {
-		query := `query ($after: String) { user(address: "` + addressOf50 + `") { ` + field.name + `(first: 40, after: $after) { nodes { ` + field.of + ` timestamp }` + pageFields + `} } }`
-		before := pluck(s.ask(t, strings.Replace(query, "first: 40", "first: 100", 1), nil, keyOf50), "user."+field.name+".nodes", field.of)
+	for _, field := range []struct{ name, id string }{{"trades", "tradeId"}, {"history", "id"}} {
+		query := `query ($after: String) { user(address: "` + addressOf50 + `") { ` + field.name + `(first: 40, after: $after) { nodes { ` + field.id + ` timestamp }` + pageFields + `} } }`
+		before := pluck(s.ask(t, strings.Replace(query, "first: 40", "first: 100", 1), nil, keyOf50), "user."+field.name+".nodes", field.id)
 		var got, times []string
 		s.pages(t, query, "user."+field.name, nil, keyOf50, func(page any) {
-			got, times = append(got, pluck(page, "nodes", field.of)...), append(times, pluck(page, "nodes", "timestamp")...)
+			got, times = append(got, pluck(page, "nodes", field.id)...), append(times, pluck(page, "nodes", "timestamp")...)
 			for _, p := range s.venue.Positions(addressOf50) {
 				if s.venue.Trade(addressOf50, p.TokenID, demo.Buy, 100) == nil {
 					break
@@ -225,14 +225,14 @@ func TestTradesThatArriveRepeatNothing(t *testing.T) {
 		slices.Sort(newestFirst)
 		slices.Reverse(newestFirst)
 		if !slices.Equal(times, newestFirst) {
-			t.Errorf("%s: not newest first", field.name)
+			t.Errorf("%s: the newest elements are not first: %v", field.name, times)
 		}
 	}
 }
 
-func TestACursorOfAnEdgeContinuesBehindIt(t *testing.T) {
+func TestPageAfterCursorOfEdge(t *testing.T) {
 	s := start(t)
-	for _, test := range []struct{ query, path, of, key string }{
+	for _, test := range []struct{ query, path, id, key string }{
 		{`user(address: "` + addressOf50 + `") { positions(first: 9, after: $after) { nodes { tokenId } edges { cursor node { tokenId } } } }`, "user.positions", "tokenId", keyOf50},
 		{`user(address: "` + addressOf50 + `") { orders(first: 5, after: $after) { nodes { orderId } edges { cursor node { orderId } } } }`, "user.orders", "orderId", keyOf50},
 		{`user(address: "` + addressOf50 + `") { trades(first: 9, after: $after) { nodes { tradeId } edges { cursor node { tradeId } } } }`, "user.trades", "tradeId", keyOf50},
@@ -242,15 +242,15 @@ func TestACursorOfAnEdgeContinuesBehindIt(t *testing.T) {
 	} {
 		query := "query ($after: String) { " + test.query + " }"
 		page := at(s.ask(t, query, nil, test.key), test.path)
-		nodes := pluck(page, "nodes", test.of)
-		if !slices.Equal(nodes, pluck(page, "edges", "node."+test.of)) {
-			t.Errorf("%s: the nodes are not those of the edges", test.path)
+		nodes := pluck(page, "nodes", test.id)
+		if !slices.Equal(nodes, pluck(page, "edges", "node."+test.id)) {
+			t.Errorf("%s: the nodes differ from the nodes of the edges", test.path)
 		}
 		for i, edge := range list(page, "edges") {
-			next := pluck(s.ask(t, query, vars{"after": at(edge, "cursor")}, test.key), test.path+".nodes", test.of)
+			next := pluck(s.ask(t, query, vars{"after": at(edge, "cursor")}, test.key), test.path+".nodes", test.id)
 			rest := nodes[i+1:]
 			if len(next) < len(rest) || !slices.Equal(next[:len(rest)], rest) {
-				t.Errorf("%s: behind element %d come %v, want %v", test.path, i, next, rest)
+				t.Errorf("%s: the page after element %d is %v, want %v first", test.path, i, next, rest)
 			}
 		}
 	}

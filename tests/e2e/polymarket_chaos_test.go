@@ -60,29 +60,29 @@ func (w *bookWitness) check(r *feed.Reader) {
 			w.unknown++
 		} else if got != want {
 			if w.wrong++; w.wrong < 10 {
-				w.t.Errorf("%.8s at %v: top %v, want %v", watch.Topic().ID, s.Book.Timestamp, got, want)
+				w.t.Errorf("the book of token %.8s at %v has the best prices %v, want %v", watch.Topic().ID, s.Book.Timestamp, got, want)
 			}
 		}
 	}
 }
 
-// behind returns the watched tokens whose book is not live, or differs from the simulator's current book. If whole is false, behind
-// compares only the best prices.
-func (w *bookWitness) behind(watches []*feed.Watch, whole bool) (late []string) {
+// differing returns the watched tokens whose book is not live, or differs from the simulator's current book. If whole is false,
+// differing compares only the best prices.
+func (w *bookWitness) differing(watches []*feed.Watch, whole bool) (ids []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID
 		now, _ := w.sim.Book(id)
 		s, err := watch.State()
 		if err != nil || !s.Live || s.Book == nil || publishedTop(s.Book) != topOf(now) ||
 			whole && (!sameLevels(s.Book.Bids.Levels(), now.Bids) || !sameLevels(s.Book.Asks.Levels(), now.Asks)) {
-			late = append(late, id)
+			ids = append(ids, id)
 		}
 	}
-	return late
+	return ids
 }
 
-// sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2. Deeper levels may be missing: when a change
-// removes a level, the service does not know the next level below its last one.
+// sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2. Deeper levels may be missing. When a change
+// removes a level, the service does not know which level follows the last level of its book.
 func sameLevels(got []market.Level, want []demo.Level) bool {
 	const compared = queries.MaxBookDepth / 2
 	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
@@ -133,7 +133,7 @@ func TestPolymarketChaos(t *testing.T) {
 			}
 		}
 		run(5 * time.Second)
-		if late := w.behind(watches, true); len(late) > 0 {
+		if late := w.differing(watches, true); len(late) > 0 {
 			t.Fatalf("%d of %d books differ before any fault", len(late), len(ids))
 		}
 		b := sim.Behaviour()
@@ -143,14 +143,14 @@ func TestPolymarketChaos(t *testing.T) {
 		}
 		for round := 0; w.published < 20_000; round++ {
 			if round > 60 {
-				t.Fatalf("only %d published books", w.published)
+				t.Fatalf("the service published only %d books in %d rounds, want 20000", w.published, round)
 			}
 			switch round % 3 {
 			case 0:
 				sim.Freeze()
 				run(35 * time.Second)
-				if late := w.behind(watches, false); len(late) > len(ids)/50 { // the frame of the last change of a book may be lost
-					t.Errorf("%d books differ 35 s after a freeze", len(late))
+				if late := w.differing(watches, false); len(late) > len(ids)/50 { // the frame of the last change of a book may be lost
+					t.Errorf("%d books differ 35 s after a freeze, want at most %d", len(late), len(ids)/50)
 				}
 			case 1:
 				sim.Disconnect()
@@ -164,7 +164,7 @@ func TestPolymarketChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(65 * time.Second) // the service compares all books with REST twice in this time
-		if late := w.behind(watches, true); len(late) > 0 {
+		if late := w.differing(watches, true); len(late) > 0 {
 			t.Errorf("%d of %d books differ after the chaos", len(late), len(ids))
 		}
 		t.Logf("%d books published, %d wrong, %d with an unknown time", w.published, w.wrong, w.unknown)

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// simulated is Polymarket's driver with a simulator. engine is the demo venue whose markets the simulator serves.
-type simulated struct {
+// simulatedDriver is Polymarket's driver with a simulator. engine is the demo venue whose markets the simulator serves.
+type simulatedDriver struct {
 	*polymarket.Driver
 	t      *testing.T
 	sim    *simulator.Venue
@@ -24,9 +24,9 @@ type simulated struct {
 	drift  []string
 }
 
-func openSimulated(t *testing.T) *simulated {
+func openSimulated(t *testing.T) *simulatedDriver {
 	t.Helper()
-	s := &simulated{t: t, clock: tool.NewClock(startTime)}
+	s := &simulatedDriver{t: t, clock: tool.NewClock(startTime)}
 	s.sim = simulator.New(demo.Config{Markets: 400, Seed: 1, Clock: s.clock})
 	s.engine = s.sim.Engine()
 	var err error
@@ -41,23 +41,23 @@ func openSimulated(t *testing.T) *simulated {
 }
 
 // Call implements rest.Observer.
-func (s *simulated) Call(string, int, int, string, time.Duration) {}
+func (s *simulatedDriver) Call(string, int, int, string, time.Duration) {}
 
 // Drift implements rest.Observer.
-func (s *simulated) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
+func (s *simulatedDriver) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
 
-// calls counts the simulator's requests since the previous call of this method, by method and path.
-func (s *simulated) calls() map[string]int64 {
+// calls returns how many requests the simulator has received since the previous call of this method, by method and path.
+func (s *simulatedDriver) calls() map[string]int64 {
 	c := s.sim.Stats().Requests
 	s.sim.Reset()
 	return c
 }
 
 // wantNoDrift fails the test if the driver could not read a part of a response.
-func (s *simulated) wantNoDrift() {
+func (s *simulatedDriver) wantNoDrift() {
 	s.t.Helper()
 	if len(s.drift) > 0 {
-		s.t.Errorf("unreadable: %v", s.drift)
+		s.t.Errorf("the driver could not read %v", s.drift)
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *simulated) wantNoDrift() {
 func results[T any](t *testing.T, ids []string, rows []market.Result[*T], err error) map[string]*T {
 	t.Helper()
 	if err != nil || len(rows) != len(ids) {
-		t.Fatalf("%d results of %d, %v", len(rows), len(ids), err)
+		t.Fatalf("got %d results and the error %v, want %d results", len(rows), err, len(ids))
 	}
 	out := map[string]*T{}
 	for i, r := range rows {
@@ -83,7 +83,7 @@ func TestPolymarketDriverReadsPrices(t *testing.T) {
 	rows, err := s.Prices(ctx, ids)
 	prices := results(t, ids, rows, err)
 	if c := s.calls(); c["POST /midpoints"] != 1 || c["POST /last-trades-prices"] != 1 || len(c) != 2 {
-		t.Errorf("calls %v", c)
+		t.Errorf("got the calls %v, want one for midpoints and one for last trades", c)
 	}
 	spreadRows, err := s.Spreads(ctx, ids)
 	spreads := results(t, ids, spreadRows, err)
@@ -94,37 +94,37 @@ func TestPolymarketDriverReadsPrices(t *testing.T) {
 	bookRows, err := s.Books(ctx, wanted)
 	books := results(t, ids, bookRows, err)
 	if c := s.calls(); c["POST /books"] != 2 || len(c) != 1 {
-		t.Errorf("calls %v", c)
+		t.Errorf("got the calls %v, want two for books", c)
 	}
 	without, last := 0, 0
 	for _, id := range ids {
 		want, _ := s.sim.Book(id)
 		top := topOf(want)
 		if got := publishedTop(books[id]); got != top {
-			t.Errorf("%.8s: book %v, want %v", id, got, top)
+			t.Errorf("token %.8s: the best prices of the book are %v, want %v", id, got, top)
 		}
 		if s := spreads[id]; s == nil || (s.BestBid == nil) != (top.bid == "") || s.BestBid != nil && s.BestBid.String() != top.bid {
-			t.Errorf("%.8s: spread %+v, want %v", id, s, top)
+			t.Errorf("token %.8s: the spread is %+v, want %v", id, s, top)
 		}
 		switch p := prices[id]; {
 		case p == nil:
 			without++
 			if top.bid != "" && top.ask != "" {
-				t.Errorf("%.8s: no price between %v", id, top)
+				t.Errorf("token %.8s has no price, but the best prices %v", id, top)
 			}
 		case p.Basis == market.BasisLast:
 			last++
 		case p.Basis != market.BasisMidpoint:
-			t.Errorf("%.8s: basis %s", id, p.Basis)
+			t.Errorf("token %.8s: the price has the basis %s, want MIDPOINT or LAST", id, p.Basis)
 		default:
 			mid := (want.Bids[0].Price + want.Asks[0].Price) / 2
 			if p.Price.String() != mid.String() {
-				t.Errorf("%.8s: price %s, want %s", id, p.Price, mid)
+				t.Errorf("token %.8s: the price is %s, want %s", id, p.Price, mid)
 			}
 		}
 	}
 	if without == 0 || last == 0 {
-		t.Errorf("%d tokens without a price, %d with that of the last trade", without, last)
+		t.Errorf("%d tokens have no price, and %d have the price of the last trade; want some of each", without, last)
 	}
 	s.wantNoDrift()
 }
@@ -149,19 +149,20 @@ func TestPolymarketDriverReadsMarkets(t *testing.T) {
 	for id, m := range results(t, ids, rows, err) {
 		w := want[id]
 		if m == nil {
-			t.Errorf("%.10s is missing", id)
+			t.Errorf("market %.10s is missing", id)
 			continue
 		}
 		seen[w.Status]++
 		if m.Status != statuses[w.Status] || m.Question != w.Question || m.Slug != w.Slug || len(m.Outcomes) != 2 {
-			t.Errorf("%.10s is %s, %q, want %s, %q", id, m.Status, m.Question, w.Status, w.Question)
+			t.Errorf("market %.10s is %s, %q, %s with %d outcomes, want %s, %q, %s with 2",
+				id, m.Status, m.Question, m.Slug, len(m.Outcomes), statuses[w.Status], w.Question, w.Slug)
 		}
 		if won := m.Resolution != nil; won != (w.Winner >= 0) || won && m.Outcomes[w.Winner].Winner != nil && !*m.Outcomes[w.Winner].Winner {
-			t.Errorf("%.10s: resolution %+v, winner %d", id, m.Resolution, w.Winner)
+			t.Errorf("market %.10s has the resolution %+v, want the winner %d (negative if there is none)", id, m.Resolution, w.Winner)
 		}
 	}
 	if len(seen) < 4 {
-		t.Errorf("statuses %v", seen)
+		t.Errorf("the markets have the statuses %v, want at least 4", seen)
 	}
 	s.wantNoDrift()
 }
@@ -194,11 +195,11 @@ func TestPolymarketDriverSearches(t *testing.T) {
 		}
 	}
 	if len(found) != want {
-		t.Errorf("%d markets, want %d", len(found), want)
+		t.Errorf("the pages have %d markets, want %d", len(found), want)
 	}
 	page, err := s.Search(ctx, queries.Search{Text: "will", Limit: 20})
 	if err != nil || len(page.Markets) == 0 || page.Next == "" {
-		t.Errorf("%+v, %v", page, err)
+		t.Errorf("a search for a text got %+v and the error %v, want markets and a next page", page, err)
 	}
 	s.wantNoDrift()
 }
@@ -209,16 +210,16 @@ func TestPolymarketDriverReadsAccounts(t *testing.T) {
 	positions, err := s.Positions(ctx, address)
 	want := s.engine.Positions(address)
 	if err != nil || len(positions) != len(want) {
-		t.Fatalf("%d positions, want %d, %v", len(positions), len(want), err)
+		t.Fatalf("got %d positions and the error %v, want %d", len(positions), err, len(want))
 	}
 	for i, p := range positions {
 		if w := want[i]; p.TokenID != s.sim.ID(w.TokenID) || p.Size.String() != w.Size.String() || p.AvgPrice.String() != w.AvgPrice.String() {
-			t.Errorf("position %d: %+v, want %+v", i, p, w)
+			t.Errorf("position %d is %+v, want %+v", i, p, w)
 		}
 	}
 	balance, err := s.Balance(ctx, address)
 	if b, _ := s.engine.Balance(address); err != nil || balance.PositionsValue.String() != b.PortfolioValue.String() || balance.CashBalance != nil {
-		t.Errorf("balance %+v, want %v, %v", balance, b.PortfolioValue, err)
+		t.Errorf("got the balance %+v and the error %v, want the value %v without cash", balance, err, b.PortfolioValue)
 	}
 	trades, all := 0, 0
 	for _, r := range s.engine.Records(address) {
@@ -237,11 +238,11 @@ func TestPolymarketDriverReadsAccounts(t *testing.T) {
 		}
 	}
 	if trades != all {
-		t.Errorf("%d trades, want %d", trades, all)
+		t.Errorf("the pages have %d trades, want %d", trades, all)
 	}
 	history, err := s.History(ctx, address, queries.History{Limit: 100, Kinds: []market.HistoryKind{market.HistoryDeposit, market.HistoryReward}})
 	if err != nil || len(history.Records) == 0 {
-		t.Errorf("%+v, %v", history, err)
+		t.Errorf("got the history %+v and the error %v, want deposits or rewards", history, err)
 	}
 	s.wantNoDrift()
 }
@@ -257,11 +258,11 @@ func TestPolymarketDriverReadsHistories(t *testing.T) {
 	rows, err := s.PriceHistories(context.Background(), wanted)
 	for id, h := range results(t, ids, rows, err) {
 		if h == nil || len(h.Points) < 100 {
-			t.Errorf("%.8s: %+v", id, h)
+			t.Errorf("token %.8s: got the history %+v, want at least 100 points", id, h)
 		}
 	}
 	if c := s.calls(); c["POST /batch-prices-history"] != 1 || len(c) != 1 {
-		t.Errorf("calls %v", c)
+		t.Errorf("got the calls %v, want one for price histories", c)
 	}
 	s.wantNoDrift()
 }

@@ -49,14 +49,14 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	made := s.requestsDuring(read)
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != 50 {
-		t.Fatalf("%d positions", len(nodes))
+		t.Fatalf("got %d positions, want 50", len(nodes))
 	}
 	closed := false
 	for _, n := range nodes {
 		status := text(n, "market.status")
 		closed = closed || status != "OPEN"
 		if text(n, "market.marketId") == "" || status == "OPEN" && at(n, "token.price") == nil {
-			t.Errorf("%s", asJSON(n))
+			t.Errorf("a position lacks its market, or the price of an open market: %s", asJSON(n))
 		}
 	}
 	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
@@ -70,7 +70,7 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 		}
 	}
 	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all clients share the cached data
-		t.Errorf("a second caller made the requests %v", again)
+		t.Errorf("a second query made the requests %v, want none", again)
 	}
 }
 
@@ -95,6 +95,6 @@ func TestPricesOfPolymarket(t *testing.T) {
 		}
 	})
 	if len(errs) > 0 || made["POST /midpoints"] != 1 || made["POST /last-trades-prices"] > 1 || len(made) > 2 {
-		t.Errorf("requests %v, errors %v", made, errs)
+		t.Errorf("got the requests %v and the errors %v, want one request for midpoints and at most one for last trades", made, errs)
 	}
 }

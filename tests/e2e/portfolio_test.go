@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -29,7 +28,7 @@ func (s *service) raw(t testing.TB, path, query, credentials string) any {
 	}
 	resp := s.do(t, r)
 	if resp.status != http.StatusOK {
-		t.Fatalf("%s: %d %s", path, resp.status, resp.body)
+		t.Fatalf("%s: the venue answered %d %s", path, resp.status, resp.body)
 	}
 	var v any
 	decode(t, resp.body, &v)
@@ -60,7 +59,7 @@ func number(t testing.TB, v any) *big.Rat {
 func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 	t.Helper()
 	if _, isText := got.(string); got != nil && !isText {
-		t.Errorf("%s is %v, which is no text", what, got)
+		t.Errorf("%s is %v, which is not a string", what, got)
 		return
 	}
 	g := number(t, got)
@@ -68,7 +67,7 @@ func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 		t.Errorf("%s is %v, want %v", what, got, show(want))
 	}
 	if s, _ := got.(string); strings.HasPrefix(s, "-") && g.Sign() == 0 || strings.HasPrefix(s, ".") {
-		t.Errorf("%s is written %q", what, s)
+		t.Errorf("%s is written %q, want no minus sign before zero and a digit before the point", what, s)
 	}
 }
 
@@ -88,7 +87,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
 	scaled := mul(r, new(big.Rat).SetInt(scale))
 	twice := new(big.Int).Mul(scaled.Num(), big.NewInt(2))
-	// n is floor(scaled + 1/2), minus 1 if scaled is halfway between two integers and the result is odd
+	// n is floor(scaled + 1/2). If scaled is halfway between two integers and n is odd, the result is n - 1.
 	n := new(big.Int).Div(twice.Add(twice, scaled.Denom()), new(big.Int).Mul(scaled.Denom(), big.NewInt(2)))
 	tie := sub(new(big.Rat).SetInt(n), scaled).Cmp(big.NewRat(1, 2)) == 0
 	if tie && n.Bit(0) == 1 {
@@ -175,8 +174,8 @@ func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, str
 
 var bases = []string{"", "SETTLEMENT", "VENUE", "LAST", "MIDPOINT", "BEST_BID", "BEST_ASK", "POSITION"}
 
-// withBasis returns the argument basis for the fields valuation and portfolio, or "" if basis is "".
-func withBasis(basis string) string {
+// basisArgument returns the GraphQL argument that selects a basis for valuation or portfolio. It returns "" if basis is "".
+func basisArgument(basis string) string {
 	if basis == "" {
 		return ""
 	}
@@ -193,13 +192,13 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 				data := s.ask(t, `query ($a: Address!) { user(address: $a) {
 				  positions(first: 500) { nodes {
 				    size avgPrice currentPrice unrealizedPnl costBasis
-				    valuation`+withBasis(basis)+` { price basis value unrealizedPnl unrealizedPnlPercent freshness { source stale } }
+				    valuation`+basisArgument(basis)+` { price basis value unrealizedPnl unrealizedPnlPercent freshness { source stale } }
 				  } }
-				  portfolio`+withBasis(basis)+` { positionsValue costBasis unrealizedPnl totalValue availableCash unpricedPositions uncostedPositions freshness { source stale } }
+				  portfolio`+basisArgument(basis)+` { positionsValue costBasis unrealizedPnl totalValue availableCash unpricedPositions uncostedPositions freshness { source stale } }
 				} }`, vars{"a": account.address}, account.key)
 				nodes := list(data, "user.positions.nodes")
 				if len(nodes) != len(h.positions) {
-					t.Fatalf("%d positions, want %d", len(nodes), len(h.positions))
+					t.Fatalf("got %d positions, want %d", len(nodes), len(h.positions))
 				}
 				total, cost, pnl, unpriced := new(big.Rat), new(big.Rat), new(big.Rat), 0
 				for i, p := range h.positions {
@@ -210,15 +209,15 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 						wantNumber(t, what+field, at(nodes[i], field), number(t, at(p, field)))
 					}
 					wantNumber(t, what+"costBasis", at(nodes[i], "costBasis"), own)
-					price, by := h.price(t, p, basis)
+					price, wantBasis := h.price(t, p, basis)
 					v := at(nodes[i], "valuation")
 					if price == nil {
 						if unpriced++; v != nil {
-							t.Errorf("%svaluation is %s", what, asJSON(v))
+							t.Errorf("%svaluation is %s, want null", what, asJSON(v))
 						}
 						continue
 					}
-					priced[by]++
+					priced[wantBasis]++
 					value := mul(size, price)
 					gain := sub(value, own)
 					wantNumber(t, what+"price", at(v, "price"), price)
@@ -226,8 +225,8 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 					wantNumber(t, what+"pnl", at(v, "unrealizedPnl"), gain)
 					percent := roundHalfEven(mul(big.NewRat(100, 1), new(big.Rat).Quo(gain, own)), 6)
 					wantNumber(t, what+"percent", at(v, "unrealizedPnlPercent"), percent)
-					if got := text(v, "basis"); got != by {
-						t.Errorf("%sbasis is %s, want %s", what, got, by)
+					if got := text(v, "basis"); got != wantBasis {
+						t.Errorf("%sbasis is %s, want %s", what, got, wantBasis)
 					}
 					wantJSON(t, what+"freshness", at(v, "freshness"), `{"source":"COMPUTED","stale":false}`)
 					total, cost, pnl = add(total, value), add(cost, own), add(pnl, gain)
@@ -242,13 +241,13 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 				wantNumber(t, "totalValue", at(sum, "totalValue"), add(total, h.cash))
 				wantNumber(t, "availableCash", at(sum, "availableCash"), sub(h.cash, h.reserved))
 				if got := fmt.Sprintf("%v %v", at(sum, "unpricedPositions"), at(sum, "uncostedPositions")); got != fmt.Sprintf("%d 0", unpriced) {
-					t.Errorf("unpriced and uncosted are %s, want %d and 0", got, unpriced)
+					t.Errorf("unpricedPositions and uncostedPositions are %s, want %d 0", got, unpriced)
 				}
 				wantJSON(t, "freshness", at(sum, "freshness"), `{"source":"COMPUTED","stale":false}`)
 			})
 		}
 		if account.address == addressOf50 && (priced["SETTLEMENT"] < 4 || priced["MIDPOINT"] == 0 || priced["MIDPOINT"] == 50) {
-			t.Errorf("the account has too little variety: %v", priced)
+			t.Errorf("the prices have the bases %v; want at least 4 of SETTLEMENT, and some but not all of MIDPOINT", priced)
 		}
 	}
 }
@@ -265,16 +264,16 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	s := start(t, append(flags, "--limit-calls=2000", "--venue-timeout=1m", "--request-timeout=2m")...) // a busy machine takes long for 700 calls
 	total := new(big.Rat)
 	markets := map[string]bool{}
-	open := int64(0)
+	unsettled := int64(0)
 	for _, p := range h.positions {
 		price, basis := h.price(t, p, "")
 		if basis != "SETTLEMENT" {
-			open++
+			unsettled++
 		}
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // by a query for two other markets, the service learns that this venue accepts only one market per call
+	if strict { // from a query for two other markets, the service learns that this venue accepts only one market per call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -289,13 +288,13 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 	})
 	wantNumber(t, "positionsValue", at(data, "user.portfolio.positionsValue"), total)
 	if n := fmt.Sprint(at(data, "user.positions.totalCount")); n != "2000" {
-		t.Errorf("totalCount is %s", n)
+		t.Errorf("totalCount is %s, want 2000", n)
 	}
 	want := calls{"positions": {1, 1}, "prices": {21, 2000}, "market-details": {int64(len(markets)+49) / 50, int64(len(markets))}}
 	if strict {
 		// The service reads each position's market to find the position's token. It reads no price of a token in a settled market.
 		n := int64(len(markets))
-		want = calls{"positions": {2, 2}, "prices": {(open + 97) / 98, open}, "market-details": {n, n}}
+		want = calls{"positions": {2, 2}, "prices": {(unsettled + 97) / 98, unsettled}, "market-details": {n, n}}
 	}
 	wantCalls(t, got, want)
 }
@@ -325,7 +324,7 @@ func TestOneSetOfPrices(t *testing.T) {
 		total := new(big.Rat)
 		for i, p := range list(data, "user.positions.nodes") {
 			if a, b, c := text(p, "token.price.price"), text(p, "valuation.price"), text(p, "again.price"); a != b || b != c {
-				t.Errorf("position %d costs %s, %s and %s", i, a, b, c)
+				t.Errorf("position %d has the prices %s, %s and %s, want equal prices", i, a, b, c)
 			}
 			total = add(total, number(t, at(p, "valuation.value")))
 		}
@@ -333,7 +332,7 @@ func TestOneSetOfPrices(t *testing.T) {
 		seen[show(total)] = true
 	}
 	if len(seen) < 2 {
-		t.Error("the market stood still")
+		t.Error("positionsValue never changed, so the market did not move during the test")
 	}
 }
 
@@ -353,7 +352,7 @@ func TestSortsOfPositions(t *testing.T) {
 		r.percent = new(big.Rat).Quo(r.pnl, cost)
 		end, ok := new(big.Int).SetString(strings.NewReplacer("-", "", "T", "", ":", "", ".", "", "Z", "").Replace(text(h.markets[r.token], "endDate")), 10)
 		if !ok {
-			t.Fatalf("%s has no end", r.token)
+			t.Fatalf("the market of token %s has no end", r.token)
 		}
 		r.ends = new(big.Rat).SetInt(end.Neg(end))
 		rows[i] = r
@@ -397,7 +396,7 @@ func TestFiltersOfPositions(t *testing.T) {
 		for i, p := range h.positions {
 			sizes[i] = fmt.Sprint(at(p, "size"))
 		}
-		slices.SortFunc(sizes, func(a, b string) int { return cmp.Compare(number(t, a).Cmp(number(t, b)), 0) })
+		slices.SortFunc(sizes, func(a, b string) int { return number(t, a).Cmp(number(t, b)) })
 		return sizes[len(sizes)/2]
 	}()
 	some := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
@@ -407,16 +406,16 @@ func TestFiltersOfPositions(t *testing.T) {
 		vars vars
 		keep func(p any) bool
 	}{
-		{"none", nil, func(any) bool { return true }},
+		{"no filter", nil, func(any) bool { return true }},
 		{"nulls", vars{"in": nil, "least": nil, "redeemable": nil}, func(any) bool { return true }},
 		{"markets", vars{"in": some}, func(p any) bool { return slices.Contains(some, text(p, "marketId")) }},
 		{"one market, not in a list", vars{"in": some[0]}, func(p any) bool { return text(p, "marketId") == some[0] }},
-		{"no market", vars{"in": []string{}}, func(any) bool { return false }},
-		{"size", vars{"least": median}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
-		{"size as a number", vars{"least": json.Number(median)}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
+		{"an empty list of markets", vars{"in": []string{}}, func(any) bool { return false }},
+		{"least size", vars{"least": median}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
+		{"least size as a JSON number", vars{"least": json.Number(median)}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
 		{"redeemable", vars{"redeemable": true}, wins},
 		{"not redeemable", vars{"redeemable": false}, func(p any) bool { return !wins(p) }},
-		{"all", vars{"in": heldMarkets(s, addressOf50, 40), "least": "100", "redeemable": false}, func(p any) bool {
+		{"all filters", vars{"in": heldMarkets(s, addressOf50, 40), "least": "100", "redeemable": false}, func(p any) bool {
 			return slices.Contains(heldMarkets(s, addressOf50, 40), text(p, "marketId")) && number(t, at(p, "size")).Cmp(big.NewRat(100, 1)) >= 0 && !wins(p)
 		}},
 	} {
@@ -433,10 +432,10 @@ func TestFiltersOfPositions(t *testing.T) {
 				got = append(got, fmt.Sprint(text(p, "tokenId"), at(p, "redeemable")))
 			}
 			if !slices.Equal(got, want) || fmt.Sprint(at(positions, "totalCount")) != fmt.Sprint(len(want)) {
-				t.Errorf("got  %v, %v in all\nwant %v", got, at(positions, "totalCount"), want)
+				t.Errorf("got  %v, totalCount %v\nwant %v", got, at(positions, "totalCount"), want)
 			}
 			if strings.Contains(test.name, "redeemable") && (len(want) == 0 || len(want) == 50) {
-				t.Error("the account has nothing to tell apart")
+				t.Errorf("%d of 50 positions match the filter, want some but not all", len(want))
 			}
 		})
 	}

@@ -39,7 +39,7 @@ func init() {
 		// For each line of input, print the figures as JSON. The input ends when the test's process ends, and then the program
 		// exits.
 		for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
-			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "rest"))
+			_ = json.NewEncoder(os.Stdout).Encode(measure(asked.Text() == "collect"))
 		}
 		os.Exit(2)
 	}()
@@ -59,8 +59,9 @@ type figures struct {
 	Goroutines, Open int
 }
 
-func measure(rest bool) figures {
-	if rest {
+// measure returns the usage of this process. If collect is true, it first collects the garbage.
+func measure(collect bool) figures {
+	if collect {
 		runtime.GC()
 		debug.FreeOSMemory() // forces a second collection, which empties the sync.Pools
 	}
@@ -94,13 +95,13 @@ type program struct {
 	status error
 }
 
-// elsewhere is a listener of another process. Only the method Addr works.
-type elsewhere struct {
+// remoteListener is a listener of another process. Only the method Addr works.
+type remoteListener struct {
 	net.Listener
 	addr net.Addr
 }
 
-func (e elsewhere) Addr() net.Addr { return e.addr }
+func (e remoteListener) Addr() net.Addr { return e.addr }
 
 // runProgram runs the test binary as the program, in an empty directory and with the given flags. The process is killed when the
 // test ends.
@@ -180,7 +181,7 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 		if err != nil {
 			t.Fatal(err)
 		}
-		at[i] = &app.Server{Listener: elsewhere{addr: addr}}
+		at[i] = &app.Server{Listener: remoteListener{addr: addr}}
 	}
 	p.service = &service{
 		App:    &app.App{Server: at[0], Admin: at[1]},
@@ -232,14 +233,14 @@ func (f *addressFinder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// figures returns the program's resource usage. If rest is true, the program first collects its garbage.
-func (p *program) figures(t testing.TB, rest bool) (f figures) {
+// figures returns the program's resource usage. If collect is true, the program first collects its garbage.
+func (p *program) figures(t testing.TB, collect bool) (f figures) {
 	t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	line := "now\n"
-	if rest {
-		line = "rest\n"
+	if collect {
+		line = "collect\n"
 	}
 	if _, err := io.WriteString(p.questions, line); err != nil {
 		t.Fatalf("the program is gone: %v", err)
@@ -250,8 +251,8 @@ func (p *program) figures(t testing.TB, rest bool) (f figures) {
 	return f
 }
 
-// slowness is the factor for memory limits of the test binary. With the race detector, the binary needs more memory.
-var slowness = map[bool]uint64{false: 1, true: 10}[tool.Raced]
+// memoryFactor is the factor for memory limits of the test binary. With the race detector, the binary needs more memory.
+var memoryFactor = map[bool]uint64{false: 1, true: 10}[tool.Raced]
 
 // witness is a demo venue that records the requests that it receives.
 type witness struct {
@@ -310,8 +311,8 @@ var allowedParameters = map[string][]string{
 	demo.StreamPath:                {},
 }
 
-// unexpected returns the part of a request that the service should not send. It returns "" if there is no such part.
-func unexpected(r *http.Request) string {
+// unexpectedPart returns the part of a request that the service should not send. It returns "" if there is no such part.
+func unexpectedPart(r *http.Request) string {
 	names, ok := allowedParameters[r.URL.EscapedPath()]
 	if !ok {
 		return "the path " + r.URL.EscapedPath()
@@ -329,7 +330,7 @@ func unexpected(r *http.Request) string {
 		}
 	}
 	if r.Method != http.MethodGet || r.ContentLength > 0 {
-		return r.Method + " or a body"
+		return "the method " + r.Method + " or a body"
 	}
 	return ""
 }

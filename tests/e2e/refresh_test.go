@@ -38,7 +38,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	}
 	files, err := filepath.Glob("examples/*.graphql")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%d examples, %v", len(files), err)
+		t.Fatalf("found %d examples and the error %v, want at least one", len(files), err)
 	}
 	for _, file := range files {
 		pages[filepath.Base(file)] = func(*service) page {
@@ -47,12 +47,12 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 			return p
 		}
 	}
-	for name, make := range pages {
+	for name, newPage := range pages {
 		for _, later := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
 			t.Run(fmt.Sprintf("%s after %v", name, later), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := startInBubble(t, startTime)
-					p := make(s)
+					p := newPage(s)
 					ask := func() calls {
 						return s.callsDuring(func() {
 							s.ask(t, p.query, p.variables, keyOf50)
@@ -64,7 +64,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 					again := ask()
 					for endpoint, n := range again {
 						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
-							t.Errorf("%s: got %d keys in %d calls, want at most %d in %d as at first", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+							t.Errorf("%s: the refresh read %d keys in %d calls, want at most %d keys in %d calls as in the first query", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
 						}
 					}
 					wantCalls(t, ask(), calls{})

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// twins sends random requests as a client does, and again with a header that bypasses the response cache.
+// twins sends each random request twice: as a client does, and with a header that bypasses the response cache.
 type twins struct {
 	*service
 	random  *rand.Rand
@@ -171,22 +171,22 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 					}
 					w.hits[a.name]++
 					if executed := w.send(t, a, true); body != executed {
-						t.Fatalf("step %d, %v\n%s\n%s", step, a, body, executed)
+						t.Fatalf("step %d, %v: the cached response differs from the execution:\n  cached %s\nexecuted %s", step, a, body, executed)
 					}
 				}
 			}
 			if n := w.hits["status"]; n > 0 {
-				t.Errorf("the service's own status was cached %d times", n)
+				t.Errorf("%d responses with serviceStatus came from the cache, want none", n)
 			}
 			stats := s.API.Stats().Responses
 			t.Logf("%+v, hits %v", stats, w.hits)
 			for _, name := range names("status") {
 				if w.hits[name] == 0 && seed == 0 {
-					t.Errorf("no answer of %s was ever cached", name)
+					t.Errorf("no response to the query %s came from the cache", name)
 				}
 			}
 			if stats.Hits < 250 || stats.Invalidated < 60 || seed == 1 && stats.Evicted < 10 {
-				t.Errorf("%+v", stats)
+				t.Errorf("the cache has %+v; want 250 hits, 60 invalidated entries and, for seed 1, 10 evictions at least", stats)
 			}
 		})
 	}
@@ -230,7 +230,7 @@ func (w *twins) disturb(t testing.TB) {
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	t.Parallel() // the test mostly waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
-	s.streaming(t)
+	s.waitForStream(t)
 	w := newTwins(s, 77)
 	for i, key := range []string{keyOf3, keyOf50} {
 		k := s.dial(t, key)
@@ -252,35 +252,35 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 			case <-stop:
 				return
 			case <-tick.C:
-				w.happen(random)
+				w.changeVenue(random)
 			}
 		}
 	})
 	live := names("history", "days", "search", "event", "none")
-	stale := 0
+	staleResponses := 0
 	for round := range 6 {
 		for range 150 {
-			stale += w.compare(t, live)
+			staleResponses += w.compare(t, live)
 		}
 		s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 		if round%2 == 0 {
 			s.venue.Restart(demo.CloseSlow)
 		}
 		for range 150 {
-			stale += w.compare(t, live)
+			staleResponses += w.compare(t, live)
 		}
 		s.setFaults(t)
-		s.streaming(t)
+		s.waitForStream(t)
 	}
 	stats := s.API.Stats().Responses
-	t.Logf("%+v, hits %v, %d stale answers", stats, w.hits, stale)
-	if stats.Hits < 500 || stats.Invalidated < 100 || stale == 0 {
-		t.Error("too little has happened")
+	t.Logf("%+v, hits %v, %d stale responses", stats, w.hits, staleResponses)
+	if stats.Hits < 500 || stats.Invalidated < 100 || staleResponses == 0 {
+		t.Errorf("got %+v and %d stale responses; want 500 hits, 100 invalidated entries and one stale response at least", stats, staleResponses)
 	}
 }
 
-// happen changes something at the venue at random, or changes nothing.
-func (w *twins) happen(random *rand.Rand) {
+// changeVenue changes something at the venue at random, or changes nothing.
+func (w *twins) changeVenue(random *rand.Rand) {
 	token := w.tokens[random.IntN(len(w.tokens))]
 	switch random.IntN(8) {
 	case 0:
@@ -295,7 +295,7 @@ func (w *twins) happen(random *rand.Rand) {
 // compare sends a request four times. The first and the third request may get a cached response. The second and the fourth bypass
 // the response cache. If both cached responses are equal, and both executed responses are equal, all four must be equal. compare
 // returns 1 if the last response has stale values, and 0 otherwise.
-func (w *twins) compare(t testing.TB, names []string) (stale int) {
+func (w *twins) compare(t testing.TB, names []string) (staleResponses int) {
 	t.Helper()
 	a := w.next(names)
 	first, hit := w.sendAsClient(t, a)
@@ -306,16 +306,16 @@ func (w *twins) compare(t testing.TB, names []string) (stale int) {
 		w.hits[a.name]++
 	}
 	if hit && hitAgain && first == again && executed == twice && first != executed {
-		t.Fatalf("%v\n%s\n%s", a, first, executed)
+		t.Fatalf("%v: the cached response differs from the execution:\n  cached %s\nexecuted %s", a, first, executed)
 	}
 	if strings.Contains(twice, `"stale":true`) {
-		stale = 1
+		staleResponses = 1
 	}
-	return stale
+	return staleResponses
 }
 
-// TestCachedRelativeRangeEndsAtMidnight checks that the service does not cache the prices of the last days beyond midnight,
-// although their values are fresh.
+// TestCachedRelativeRangeEndsAtMidnight queries the prices of the last days. The service may cache the response only until
+// midnight, even if the prices are still fresh then.
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -323,11 +323,11 @@ func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	w.sendAsClient(t, a)
 	s.clock.Advance(999 * time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, `"to":"2026-03-14"`) {
-		t.Errorf("from the cache: %v, %.200s", hit, body)
+		t.Errorf("before midnight: got %.200s (cached: %t), want a cached response", body, hit)
 	}
 	s.clock.Advance(time.Millisecond)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
-		t.Errorf("from the cache: %v, %.200s", hit, body)
+		t.Errorf("after midnight: got %.200s (cached: %t), want an executed response", body, hit)
 	}
 }
 
@@ -340,11 +340,11 @@ func TestFutureRangeIsRefusedUntilItBegins(t *testing.T) {
 	}), anonymous}
 	w.sendAsClient(t, a)
 	if body, hit := w.sendAsClient(t, a); !hit || !strings.Contains(body, "from (2026-03-15) is after to (2026-03-14)") {
-		t.Errorf("from the cache: %v, %.200s", hit, body)
+		t.Errorf("before midnight: got %.200s (cached: %t), want the cached error", body, hit)
 	}
 	s.clock.Advance(time.Second)
 	if body, hit := w.sendAsClient(t, a); hit || !strings.Contains(body, `"to":"2026-03-15"`) {
-		t.Errorf("from the cache: %v, %.200s", hit, body)
+		t.Errorf("after midnight: got %.200s (cached: %t), want an executed response", body, hit)
 	}
 }
 
@@ -357,25 +357,25 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 	for range 2 {
 		for token, address := range map[string]string{"lost": addressOf50, "kept": addressOf3} {
 			if got := s.bearer(t, token, query); !strings.Contains(got.body, address) || strings.Contains(got.body, "errors") {
-				t.Errorf("%s: %+v", token, got)
+				t.Errorf("token %s: got %+v, want the account %s", token, got, address)
 			}
 		}
 	}
 	if s.API.Stats().Responses.Hits != 2 || entries() != 2 {
-		t.Errorf("%+v", s.API.Stats().Responses)
+		t.Errorf("the cache has %+v, want 2 hits and 2 entries", s.API.Stats().Responses)
 	}
 	f.write(t, map[string]string{"kept": "demo-3"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	if entries() != 1 {
-		t.Errorf("%d answers are cached", entries())
+		t.Errorf("%d responses are cached after the revocation, want 1", entries())
 	}
 	if got := s.bearer(t, "lost", query); got.status != http.StatusUnauthorized {
-		t.Errorf("%+v", got)
+		t.Errorf("the revoked token got %+v, want status 401", got)
 	}
 	if got := s.bearer(t, "kept", query); !strings.Contains(got.body, addressOf3) || s.API.Stats().Responses.Hits != 3 {
-		t.Errorf("%+v", got)
+		t.Errorf("the other token got %+v, want a cached response", got)
 	}
 }
 
@@ -386,10 +386,10 @@ func TestResponseCacheSwitchedOff(t *testing.T) {
 	w := newTwins(s, 1)
 	for range 30 {
 		if _, hit := w.sendAsClient(t, w.next(names())); hit {
-			t.Fatal("an answer was cached")
+			t.Fatal("a response came from the cache")
 		}
 	}
 	if cfg := config.Default(); cfg.Cache.Responses != 32<<20 {
-		t.Errorf("%v by default", cfg.Cache.Responses)
+		t.Errorf("the default of --cache-responses is %v, want 32 MiB", cfg.Cache.Responses)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"oddsgraph/internal/ratelimit/spent"
 )
 
-// strictVenue accepts exactly a hundred calls from an address in any minute. The venue handles each call after the delay travel,
-// even if the calling process has ended by then.
+// strictVenue accepts exactly a hundred calls from an address in any minute. The venue handles each call after callDelay, even if
+// the calling process has ended by then.
 type strictVenue struct {
 	*httptest.Server
 	venue *demo.Venue
@@ -33,8 +33,8 @@ type strictVenue struct {
 	books []string
 }
 
-// travel is the delay of a call to a strictVenue.
-const travel = 40 * time.Millisecond
+// callDelay is the delay of a call to a strictVenue.
+const callDelay = 40 * time.Millisecond
 
 // newStrictVenue starts a venue. If reportsLimit is true, the responses say how many calls remain.
 func newStrictVenue(t *testing.T, reportsLimit bool) *strictVenue {
@@ -42,7 +42,7 @@ func newStrictVenue(t *testing.T, reportsLimit bool) *strictVenue {
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v.asked.Store(r.URL.Query().Get("tokenId"), true)
 		v.sent.Add(1)
-		time.Sleep(travel)
+		time.Sleep(callDelay)
 		v.arrived.Add(1)
 		if !reportsLimit {
 			w = withoutLimit{w}
@@ -73,14 +73,15 @@ func (u withoutLimit) WriteHeader(status int) {
 	u.ResponseWriter.WriteHeader(status)
 }
 
-// program starts a service that uses the venue.
-func (v *strictVenue) program(t *testing.T, args ...string) *program {
+// startProgram starts a service that uses the venue.
+func (v *strictVenue) startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call. The number of received calls must equal the parameter most. One call
-// may be missing for each book in burst that was never requested, because a killed process may record a call without sending it.
+// wantWithinTheLimit checks that the venue refused no call. The parameter most is the number of calls that the venue must have
+// received. For each book in burst that was never requested, one call may be missing, because a killed process may have recorded
+// the call but not sent it.
 func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
@@ -92,9 +93,9 @@ func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []strin
 	}
 	n, refused := v.arrived.Load(), v.venue.Stats().Statuses["429"]
 	if refused != 0 || n > most || n < least {
-		t.Errorf("%d calls reached the venue and it refused %d; want %d to %d calls and none refused", n, refused, least, most)
+		t.Errorf("the venue received %d calls and refused %d calls; want %d to %d calls and none refused", n, refused, least, most)
 	}
-	t.Logf("%d calls reached the venue, want %d to %d", n, least, most)
+	t.Logf("the venue received %d calls, want %d to %d", n, least, most)
 }
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
@@ -159,7 +160,7 @@ func (p *program) wantStale(t *testing.T, id string) {
 	eventually(t, "the book is no longer fresh", func() bool {
 		code, stale := p.book(id)
 		if code != "" {
-			t.Fatalf("a book that was read before: %s", code)
+			t.Fatalf("a query for a cached book got the error %s", code)
 		}
 		return stale
 	})
@@ -173,10 +174,10 @@ func TestKilledUnderLoad(t *testing.T) {
 		// most is the number of calls that the service must make in total.
 		most int64
 	}{
-		"with a record":                  {record: true, most: 95},
-		"with a venue that tells":        {reportsLimit: true, most: 95},
-		"with both":                      {record: true, reportsLimit: true, most: 95},
-		"with neither, in its first run": {most: 10},
+		"with a record":                       {record: true, most: 95},
+		"with a venue that reports its limit": {reportsLimit: true, most: 95},
+		"with both":                           {record: true, reportsLimit: true, most: 95},
+		"with neither, in its first run":      {most: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -185,7 +186,7 @@ func TestKilledUnderLoad(t *testing.T) {
 			if test.record {
 				dir = stateOf(t, v)
 			}
-			p := v.program(t, "--state-dir="+dir)
+			p := v.startProgram(t, "--state-dir="+dir)
 			if test.reportsLimit {
 				p.book(v.books[0]) // the response reports the venue's limit
 			}
@@ -200,7 +201,7 @@ func TestKilledUnderLoad(t *testing.T) {
 			}
 			p.kill(t)
 
-			p = v.program(t, "--state-dir="+dir)
+			p = v.startProgram(t, "--state-dir="+dir)
 			var read string
 			eventually(t, "a book is read", func() bool {
 				for _, id := range v.books[100:110] {
@@ -218,7 +219,7 @@ func TestKilledUnderLoad(t *testing.T) {
 				}
 			}
 			if codes["RATE_LIMITED"] == 0 || codes["gone"] != 0 {
-				t.Errorf("the answers are %v", codes)
+				t.Errorf("after the restart, the queries got the codes %v; want RATE_LIMITED, and a response to each query", codes)
 			}
 			p.wantStale(t, read)
 			v.wantWithinTheLimit(t, test.most, last)
@@ -230,7 +231,7 @@ func TestKilledUnderLoad(t *testing.T) {
 // reserve. Another process has just made 95 of the 100 calls that the venue accepts in a minute.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
-	for name, reportsLimit := range map[string]bool{"silent": false, "telling": true} {
+	for name, reportsLimit := range map[string]bool{"venue that reports no limit": false, "venue that reports its limit": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := newStrictVenue(t, reportsLimit)
@@ -247,16 +248,16 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 			}
 			before.Wait()
 			dir := "--state-dir=" + t.TempDir()
-			p := v.program(t, dir)
+			p := v.startProgram(t, dir)
 			codes := p.burst(v.books[:30])()
 			if codes[""] != 5 || codes["RATE_LIMITED"] != 25 {
-				t.Errorf("the answers are %v; want 5 and 25 refusals", codes)
+				t.Errorf("30 queries got the codes %v; want 5 responses without errors and 25 refusals", codes)
 			}
 			p.kill(t)
 			// The service may not use the reserve again after a restart.
-			p = v.program(t, dir)
+			p = v.startProgram(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
-				t.Errorf("after another restart the answers are %v; want refusals", codes)
+				t.Errorf("after another restart, 30 queries got the codes %v; want 30 refusals", codes)
 			}
 			v.wantWithinTheLimit(t, 100, nil)
 		})
@@ -273,20 +274,20 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 			t.Parallel()
 			v := newStrictVenue(t, false)
 			dir := "--state-dir=" + stateOf(t, v)
-			old := v.program(t, dir, "--drain-delay=500ms")
+			old := v.startProgram(t, dir, "--drain-delay=500ms")
 			for i := range 4 {
 				if codes := old.burst(v.books[10*i : 10*i+10])(); codes[""] != 10 {
-					t.Fatalf("the answers of the old one are %v", codes)
+					t.Fatalf("10 queries to the old service got the codes %v, want no errors", codes)
 				}
 			}
-			next := v.program(t, dir)
-			first := next.burst(v.books[100:110])
-			with := old.burst(v.books[40:60])
-			if codes := first(); codes[""] != 5 || codes["RATE_LIMITED"] != 5 {
-				t.Errorf("beside the old one the answers are %v; want 5 and 5 refusals", codes)
+			next := v.startProgram(t, dir)
+			fromNew := next.burst(v.books[100:110])
+			fromOld := old.burst(v.books[40:60])
+			if codes := fromNew(); codes[""] != 5 || codes["RATE_LIMITED"] != 5 {
+				t.Errorf("10 queries to the new service beside the old service got the codes %v; want 5 responses without errors and 5 refusals", codes)
 			}
-			if codes := with(); codes[""] != 20 {
-				t.Errorf("beside the new one the answers are %v", codes)
+			if codes := fromOld(); codes[""] != 20 {
+				t.Errorf("20 queries to the old service beside the new service got the codes %v, want no errors", codes)
 			}
 			var read string
 			for _, id := range v.books[100:110] {
@@ -305,7 +306,7 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 				old.burst(last)
 				old.wantExit(t, 0)
 			}
-			eventually(t, "the new one takes the place of the old one", func() bool {
+			eventually(t, "the new service may use the remaining calls", func() bool {
 				code, _ := next.book(v.books[150])
 				return code == ""
 			})
@@ -316,7 +317,7 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 				}
 			}
 			if codes[""] < 10 || codes["RATE_LIMITED"] == 0 {
-				t.Errorf("after the old one the answers are %v", codes)
+				t.Errorf("after the end of the old service, 40 queries got the codes %v; want 10 responses without errors at least, and RATE_LIMITED", codes)
 			}
 			next.wantStale(t, read)
 			v.wantWithinTheLimit(t, 95, last)

@@ -33,8 +33,8 @@ func (s *service) sseBearer(t testing.TB, token, query string, variables vars) *
 	return s.stream(t, query, r)
 }
 
-// closed waits until a socket is closed and returns the close code.
-func (k *socket) closed(t testing.TB) websocket.StatusCode {
+// waitClosed waits until a socket is closed and returns the close code.
+func (k *socket) waitClosed(t testing.TB) websocket.StatusCode {
 	t.Helper()
 	select {
 	case <-k.done:
@@ -152,7 +152,7 @@ func TestRevocation(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50", "other": "demo-3"})
 	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Linger = time.Hour }, "--accounts-file="+f.path, "--trusted-proxies=127.0.0.1")
-	s.streaming(t)
+	s.waitForStream(t)
 	token := s.openTokens(1)[0]
 	topics := func() int64 { return s.venue.Stats().Stream.Subscriptions["user"] }
 	before := topics()
@@ -170,7 +170,7 @@ func TestRevocation(t *testing.T) {
 	other := s.dialBearer(t, "other")
 	otherBalance := other.subscribe(t, subBalance, vars{"a": addressOf3})
 	otherBalance.reason(t, "INITIAL")
-	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that was started over the socket lost
+	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that the revoked client started
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
 	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
@@ -179,22 +179,22 @@ func TestRevocation(t *testing.T) {
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	since := time.Now()
+	revoked := time.Now()
 	for _, k := range []*socket{lost, idle} {
-		if code := k.closed(t); code != 4403 {
-			t.Errorf("close code %d", code)
+		if code := k.waitClosed(t); code != 4403 {
+			t.Errorf("the socket was closed with the code %d, want 4403", code)
 		}
 	}
 	stream.wantEnd(t, "UNAUTHENTICATED")
-	if took := time.Since(since); took > within {
-		t.Errorf("it took %v", took)
+	if took := time.Since(revoked); took > firstEventLimit {
+		t.Errorf("the connections ended %v after the revocation, want at most %v", took, firstEventLimit)
 	}
 	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
-		t.Errorf("%+v", got)
+		t.Errorf("the revoked token got %+v, want status 401", got)
 	}
 	// The revoked client's executions for prices and orders must end. The execution for the portfolio must continue, because it has
 	// another client.
-	eventually(t, "its groups have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
+	eventually(t, "the two groups without another client have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
 
 	held := s.venue.Positions(addressOf50)[0].TokenID
 	if err := s.venue.Trade(addressOf50, held, demo.Buy, 1_000_000); err != nil {
@@ -202,9 +202,9 @@ func TestRevocation(t *testing.T) {
 	}
 	keptBalance.reason(t, "CHANGE")
 	keptPortfolio.until(t, "a change", func(v any) bool { return text(v, "reason") == "CHANGE" })
-	otherBalance.quiet(t)
+	otherBalance.wantNoEvent(t)
 	if got := s.bearer(t, "kept", viewerQuery); got.status != http.StatusOK {
-		t.Errorf("%+v", got)
+		t.Errorf("the other token of the account got %+v, want status 200", got)
 	}
 
 	// When the last token of the account is revoked, the service must stop reading the account.
@@ -212,8 +212,8 @@ func TestRevocation(t *testing.T) {
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	if code := kept.closed(t); code != 4403 {
-		t.Errorf("close code %d", code)
+	if code := kept.waitClosed(t); code != 4403 {
+		t.Errorf("the socket was closed with the code %d, want 4403", code)
 	}
 	for {
 		ev := keptPortfolio.next(t)
@@ -221,12 +221,12 @@ func TestRevocation(t *testing.T) {
 			break
 		}
 		if len(ev.errors) > 0 && ev.errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("%+v", ev)
+			t.Errorf("the event stream got %+v, want only events and the error UNAUTHENTICATED", ev)
 		}
 	}
 	// Linger keeps a topic without watches for an hour in this test, but a revocation closes the topic at once.
-	eventually(t, "the venue is not asked for the account any more", func() bool { return topics() == before+1 })
-	otherBalance.quiet(t)
+	eventually(t, "the venue has no subscription to the account", func() bool { return topics() == before+1 })
+	otherBalance.wantNoEvent(t)
 }
 
 // TestRevocationOfQueries checks that waiting queries fail over every transport when their token is removed from the accounts file.
@@ -236,7 +236,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
 	venue := newSlowVenue(t)
 	s := startLive(t, append(venue.args(), "--accounts-file="+f.path)...)
-	s.streaming(t)
+	s.waitForStream(t)
 	release := venue.hold("/api/user/history")
 	defer release()
 	const query = `query($a: Address!) { user(address: $a) { history { nodes { kind } } } }`
@@ -254,31 +254,31 @@ func TestRevocationOfQueries(t *testing.T) {
 	onSocket := socket.subscribe(t, query, vars{"a": addressOf50})
 	stream := s.sseBearer(t, "lost", query, vars{"a": addressOf50})
 	<-venue.waiting
-	eventually(t, "all have asked", func() bool { return s.API.Stats().Sockets.Operations == 1 && s.API.Stats().Streams == 1 })
+	eventually(t, "the queries over the WebSocket and the event stream are waiting", func() bool { return s.API.Stats().Sockets.Operations == 1 && s.API.Stats().Streams == 1 })
 	f.write(t, map[string]string{"kept": "demo-50"})
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
 	}
 	got := <-posted
 	if got.header.Get("Token") != "lost" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) || !strings.Contains(got.body, "revoked") {
-		t.Errorf("%+v", got)
+		t.Errorf("the first response is %+v, want the error UNAUTHENTICATED for the token lost", got)
 	}
-	if code := socket.closed(t); code != 4403 {
-		t.Errorf("close code %d", code)
+	if code := socket.waitClosed(t); code != 4403 {
+		t.Errorf("the socket was closed with the code %d, want 4403", code)
 	}
-	onSocket.quiet(t)
+	onSocket.wantNoEvent(t)
 	for {
 		ev := stream.next(t)
 		if ev.ended {
 			break
 		}
 		if len(ev.errors) == 0 || ev.errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("%+v", ev)
+			t.Errorf("the event stream got %+v, want the error UNAUTHENTICATED", ev)
 		}
 	}
 	release()
 	if got := <-posted; got.header.Get("Token") != "kept" || !strings.Contains(got.body, `"kind"`) || strings.Contains(got.body, "errors") {
-		t.Errorf("%+v", got)
+		t.Errorf("the second response is %+v, want the history for the token kept", got)
 	}
 }
 
@@ -289,18 +289,18 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	s := startLive(t, "--accounts-file="+f.path, "--trusted-proxies=127.0.0.1")
 	works := func(token string) bool { return s.bearer(t, token, `{ viewer { address } }`).status == http.StatusOK }
 	if !works("old") || works("new") {
-		t.Fatal("the file is not in force")
+		t.Fatal("want only the token of the first file to work")
 	}
 	open := s.dialBearer(t, "old")
 	f.write(t, map[string]string{"old": "demo-50", "new": "demo-3"})
 	eventually(t, "a new token works", func() bool { return works("new") })
 
 	f.write(t, map[string]string{"new": "demo-3"})
-	if code := open.closed(t); code != 4403 {
-		t.Errorf("close code %d", code)
+	if code := open.waitClosed(t); code != 4403 {
+		t.Errorf("the socket was closed with the code %d, want 4403", code)
 	}
 	if !works("new") || works("old") {
-		t.Error("the last file is not in force")
+		t.Error("want only the token of the last file to work")
 	}
 }
 
@@ -320,18 +320,18 @@ func TestManifestsAreReadAgain(t *testing.T) {
 	s := start(t, "--documents-trusted=require", "--documents-manifest="+manifest)
 	const found = `{"data":{"__typename":"Query"}}`
 	if got := s.getQuery(t, "/one"); got.body != found {
-		t.Fatalf("%+v", got)
+		t.Fatalf("the document in the manifest got %+v, want %s", got, found)
 	}
 	write(`{"two":"query Two { __typename }"}`)
 	eventually(t, "a new document is known", func() bool { return s.getQuery(t, "/two").body == found })
 	if got := s.getQuery(t, "/one"); !strings.Contains(got.body, "PERSISTED_QUERY_NOT_FOUND") {
-		t.Errorf("%+v", got)
+		t.Errorf("the document of the old manifest got %+v, want PERSISTED_QUERY_NOT_FOUND", got)
 	}
 	// The manifest must also apply to WebSockets and event streams.
 	forbidden := s.sse(t, `subscription { streamStatusChanged { state } }`, nil, anonymous)
 	forbidden.wantEnd(t, "FORBIDDEN")
 	s.dial(t, anonymous).subscribe(t, `query One { __typename }`, nil).wantEnd(t, "FORBIDDEN")
 	if got := s.dial(t, anonymous).subscribe(t, "query Two { __typename }", nil).next(t); asJSON(got.data) != `{"__typename":"Query"}` {
-		t.Errorf("%+v", got)
+		t.Errorf("the document of the new manifest got %+v over a WebSocket, want its data", got)
 	}
 }

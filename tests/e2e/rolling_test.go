@@ -182,14 +182,14 @@ type follower struct {
 	opened int
 }
 
-func (f *follower) seen() int {
+func (f *follower) openedCount() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.opened
 }
 
-// current reports whether the last value is the venue's current value.
-func (f *follower) current(w *recordedVenue) bool {
+// isCurrent reports whether the last value is the venue's current value.
+func (f *follower) isCurrent(w *recordedVenue) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.mu.RLock()
@@ -217,7 +217,7 @@ func (f *follower) follow(t testing.TB, c *checkedLoad) {
 	}
 }
 
-// connect subscribes over one connection, and returns the error that ended it.
+// connect subscribes over one connection, and returns the error that ended the connection.
 func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 	conn, _, err := websocket.Dial(c.ctx, strings.Replace(c.URL(), "http", "ws", 1)+httpapi.PathGraphQL, &websocket.DialOptions{
 		Subprotocols: []string{"graphql-transport-ws"}, HTTPClient: c.client,
@@ -255,16 +255,16 @@ func (f *follower) connect(t testing.TB, c *checkedLoad) error {
 			for _, v := range ev.data.(map[string]any) {
 				reason := text(v, "reason")
 				if !started && reason != "INITIAL" && reason != "RESYNC" {
-					return fmt.Errorf("a connection that begins with %s", reason)
+					return fmt.Errorf("the first event of a connection has the reason %s", reason)
 				}
 				f.take(t, c, r, v, !started)
 				started = true
 			}
 		default:
-			return fmt.Errorf("a message %s: %s", m.Type, m.Payload)
+			return fmt.Errorf("an unexpected message %s: %s", m.Type, m.Payload)
 		}
 		if err != nil && websocket.CloseStatus(err) < 0 {
-			_, err = k.read(c.ctx) // a failed write has no close code, but the next read has it
+			_, err = k.read(c.ctx) // the error of a write has no close code, but the error of the next read has one
 		}
 		if err != nil {
 			return err
@@ -326,7 +326,7 @@ func TestRollingRestart(t *testing.T) {
 	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
 	first, second := begin(), begin()
 	c := newCheckedLoad(&service{
-		App:    &app.App{Server: &app.Server{Listener: elsewhere{addr: b.Listener.Addr()}}},
+		App:    &app.App{Server: &app.Server{Listener: remoteListener{addr: b.Listener.Addr()}}},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}},
 	}, w)
 	t.Cleanup(c.client.CloseIdleConnections)
@@ -339,9 +339,9 @@ func TestRollingRestart(t *testing.T) {
 	}
 	t.Cleanup(c.stopLoad)
 	opened := func() (all, least int) {
-		least = followers[0].seen()
+		least = followers[0].openedCount()
 		for _, f := range followers {
-			all, least = all+f.seen(), min(least, f.seen())
+			all, least = all+f.openedCount(), min(least, f.openedCount())
 		}
 		return all, least
 	}
@@ -377,24 +377,24 @@ func TestRollingRestart(t *testing.T) {
 	for i, in := range []*instance{first, second} {
 		asked, sockets := c.countOf("answers"), int(in.sockets.Load())
 		if sockets < rollingSubscribers/3 {
-			t.Errorf("only %d subscribers are on instance %d", sockets, i)
+			t.Errorf("only %d of %d subscribers are on instance %d, want at least a third", sockets, rollingSubscribers, i)
 		}
-		eventually(t, "all clients ask", func() bool { return c.countOf("answers") > asked+rollingClients })
+		eventually(t, "the clients get more responses than there are clients", func() bool { return c.countOf("answers") > asked+rollingClients })
 		in.terminate(t)
 		in.wantExit(t, 0)
 		connections += sockets
 		if !until(3*patience, func() bool { all, _ := opened(); return all >= connections }) { // a busy machine needs minutes
-			t.Fatal("some subscribers do not follow again")
+			t.Fatal("some subscribers have not connected again")
 		}
 		begin()
 	}
 	if all, least := opened(); all != connections || least < 2 {
-		t.Errorf("there were %d connections, at least %d of each subscriber; want %d, and 2 of each", all, least, connections)
+		t.Errorf("the subscribers opened %d connections, and each at least %d; want %d connections, and at least 2 of each subscriber", all, least, connections)
 	}
 	close(over)
 	load.Wait()
-	eventually(t, "all subscribers hold what the venue has", func() bool {
-		return !slices.ContainsFunc(followers, func(f *follower) bool { return !f.current(w) })
+	eventually(t, "the last value of each subscriber is the venue's current value", func() bool {
+		return !slices.ContainsFunc(followers, func(f *follower) bool { return !f.isCurrent(w) })
 	})
 	c.stopLoad()
 	c.wantNothingWrong(t)

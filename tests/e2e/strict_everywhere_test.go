@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// barest returns the endpoints of a venue that accepts as few parameters as the service can work with.
-func barest() map[string]strictEndpoint {
+// minimalEndpoints returns the endpoints of a minimal venue, which accepts only the parameters that the service cannot do without.
+func minimalEndpoints() map[string]strictEndpoint {
 	const (
 		trade  = `{"tradeId":"T1","marketId":"M1","outcome":"YES","side":"BUY","price":0.5,"size":3,"timestamp":"2026-03-14T12:00:00Z"}`
 		record = `{"id":"H1","type":"DEPOSIT","amount":25,"timestamp":"2026-03-14T12:00:00Z"}`
@@ -30,9 +30,9 @@ func barest() map[string]strictEndpoint {
 	}
 }
 
-// TestBarestVenue checks that the service can read each endpoint of the barest venue. A second read must not repeat calls that the
+// TestMinimalVenue checks that the service can read each endpoint of a minimal venue. A second read must not repeat calls that the
 // venue refused with status 400.
-func TestBarestVenue(t *testing.T) {
+func TestMinimalVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
 		query, want   string
@@ -62,16 +62,16 @@ func TestBarestVenue(t *testing.T) {
 			[]string{"history address credentials type 400", "history address credentials 200"}, []string{"history address credentials 200"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			venue := newStrictStub(t, barest())
+			venue := newStrictStub(t, minimalEndpoints())
 			s := start(t, "--venue-url="+venue.URL, "--venue-credentials=query", "--venue-retries=0", "--cache-market-stale=0s", "--cache-history-stale=0s", "--cache-search-stale=0s")
 			for i, want := range [][]string{test.first, test.second} {
 				venue.mu.Lock()
 				venue.asked = nil
 				venue.mu.Unlock()
-				wantJSON(t, "answer", s.ask(t, test.query, nil, keyOf3), test.want)
+				wantJSON(t, "data", s.ask(t, test.query, nil, keyOf3), test.want)
 				venue.mu.Lock()
 				if !slices.Equal(venue.asked, want) {
-					t.Errorf("read %d: the venue was asked %q, want %q", i, venue.asked, want)
+					t.Errorf("read %d: the venue received the calls %q, want %q", i, venue.asked, want)
 				}
 				venue.mu.Unlock()
 				s.clock.Advance(9 * time.Minute) // lets cached data expire; the service still remembers the refused parameters
@@ -97,14 +97,14 @@ func TestOneEndpointIsMissing(t *testing.T) {
 			data, errors := read(t, "--demo-without="+b.endpoint)
 			for _, e := range errors {
 				if path, _, _ := strings.Cut(e.String(), " "); !slices.Contains(b.errors, path) {
-					t.Errorf("%s: %s", e, e.Message)
+					t.Errorf("unexpected error %s: %s", e, e.Message)
 				}
 			}
 			for _, other := range wholeBranches {
 				got, want := valuesAt(data, other.at), valuesAt(whole, other.at)
 				if other.endpoint == b.endpoint {
 					if got == want || b.endpoint == "spreads" && got != asFromBooks(want) {
-						t.Errorf("%s is %s", other.at, got)
+						t.Errorf("without its endpoint, %s is %s", other.at, got)
 					}
 				} else if got != want {
 					t.Errorf("%s is %s, want %s", other.at, got, want)

@@ -46,11 +46,11 @@ func TestExamplesOnStrictVenue(t *testing.T) {
 			})
 			for _, path := range missing(data, "") {
 				if !slices.Contains(want.absent, path) {
-					t.Errorf("there is nothing at %s", path)
+					t.Errorf("the response has no value at %s", path)
 				}
 			}
 			if !maps.Equal(calls, want.calls) {
-				t.Errorf("calls %v, want %v", calls, want.calls)
+				t.Errorf("got the calls %v, want %v", calls, want.calls)
 			}
 		})
 	}

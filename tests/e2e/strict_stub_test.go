@@ -24,9 +24,9 @@ type strictStub struct {
 
 // strictEndpoint is an endpoint of a strictStub.
 type strictEndpoint struct {
-	// knows is the list of accepted parameters, separated by spaces.
-	knows  string
-	answer func(r *http.Request, q url.Values) (status int, body string)
+	// parameters lists the accepted parameters, separated by spaces.
+	parameters string
+	answer     func(r *http.Request, q url.Values) (status int, body string)
 }
 
 // newStrictStub starts a strictStub. The keys of endpoints are the last segments of the paths.
@@ -44,7 +44,7 @@ func (s *strictStub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	names := ""
 	for _, parameter := range slices.Sorted(maps.Keys(q)) {
 		names += " " + parameter
-		if known && !slices.Contains(strings.Fields(e.knows), parameter) {
+		if known && !slices.Contains(strings.Fields(e.parameters), parameter) {
 			status, body = http.StatusBadRequest, `{"success":false,"message":"unknown parameter"}`
 			known = false
 		}
@@ -81,20 +81,20 @@ func TestReadinessWithoutSearch(t *testing.T) {
 		"search fails":                  {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": empty}, http.StatusOK},
 		"search takes other parameters": {map[string]strictEndpoint{"market-search": {"text", always(`[]`)}}, http.StatusOK},
 		"search and prices fail":        {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": fails(http.StatusBadGateway)}, http.StatusServiceUnavailable},
-		"nothing is there":              {nil, http.StatusServiceUnavailable},
+		"all endpoints are missing":     {nil, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newStrictStub(t, test.endpoints)
 			s := start(t, "--venue-url="+venue.URL, "--venue-retries=0")
 			for range 3 {
 				if got := s.get(t, "/readyz"); got.status != test.want {
-					t.Errorf("readyz: %d %s, want %d", got.status, got.body, test.want)
+					t.Errorf("/readyz: got status %d and %s, want %d", got.status, got.body, test.want)
 				}
 			}
 			venue.mu.Lock()
 			defer venue.mu.Unlock()
 			if len(venue.asked) > 4 {
-				t.Errorf("the venue was asked %q", venue.asked)
+				t.Errorf("the venue received the calls %q, want at most 4", venue.asked)
 			}
 		})
 	}
@@ -106,10 +106,10 @@ func TestReadinessByCallsOfClients(t *testing.T) {
 	venue := newStrictStub(t, map[string]strictEndpoint{"orderbook": {"tokenId depth", always(`{"bids":[],"asks":[],"spread":null}`)}})
 	s := start(t, "--venue-url="+venue.URL)
 	if got := s.get(t, "/readyz"); got.status != http.StatusServiceUnavailable {
-		t.Errorf("readyz: %d before any answer", got.status)
+		t.Errorf("/readyz: got status %d before the venue has answered a call, want 503", got.status)
 	}
 	s.ask(t, `{ token(tokenId: "7") { orderbook { bids { price } } } }`, nil, anonymous)
 	if got := s.get(t, "/readyz"); got.status != http.StatusOK {
-		t.Errorf("readyz: %d after an answer", got.status)
+		t.Errorf("/readyz: got status %d after the venue has answered a call, want 200", got.status)
 	}
 }

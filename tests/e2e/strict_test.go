@@ -43,7 +43,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 			s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
 			s.query(t, `query ($a: Address!) { user(address: $a) { balance { totalValue } } }`, vars{"a": addressOf3}, keyOf3)
 			if got := [2]int{seen.query, seen.header}; got != want {
-				t.Errorf("in the query %d times, in the header %d times", got[0], got[1])
+				t.Errorf("%d calls had credentials in the query and %d in a header, want %d and %d", got[0], got[1], want[0], want[1])
 			}
 		})
 	}

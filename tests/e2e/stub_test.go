@@ -66,8 +66,8 @@ func (s *stub) asked() calls {
 type object = map[string]any
 
 // pick returns a function for newStub that returns the requested rows. single is the URL parameter for one key, and list is the URL
-// parameter for several keys. If several keys are requested, the rows are in the member name of the response.
-func pick(name, list, single string, rows map[string]object) func(q url.Values) (int, any) {
+// parameter for several keys. For several keys, the response has the rows in the given member.
+func pick(member, list, single string, rows map[string]object) func(q url.Values) (int, any) {
 	return func(q url.Values) (int, any) {
 		if id := q.Get(single); id != "" {
 			if row, ok := rows[id]; ok {
@@ -81,7 +81,7 @@ func pick(name, list, single string, rows map[string]object) func(q url.Values) 
 				found = append(found, row)
 			}
 		}
-		return http.StatusOK, object{name: found}
+		return http.StatusOK, object{member: found}
 	}
 }
 
@@ -163,7 +163,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	}
 	nodes := list(data, "user.positions.nodes")
 	if len(nodes) != len(want) {
-		t.Fatalf("%d positions", len(nodes))
+		t.Fatalf("got %d positions, want %d", len(nodes), len(want))
 	}
 	for i, p := range nodes {
 		got := fmt.Sprint(at(p, "token.tokenId"), " ", at(p, "redeemable"), " ")
@@ -176,12 +176,12 @@ func TestPositionsWithoutTokens(t *testing.T) {
 			t.Errorf("position %d:\n got %s\nwant %s", i, got, want[i])
 		}
 		if at(p, "tokenId") != nil {
-			t.Errorf("position %d has the tokenId %v, which the venue did not say", i, at(p, "tokenId"))
+			t.Errorf("position %d has the tokenId %v, which the venue did not send", i, at(p, "tokenId"))
 		}
 	}
-	wantJSON(t, "a market in an unknown state", at(nodes[9], "market"), `{"question":"Q m5","status":"UNKNOWN","statusRaw":"PAUSED"}`)
-	wantJSON(t, "a market that is not known", at(nodes[8], "market"), `null`)
-	wantJSON(t, "a label", nodes[2].(object)["outcomeKind"], `"OTHER"`)
+	wantJSON(t, "a market with an unknown status", at(nodes[9], "market"), `{"question":"Q m5","status":"UNKNOWN","statusRaw":"PAUSED"}`)
+	wantJSON(t, "an unknown market", at(nodes[8], "market"), `null`)
+	wantJSON(t, "the kind of an outcome other than yes and no", nodes[2].(object)["outcomeKind"], `"OTHER"`)
 	wantJSON(t, "orders", at(data, "user.orders.nodes"), `[
 	  {"tokenId":null,"token":{"tokenId":"t1y"},"side":"BUY","sideRaw":"buy","status":"PARTIALLY_FILLED","statusRaw":"live","remainingSize":"7.5","outcomeKind":"YES","createdAt":null},
 	  {"tokenId":null,"token":{"tokenId":"t2b"},"side":"UNKNOWN","sideRaw":"SHORT","status":"UNKNOWN","statusRaw":"WAITING","remainingSize":"0","outcomeKind":"OTHER","createdAt":null}]`)
@@ -189,17 +189,17 @@ func TestPositionsWithoutTokens(t *testing.T) {
 	  "totalValue":"58.262500000000000001","availableCash":"22.5","unpricedPositions":1,"uncostedPositions":1}`)
 	got := v.asked()
 	if got["market-details"][1] != 6 || got["prices"][1] != 8 || got["spreads"][1] != 4 || got["positions"][0] != 1 || got["balance"][0] != 1 || got["orders"][0] != 1 {
-		t.Errorf("calls: %v", got)
+		t.Errorf("got the calls %v, want 6 markets, 8 prices, 4 spreads, and one call each for positions, balance and orders", got)
 	}
 	s.ask(t, `{ user(address: "`+addressOfAny+`") { positions { nodes { valuation { price } token { price { price } } } } } }`, nil, keyOfAny)
 	if got := v.asked(); len(got) > 0 {
-		t.Errorf("asked again: %v", got)
+		t.Errorf("a second query made the calls %v, want none", got)
 	}
 }
 
-// TestPricesOfUnnamedTokensTravelTogether checks that the service reads prices in batches if the venue's positions have no token
+// TestPricesOfUnnamedTokensAreReadTogether checks that the service reads prices in batches if the venue's positions have no token
 // ids.
-func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
+func TestPricesOfUnnamedTokensAreReadTogether(t *testing.T) {
 	markets, prices, spreads, positions := map[string]object{}, map[string]object{}, map[string]object{}, []object{}
 	for i := range 40 {
 		m, token := fmt.Sprintf("m%d", i), fmt.Sprintf("t%d", i)
@@ -237,7 +237,7 @@ func TestPricesOfUnnamedTokensTravelTogether(t *testing.T) {
 	wantJSON(t, "valuation", at(data, "user.positions.nodes.39.valuation"), `{"price":"0.35","basis":"MIDPOINT"}`)
 	got := v.asked()
 	if got["prices"][1] != 40 || got["spreads"][1] != 40 || got["spreads"][0] > 3 {
-		t.Errorf("calls: %v", got)
+		t.Errorf("got the calls %v, want 40 prices, and 40 spreads in at most 3 calls", got)
 	}
 }
 
@@ -262,7 +262,7 @@ func TestPricesOfTwoSides(t *testing.T) {
 }
 
 // TestTradesByOffset checks lists of a venue that supports only limit and offset, and sends rows without ids. Each row must appear
-// once, in order, and with a separate id.
+// once, in order, and with its own id.
 func TestTradesByOffset(t *testing.T) {
 	var rows []object
 	for i := range 23 {
@@ -287,25 +287,25 @@ func TestTradesByOffset(t *testing.T) {
 			"user."+field, nil, keyOfAny, func(page any) {
 				sizes, ids = append(sizes, pluck(page, "nodes", "size")...), append(ids, pluck(page, "nodes", "id")...)
 				if total := fmt.Sprint(at(page, "totalCount")); total != "23" {
-					t.Errorf("totalCount is %s", total)
+					t.Errorf("totalCount is %s, want 23", total)
 				}
 				for _, n := range list(page, "nodes") {
 					if field == "history" && text(n, "size") == "4" && (text(n, "kind") != "UNKNOWN" || text(n, "kindRaw") != "AIRDROP") {
-						t.Errorf("%s", asJSON(n))
+						t.Errorf("got the row %s, want the kind UNKNOWN and the kindRaw AIRDROP", asJSON(n))
 					}
 					if field == "trades" && (at(n, "tradeId") != nil || at(n, "fee") != nil || text(n, "side") != "BUY") {
-						t.Errorf("%s", asJSON(n))
+						t.Errorf("got the row %s, want a purchase without tradeId and fee", asJSON(n))
 					}
 				}
 			})
 		for i := range rows {
 			if i >= len(sizes) || sizes[i] != strconv.Itoa(i+1) {
-				t.Fatalf("%s: sizes are %v", field, sizes)
+				t.Fatalf("%s: the sizes are %v, want 1 to 23", field, sizes)
 			}
 		}
 		slices.Sort(ids)
 		if len(slices.Compact(ids)) != 23 {
-			t.Errorf("%s: ids repeat: %v", field, ids)
+			t.Errorf("%s: two rows have the same id: %v", field, ids)
 		}
 	}
 }
@@ -321,15 +321,15 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	s := start(t, "--venue-url="+v.URL)
 	resp := s.do(t, s.request(t, fmt.Sprintf(`{"query":%q}`, branchesQuery), credentials(canary, "note", canary)))
 	if !strings.Contains(resp.body, "the venue refused the request (orders)") {
-		t.Errorf("%s", resp.body)
+		t.Errorf("got %s, want an error for orders", resp.body)
 	}
 	for _, text := range []string{resp.body, s.log.String()} {
 		if strings.Contains(text, "canary") {
-			t.Errorf("a secret in %s", text)
+			t.Errorf("the response or the log has the credentials: %s", text)
 		}
 	}
 	if !strings.Contains(s.log.String(), "bad credentials [redacted]") {
-		t.Errorf("the venue's words are not in the log: %s", s.log)
+		t.Errorf("the log does not have the venue's message: %s", s.log)
 	}
 }
 

@@ -76,7 +76,7 @@ func (c *traceCollector) all(t *testing.T, n int) map[string]*otlp.Span {
 		defer c.mu.Unlock()
 		return maps.Clone(c.spans)
 	}
-	eventually(t, fmt.Sprint(n, " spans have come"), func() bool { return len(have()) >= n })
+	eventually(t, fmt.Sprint("the collector has at least ", n, " spans"), func() bool { return len(have()) >= n })
 	return have()
 }
 
@@ -139,7 +139,7 @@ func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.RoundTripper.RoundTrip(r)
 }
 
-func (g *gatedPrices) heard() []string {
+func (g *gatedPrices) traceHeaders() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.parents)
@@ -185,10 +185,10 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		return 0, 0
 	}
 	ask("A0", tokens[0])
-	eventually(t, "the first call is under way", func() bool { return len(gate.heard()) == 1 })
-	looks, _ := price() // the number of cache lookups that one operation makes
+	eventually(t, "the first call is under way", func() bool { return len(gate.traceHeaders()) == 1 })
+	lookups, _ := price() // the number of cache lookups that one operation makes
 	ask("A1", tokens[0])
-	eventually(t, "another waits for it", func() bool { _, coalesced := price(); return coalesced == 1 })
+	eventually(t, "a second operation waits for the first call", func() bool { _, coalesced := price(); return coalesced == 1 })
 	for i, token := range tokens[1:] {
 		header := []string{}
 		if i == 2 {
@@ -196,7 +196,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		}
 		ask(fmt.Sprint("B", i), token, header...)
 	}
-	eventually(t, "six wait for the next", func() bool { misses, _ := price(); return misses == 8*looks })
+	eventually(t, "six more operations wait for a call", func() bool { misses, _ := price(); return misses == 8*lookups })
 	over := make(chan struct{})
 	go func() { // lets all calls through, including the calls of operations that were too late for the shared call
 		for {
@@ -210,7 +210,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	answered.Wait()
 	close(over)
 
-	spans := c.all(t, 8+len(gate.heard()))
+	spans := c.all(t, 8+len(gate.traceHeaders()))
 	operations, calls := map[string]string{}, []*otlp.Span{}
 	for id, span := range spans {
 		if name := attribute(span, "graphql.operation.name"); name != "" {
@@ -219,8 +219,8 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			calls = append(calls, span)
 		}
 	}
-	if len(operations) != 8 || len(calls) != len(gate.heard()) {
-		t.Fatalf("%d spans, of %d operations and %d calls", len(spans), len(operations), len(calls))
+	if len(operations) != 8 || len(calls) != len(gate.traceHeaders()) {
+		t.Fatalf("got %d spans of %d operations and %d calls, want 8 operations and %d calls", len(spans), len(operations), len(calls), len(gate.traceHeaders()))
 	}
 	slices.SortFunc(calls, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
 	most := 0
@@ -230,7 +230,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			if slices.Contains(links(spans[id]), hex.EncodeToString(call.SpanId)) {
 				want = append(want, id)
 				if strings.HasPrefix(name, "A") != (i == 0) {
-					t.Errorf("%s is linked with call %d", name, i)
+					t.Errorf("operation %s links to call %d, but only A0 and A1 share call 0", name, i)
 				}
 			}
 		}
@@ -240,33 +240,33 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			keys = 1
 		}
 		if got := links(call); !slices.Equal(got, want) || len(want) == 0 || i == 0 && len(want) != 2 {
-			t.Errorf("call %d is linked with %v, but has served %v", i, got, want)
+			t.Errorf("call %d links to the operations %v, but has served %v", i, got, want)
 		}
 		most = max(most, len(want))
 		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(keys) {
-			t.Errorf("%v", call)
+			t.Errorf("call %d has the span %v, want GET prices with status 200 and %d keys", i, call, keys)
 		}
-		if told := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.heard()[i] != told {
-			t.Errorf("got trace header %q, want span %s", gate.heard()[i], told)
+		if told := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.traceHeaders()[i] != told {
+			t.Errorf("got trace header %q, want span %s", gate.traceHeaders()[i], told)
 		}
 		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
-			t.Errorf("the parent of the call is %x", call.ParentSpanId)
+			t.Errorf("the parent of call %d is %x, want one of its operations", i, call.ParentSpanId)
 		}
 	}
 	if most < 3 {
-		t.Errorf("no call has served more than %d operations", most)
+		t.Errorf("no call has served more than %d operations, want 3 at least", most)
 	}
-	of := spans[operations["B2"]]
-	if hex.EncodeToString(of.TraceId) != client[3:35] || hex.EncodeToString(of.ParentSpanId) != client[36:52] {
-		t.Errorf("the client's trace is not continued: got trace %x, parent %x", of.TraceId, of.ParentSpanId)
+	continued := spans[operations["B2"]]
+	if hex.EncodeToString(continued.TraceId) != client[3:35] || hex.EncodeToString(continued.ParentSpanId) != client[36:52] {
+		t.Errorf("the client's trace is not continued: got trace %x, parent %x", continued.TraceId, continued.ParentSpanId)
 	}
 	var events []string
-	for _, e := range of.Events {
+	for _, e := range continued.Events {
 		events = append(events, e.Name)
 	}
-	if slices.Sort(events); !slices.Equal(events, []string{"batch", "cache"}) || of.Name != "query" || of.Kind != otlp.Span_SPAN_KIND_SERVER ||
-		attribute(of, "oddsgraph.outcome") != "ok" || attribute(of, "oddsgraph.upstream.calls") != "1" || len(attribute(of, "oddsgraph.document")) != 64 {
-		t.Errorf("%v: %v", events, of)
+	if slices.Sort(events); !slices.Equal(events, []string{"batch", "cache"}) || continued.Name != "query" || continued.Kind != otlp.Span_SPAN_KIND_SERVER ||
+		attribute(continued, "oddsgraph.outcome") != "ok" || attribute(continued, "oddsgraph.upstream.calls") != "1" || len(attribute(continued, "oddsgraph.document")) != 64 {
+		t.Errorf("operation B2 has the events %v and the span %v, want a successful query with one cache event and one batch", events, continued)
 	}
 	if strings.Contains(c.text(), tokens[0]) || strings.Contains(c.text(), "tokenPrices") {
 		t.Error("the traces hold ids or documents")
@@ -278,7 +278,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 func TestTracesOverWebSocket(t *testing.T) {
 	c := collectTraces(t)
 	s := startLive(t, "--trusted-proxies=127.0.0.1")
-	s.streaming(t)
+	s.waitForStream(t)
 	const connection, operation = "0af7651916cd43dd8448eb211c80319c", "1af7651916cd43dd8448eb211c80319c"
 	k := s.dialWithPayload(t, vars{"traceparent": "00-" + connection + "-b7ad6b7169203331-01"})
 	k.send(t, frame{ID: "1", Type: "subscribe", Payload: json.RawMessage(`{"query":"query One { __typename }"}`)})
@@ -305,7 +305,7 @@ func TestTracesOverWebSocket(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, "all three operations are linked with their traces", func() bool { return found() == 3 })
+	eventually(t, "all three operations link to their traces", func() bool { return found() == 3 })
 }
 
 // TestNoTracesUnlessWanted checks the number of spans without a collector, with traces switched off, and with sampling.
@@ -319,13 +319,13 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 		spans int
 	}{
 		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, "127.0.0.1", 0},
-		{"off", map[string]string{"OTEL_SDK_DISABLED": "true"}, "127.0.0.1", 0},
-		{"none", map[string]string{"OTEL_TRACES_EXPORTER": "none"}, "127.0.0.1", 0},
+		{"tracing disabled", map[string]string{"OTEL_SDK_DISABLED": "true"}, "127.0.0.1", 0},
+		{"exporter none", map[string]string{"OTEL_TRACES_EXPORTER": "none"}, "127.0.0.1", 0},
 		{"never sampled", map[string]string{"OTEL_TRACES_SAMPLER": "always_off"}, "127.0.0.1", 0},
-		{"those that a trusted proxy samples", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "127.0.0.1", 2},
-		{"those that a client wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "", 0},
-		{"those that another proxy wants sampled", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "192.0.2.1", 0},
-		{"by default", nil, "127.0.0.1", 4},
+		{"sampled by a trusted proxy", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "127.0.0.1", 2},
+		{"sampled by a client", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "", 0},
+		{"sampled by another proxy", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "192.0.2.1", 0},
+		{"by default with a proxy", nil, "127.0.0.1", 4},
 		{"by default without a proxy", nil, "", 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -335,7 +335,7 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 			c.mu.Lock()
 			clear(c.spans)
 			c.mu.Unlock()
-			var heard []string
+			var headers []string
 			t.Run("serve", func(t *testing.T) { // at the end of the subtest, the service sends the remaining spans
 				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
 				for i, id := range s.openTokens(2) {
@@ -345,19 +345,19 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 					}
 					go func() { gate.pass <- struct{}{} }()
 					if resp := s.do(t, r); resp.status != http.StatusOK || (s.Tracer == nil) != (test.spans == 0 && test.env["OTEL_TRACES_SAMPLER"] == "") {
-						t.Errorf("%s, traced: %v", resp.body, s.Tracer != nil)
+						t.Errorf("got status %d and %s, service has a tracer: %t", resp.status, resp.body, s.Tracer != nil)
 					}
 				}
-				heard = gate.heard()
+				headers = gate.traceHeaders()
 			})
-			said := 0
-			for _, parent := range heard {
+			withHeader := 0
+			for _, parent := range headers {
 				if parent != "" {
-					said++
+					withHeader++
 				}
 			}
-			if got := len(c.all(t, 0)); got != test.spans || said != test.spans/2 {
-				t.Errorf("%d spans, the venue heard %q", got, heard)
+			if got := len(c.all(t, 0)); got != test.spans || withHeader != test.spans/2 {
+				t.Errorf("got %d spans and %d calls with a trace header, want %d and %d; the headers are %q", got, withHeader, test.spans, test.spans/2, headers)
 			}
 		})
 	}
@@ -392,7 +392,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	select {
 	case <-asked:
 	case <-time.After(patience):
-		t.Fatal("the collector was not asked")
+		t.Fatal("the collector got no request")
 	}
 	for range 50 {
 		query()
@@ -402,7 +402,7 @@ func TestACollectorThatHangs(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > patience { // the collector's timeout is ten minutes
-		t.Errorf("the shutdown took %s", took)
+		t.Errorf("the shutdown took %s, want at most %s", took, patience)
 	}
 }
 
@@ -431,7 +431,7 @@ func TestMetricsWhileTracesAreSent(t *testing.T) {
 		return err != nil
 	})
 	if got := s.askAdmin(t, http.MethodGet, "/metrics"); got.status != http.StatusOK {
-		t.Errorf("metrics: got %+v", got)
+		t.Errorf("/metrics got %+v, want status 200", got)
 	}
 	goOn()
 	if err := <-ended; err != nil {
@@ -448,7 +448,7 @@ func TestInvalidTraceSettings(t *testing.T) {
 			t.Setenv(name, value)
 			_, err := app.Open(&cfg, telemetry.NewLogger(io.Discard, cfg.Log.Level, "text"), market.SystemClock{})
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "want ") {
-				t.Errorf("%v", err)
+				t.Errorf("got the error %v, want one that names %s and the valid values", err, name)
 			}
 		})
 	}
@@ -463,7 +463,7 @@ func TestCanaryInTraces(t *testing.T) {
 	secrets := map[string]string{}
 	for _, place := range canaryPlaces() {
 		secret := newCanary()
-		venue.set("failed")
+		venue.setResponse("failed")
 		place.send(t, s, secret)
 		s.expireCaches()
 		if place.name != "a request id" && !place.named {
@@ -478,10 +478,10 @@ func TestCanaryInTraces(t *testing.T) {
 	text := c.text()
 	for secret, place := range secrets {
 		if form := findSecret(text, secret); form != "" {
-			t.Errorf("%s: %s is in the traces", place, form)
+			t.Errorf("the traces have the secret from %s as %s", place, form)
 		}
 	}
 	if len(text) < 10_000 {
-		t.Errorf("only %d bytes of traces were sent", len(text))
+		t.Errorf("the service sent only %d bytes of traces, want 10000 at least", len(text))
 	}
 }

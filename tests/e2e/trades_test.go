@@ -30,8 +30,9 @@ type tradedMarket struct {
 	byToken [2][]string
 }
 
-// findTraded returns a market with at least 60 trades. The trades are those that the demo venue behind the simulator recorded.
-func (s *service) findTraded(t *testing.T) (m tradedMarket) {
+// findTradedMarket returns a market with at least 60 trades. The trades are those that the demo venue behind the simulator
+// recorded.
+func (s *service) findTradedMarket(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
 	for _, state := range engine.Markets() {
@@ -42,14 +43,14 @@ func (s *service) findTraded(t *testing.T) (m tradedMarket) {
 		for i, id := range state.TokenIDs {
 			for _, trade := range engine.Tape(id) {
 				own, other := m.tokens[i], m.tokens[1-i]
-				as := func(token string, side demo.Side, price demo.Price) string {
+				rowOf := func(token string, side demo.Side, price demo.Price) string {
 					return fmt.Sprint(token, " ", side, " ", market.MustDecimal(price.String()).Reduce(), " ", market.MustDecimal(trade.Size.String()).Reduce())
 				}
-				row := as(own, trade.Side, trade.Price)
+				row := rowOf(own, trade.Side, trade.Price)
 				m.byToken[i] = append(m.byToken[i], row)
 				if s.Demo.Kalshi != nil { // at Kalshi, a sale of one outcome is a purchase of the other outcome
 					opposite := map[demo.Side]demo.Side{demo.Buy: demo.Sell, demo.Sell: demo.Buy}[trade.Side]
-					mirrored := as(other, opposite, 10_000-trade.Price)
+					mirrored := rowOf(other, opposite, 10_000-trade.Price)
 					m.byToken[1-i] = append(m.byToken[1-i], mirrored)
 					if trade.Side == demo.Sell {
 						row = mirrored
@@ -82,10 +83,10 @@ func (s *service) tradePages(t *testing.T, query, path, id string, first int) (r
 		for _, n := range list(data, path+".nodes") {
 			stamp, err := time.Parse(time.RFC3339, text(n, "timestamp"))
 			if err != nil || stamp.After(last) || seen[text(n, "id")] || text(n, "tradeId") == "" {
-				t.Errorf("%s after %v, there before: %v (%v)", asJSON(n), last, seen[text(n, "id")], err)
+				t.Errorf("the trade %s follows a trade of %v (seen before: %t, error of its time: %v)", asJSON(n), last, seen[text(n, "id")], err)
 			}
 			if seen[text(n, "id")], last = true, stamp; text(n, "token.tokenId") != text(n, "tokenId") || text(n, "market.marketId") == "" {
-				t.Errorf("%s has another token or no market", asJSON(n))
+				t.Errorf("the trade %s has another token or no market", asJSON(n))
 			}
 			rows = append(rows, fmt.Sprint(text(n, "tokenId"), " ", text(n, "side"), " ", market.MustDecimal(text(n, "price")).Reduce(), " ", market.MustDecimal(text(n, "size")).Reduce()))
 		}
@@ -95,12 +96,12 @@ func (s *service) tradePages(t *testing.T, query, path, id string, first int) (r
 		}
 		v["after"] = at(data, path+".pageInfo.endCursor")
 	}
-	t.Fatal("the list has no end")
+	t.Fatal("the list has more than 100 pages")
 	return nil
 }
 
-// eachTape runs a test with the simulator of each driver in capabilities.
-func eachTape(t *testing.T, test func(t *testing.T, s *service)) {
+// onEachDriver runs a test with the simulator of each driver in capabilities.
+func onEachDriver(t *testing.T, test func(t *testing.T, s *service)) {
 	for _, venue := range capabilities {
 		if !venue.Trades {
 			t.Fatalf("%s serves no trades", venue.Driver)
@@ -133,18 +134,18 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 
 // TestPublicTrades checks that pages of trades have the trades that the demo venue recorded, for a market and for its tokens.
 func TestPublicTrades(t *testing.T) {
-	eachTape(t, func(t *testing.T, s *service) {
+	onEachDriver(t, func(t *testing.T, s *service) {
 		for range 40 {
 			s.Demo.Venue.Step() // makes trades with the same timestamp
 		}
-		m := s.findTraded(t)
+		m := s.findTradedMarket(t)
 		for _, first := range []int{3, 7, 100} {
 			if got := s.tradePages(t, marketTrades, "market.trades", m.id, first); !slices.Equal(got, m.all) {
-				t.Errorf("pages of %d have %d trades of the market; want %d\n%q\n%q", first, len(got), len(m.all), got, m.all)
+				t.Errorf("pages of %d have %d trades of the market; want %d\n got %q\nwant %q", first, len(got), len(m.all), got, m.all)
 			}
 			for i, id := range m.tokens {
 				if got := s.tradePages(t, tokenTrades, "token.trades", id, first); !slices.Equal(got, m.byToken[i]) {
-					t.Errorf("pages of %d have %d trades of the token; want %d\n%q\n%q", first, len(got), len(m.byToken[i]), got, m.byToken[i])
+					t.Errorf("pages of %d have %d trades of the token; want %d\n got %q\nwant %q", first, len(got), len(m.byToken[i]), got, m.byToken[i])
 				}
 			}
 		}
@@ -154,14 +155,14 @@ func TestPublicTrades(t *testing.T) {
 // TestPublicTradesAreShared checks that the service reads a market once for the trades of its two tokens. A second client must get
 // the cached data.
 func TestPublicTradesAreShared(t *testing.T) {
-	eachTape(t, func(t *testing.T, s *service) {
-		m := s.findTraded(t)
+	onEachDriver(t, func(t *testing.T, s *service) {
+		m := s.findTradedMarket(t)
 		s.expireCaches()
 		read := func(credentials string) {
 			data := s.ask(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { trades(first: 5) { nodes { tokenId } } } }`, vars{"ids": m.tokens}, credentials)
 			for i, id := range m.tokens {
 				if n := text(data, fmt.Sprintf("tokens.%d.trades.nodes.4.tokenId", i)); n != id {
-					t.Errorf("the trades of %s are %s", id, asJSON(data))
+					t.Errorf("the first trades of token %s are %s", id, asJSON(data))
 				}
 			}
 		}
@@ -170,27 +171,27 @@ func TestPublicTradesAreShared(t *testing.T) {
 			markets, trades = "GET /markets", "GET /markets/trades"
 		}
 		if made := s.simulatorCalls(t, func() { read(anonymous) }); made[markets] != 1 || made[trades] != 2 || len(made) != 2 {
-			t.Errorf("calls %v", made)
+			t.Errorf("got the calls %v, want one for markets and two for trades", made)
 		}
 		if made := s.simulatorCalls(t, func() { read(keyOf50) }); len(made) > 0 {
-			t.Errorf("a second caller made the calls %v", made)
+			t.Errorf("a second client caused the calls %v, want none", made)
 		}
 	})
 }
 
 func TestArgumentsOfPublicTrades(t *testing.T) {
-	eachTape(t, func(t *testing.T, s *service) {
-		m := s.findTraded(t)
+	onEachDriver(t, func(t *testing.T, s *service) {
+		m := s.findTradedMarket(t)
 		other := text(s.ask(t, marketTrades, vars{"id": m.id, "first": 1}, anonymous), "market.trades.pageInfo.endCursor")
 		for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"after": other}} {
 			bad["id"] = m.tokens[0]
 			if _, errors := s.query(t, tokenTrades, bad, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
-				t.Errorf("%v: %v", bad, errors)
+				t.Errorf("the arguments %v got the errors %v, want one BAD_USER_INPUT", bad, errors)
 			}
 		}
 		data := s.ask(t, tokenTrades, vars{"id": "KXNONE-1:yes"}, anonymous)
 		if at(data, "token.trades") != nil {
-			t.Errorf("the trades of an unknown token are %s", asJSON(data))
+			t.Errorf("the trades of an unknown token are %s, want null", asJSON(data))
 		}
 	})
 }
@@ -210,7 +211,7 @@ func TestPublicTradesAreUnsupported(t *testing.T) {
 		var errors []graphError
 		wantCalls(t, s.callsDuring(func() { data, errors = s.query(t, test.query, vars{"id": test.id}, anonymous) }), test.calls)
 		if at(data, test.path) != nil || len(errors) != 1 || errors[0].Extensions.Code != "UNSUPPORTED" || errors[0].String() != test.path+" UNSUPPORTED" {
-			t.Errorf("%s: %s, %v", test.path, asJSON(data), errors)
+			t.Errorf("%s: got %s and the errors %v, want null and one UNSUPPORTED", test.path, asJSON(data), errors)
 		}
 	}
 }
@@ -220,7 +221,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {
 			s := startLive(t, "--venue-driver="+venue.Driver, "--demo-driver="+venue.Driver, "--demo-control=false", "--demo-markets=60")
-			s.streaming(t)
+			s.waitForStream(t)
 			positions := s.Demo.Venue.Positions(addressOf2000)
 			i := slices.IndexFunc(positions, func(p demo.Position) bool {
 				return s.Demo.Venue.Trade(addressOf2000, p.TokenID, demo.Buy, 100) == nil // an error means that the market is not open
@@ -243,7 +244,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 				}
 				for _, field := range []string{"price", "size"} {
 					if number(t, at(got, field)).Cmp(number(t, at(want, field))) != 0 {
-						t.Errorf("REST has %s, the stream %s", asJSON(got), asJSON(want))
+						t.Errorf("%s differs: REST has %s, the stream has %s", field, asJSON(got), asJSON(want))
 					}
 				}
 			}

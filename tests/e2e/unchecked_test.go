@@ -32,7 +32,7 @@ func accountFields(address string) map[string]string {
 }
 
 // TestAVenueThatChecksNoCredentials checks account data of a venue that accepts any credentials. Only a client in the accounts file
-// may read account data, and only those of its own account.
+// may read account data, and only the data of its own account.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){
@@ -54,26 +54,26 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	for field, query := range accountFields(addressOf50) {
 		for name, test := range map[string]struct{ header, value, want string }{
 			"invented credentials": {"X-Venue-Credentials", credentials("anything"), `"UNAUTHENTICATED"`},
-			"nothing":              {"", "", `"UNAUTHENTICATED"`},
-			"another account":      {"Authorization", "Bearer token-of-3", `"FORBIDDEN"`},
+			"no credentials":       {"", "", `"UNAUTHENTICATED"`},
+			"another token":        {"Authorization", "Bearer token-of-3", `"FORBIDDEN"`},
 		} {
 			if got := ask(query, test.header, test.value); !strings.Contains(got, test.want) {
-				t.Errorf("%s by %s: %s", field, name, got)
+				t.Errorf("%s with %s got %s, want %s", field, name, got, test.want)
 			}
 		}
 	}
 	for endpoint, n := range v.asked() {
 		if slices.Contains([]string{"balance", "positions", "orders", "trades", "history"}, endpoint) {
-			t.Errorf("the venue was asked for %s: %v", endpoint, n)
+			t.Errorf("the venue received %d calls for %s, want none", n[0], endpoint)
 		}
 	}
 	for field, query := range accountFields(addressOf3) {
 		if got := ask(query, "Authorization", "Bearer token-of-3"); strings.Contains(got, `"errors"`) && !strings.HasPrefix(query, "subscription") || got == "" {
-			t.Errorf("%s by its owner: %s", field, got)
+			t.Errorf("%s with the token of the account got %s, want no error", field, got)
 		}
 	}
 	if got := ask(`{ __typename }`, "X-Venue-Credentials", credentials("anything")); !strings.Contains(got, "bearer token") {
-		t.Errorf("the refusal does not say what would be right: %s", got)
+		t.Errorf("the refusal does not ask for a bearer token: %s", got)
 	}
 }
 

@@ -31,8 +31,8 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinaryIn(t, []string{"GOMEMLIMIT=" + shippedMemory}, buildProgram(t), append(venue.args(), "--hosts=a")...), venue: venue}
 	p.begin(t)
-	for _, a := range []unread{
-		{"responses longer than they may be, over HTTP", unreadQueries(500)},
+	for _, a := range []unreadAttack{
+		{"responses above the size limit over HTTP", unreadQueries(500)},
 		{"the longest responses over HTTP", unreadQueries(100)},
 		{"the longest responses over WebSockets", unreadOverSockets},
 		{"the longest responses as event streams", unreadStreams},
@@ -48,15 +48,15 @@ func TestClientsThatDoNotRead(t *testing.T) {
 	}
 }
 
-// unread is an attack by a client that reads little or nothing. run makes the attack and returns the open connections. If refused
-// is not empty, it names the transport over which the program must have refused output.
-type unread struct {
+// unreadAttack is an attack by a client that reads little or nothing. run makes the attack and returns the open connections. If
+// refused is not empty, it names the transport over which the program must have refused output.
+type unreadAttack struct {
 	name string
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
 // withstand runs an attack. It checks the program's memory and its unread output, and that another client still gets cached values.
-func (p *target) withstand(t *testing.T, a unread) {
+func (p *target) withstand(t *testing.T, a unreadAttack) {
 	before := p.scrape(t)
 	other := p.startBystander(t)
 	open, refused := a.run(t, p)
@@ -64,10 +64,10 @@ func (p *target) withstand(t *testing.T, a unread) {
 	other.end(t)
 	t.Logf("%.1f MiB were unread", m.sum("oddsgraph_output_unread_bytes")/(1<<20))
 	if held := m.sum("oddsgraph_output_unread_bytes"); held > shippedOutput*3/4+1 {
-		t.Errorf("%.0f bytes are unread by one client, of %d for all", held, shippedOutput)
+		t.Errorf("one client has %.0f bytes of unread output, want at most three quarters of %d", held, shippedOutput)
 	}
 	if series := fmt.Sprintf("oddsgraph_output_refusals_total{transport=%q}", refused); refused != "" && m.samples[series] == before.samples[series] {
-		t.Errorf("nothing was refused over %s", refused)
+		t.Errorf("the program refused no output over %s", refused)
 	}
 	for _, c := range open {
 		_ = c.Close()
@@ -75,13 +75,13 @@ func (p *target) withstand(t *testing.T, a unread) {
 	eventually(t, "no output is unread after the connections were closed", func() bool { return p.scrape(t).sum("oddsgraph_output_unread_bytes") == 0 })
 }
 
-// echoed returns a query with ids of 240 bytes. The response has about 71 KB for each id, because it repeats the id 198 times.
-func echoed(ids int) string {
+// echoQuery returns a query with ids of 240 bytes. The response has about 71 KB for each id, because it repeats the id 198 times.
+func echoQuery(ids int) string {
 	list := make([]string, ids)
 	for i := range list {
 		list[i] = fmt.Sprintf("%0240d", i)
 	}
-	return asJSON(vars{"query": `query ($i: [String!]!) { tokens(tokenIds: $i) {` + numbered(198, "a#:id ") + `} }`, "variables": vars{"i": list}})
+	return asJSON(vars{"query": `query ($i: [String!]!) { tokens(tokenIds: $i) {` + repeatNumbered(198, "a#:id ") + `} }`, "variables": vars{"i": list}})
 }
 
 // connectUnread opens a connection with a small receive buffer.
@@ -92,16 +92,16 @@ func (p *target) connectUnread(t testing.TB) *wire {
 	return w
 }
 
-const careless = "10.20.0.1"
+const carelessClient = "10.20.0.1"
 
 // ask sends a query over HTTP and does not read the response.
 func (w *wire) ask(body, accept string) {
 	_, _ = fmt.Fprintf(w, "POST /graphql HTTP/1.1\r\nHost: localhost\r\nX-Forwarded-For: %s\r\nAccept: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-		careless, accept, len(body), body)
+		carelessClient, accept, len(body), body)
 }
 
-// each opens n connections and runs the callback for all of them at once.
-func (p *target) each(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
+// onConnections opens n connections and calls ask for all of them at the same time.
+func (p *target) onConnections(t *testing.T, n int, ask func(w *wire)) (open []io.Closer) {
 	var asking sync.WaitGroup
 	for range n {
 		w := p.connectUnread(t)
@@ -120,22 +120,22 @@ func (p *target) settle(t *testing.T) {
 			return
 		}
 	}
-	t.Error("operations are still executed")
+	t.Error("the program still executes operations after five seconds")
 }
 
 func unreadQueries(ids int) func(t *testing.T, p *target) ([]io.Closer, string) {
 	return func(t *testing.T, p *target) ([]io.Closer, string) {
-		body := echoed(ids)
-		open := p.each(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+		body := echoQuery(ids)
+		open := p.onConnections(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
 		p.settle(t)
 		if ids < 200 {
 			return open, "http"
 		}
 		for _, c := range open {
-			status, answer := c.(*wire).answer(t, p)
+			status, answer := c.(*wire).readResponse(t, p)
 			var a struct{ Errors []graphError }
 			if decode(t, answer, &a); status == http.StatusOK && (len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_TOO_LARGE") || len(answer) > 10<<10 {
-				t.Errorf("%d %.300s", status, answer)
+				t.Errorf("got status %d and %.300s, want RESPONSE_TOO_LARGE or an error status", status, answer)
 			}
 		}
 		return open, ""
@@ -143,15 +143,15 @@ func unreadQueries(ids int) func(t *testing.T, p *target) ([]io.Closer, string) 
 }
 
 func unreadOverSockets(t *testing.T, p *target) ([]io.Closer, string) {
-	message := json.RawMessage(echoed(100))
-	open := p.each(t, 4, func(w *wire) {
-		if err := w.handshake(careless); err != nil {
+	message := json.RawMessage(echoQuery(100))
+	open := p.onConnections(t, 4, func(w *wire) {
+		if err := w.handshake(carelessClient); err != nil {
 			t.Error(err)
 			return
 		}
-		_, _ = io.WriteString(w, say(sayInit))
+		_, _ = io.WriteString(w, textFrame(initMessage))
 		for i := range 10 {
-			_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": message})))
+			_, _ = io.WriteString(w, textFrame(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": message})))
 		}
 	})
 	p.settle(t)
@@ -159,8 +159,8 @@ func unreadOverSockets(t *testing.T, p *target) ([]io.Closer, string) {
 }
 
 func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
-	body := echoed(100)
-	open := p.each(t, 16, func(w *wire) { w.ask(body, "text/event-stream") })
+	body := echoQuery(100)
+	open := p.onConnections(t, 16, func(w *wire) { w.ask(body, "text/event-stream") })
 	p.settle(t)
 	return open, "sse"
 }
@@ -171,34 +171,34 @@ func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	if err := p.venue.venue.Reword(market, strings.Repeat("long ", 100<<10)); err != nil {
 		t.Fatal(err)
 	}
-	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + numbered(198, "a#:description ") + `} }`})
-	open := p.each(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
+	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + repeatNumbered(198, "a#:description ") + `} }`})
+	open := p.onConnections(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
 	for _, c := range open {
-		if status, answer := c.(*wire).answer(t, p); status == http.StatusOK && !strings.Contains(answer, "RESPONSE_TOO_LARGE") {
-			t.Errorf("%d %.300s", status, answer)
+		if status, answer := c.(*wire).readResponse(t, p); status == http.StatusOK && !strings.Contains(answer, "RESPONSE_TOO_LARGE") {
+			t.Errorf("got status %d and %.300s, want RESPONSE_TOO_LARGE or an error status", status, answer)
 		}
 	}
 	return open, ""
 }
 
-// books opens several sockets, and subscribes to perSocket books on each socket. An event contains its book 78 times, under
-// aliases.
-func (p *target) books(t *testing.T, sockets, perSocket int) (open []io.Closer) {
-	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + numbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
-	tokens := p.openBooks(200)
+// openBookSockets opens several sockets, and subscribes to perSocket books on each socket. An event contains its book 78 times,
+// under aliases.
+func (p *target) openBookSockets(t *testing.T, sockets, perSocket int) (open []io.Closer) {
+	query := `subscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 200) {` + repeatNumbered(78, "a#:bids{price size} b#:asks{price size} ") + `} }`
+	tokens := p.tokensWithBooks(200)
 	var g sync.WaitGroup
 	for i := range sockets {
 		w := p.connectUnread(t)
 		open = append(open, w)
 		g.Go(func() {
-			if err := w.handshake(careless); err != nil {
+			if err := w.handshake(carelessClient); err != nil {
 				t.Error(err)
 				return
 			}
-			_, _ = io.WriteString(w, say(sayInit))
+			_, _ = io.WriteString(w, textFrame(initMessage))
 			for j := range perSocket {
 				token := tokens[(i*perSocket+j)%len(tokens)]
-				_, _ = io.WriteString(w, say(asJSON(vars{"id": token, "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": token}}})))
+				_, _ = io.WriteString(w, textFrame(asJSON(vars{"id": token, "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": token}}})))
 			}
 		})
 	}
@@ -206,27 +206,27 @@ func (p *target) books(t *testing.T, sockets, perSocket int) (open []io.Closer) 
 	return open
 }
 
-// move changes the books of the tokens about ten times a second, for the duration lasts.
-func (p *target) move(t *testing.T, tokens []string, lasts time.Duration) {
-	for end := time.Now().Add(lasts); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+// move changes the books of the tokens about ten times a second, for the duration d.
+func (p *target) move(t *testing.T, tokens []string, d time.Duration) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		p.moveBooks(t, tokens)
 	}
 }
 
 func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	before := p.scrape(t).sum("oddsgraph_subscription_events_total")
-	open := p.books(t, 2, 100)
+	open := p.openBookSockets(t, 2, 100)
 	executed := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_events_total") - before }
-	p.move(t, p.openBooks(200), 2*time.Second)
-	for late := time.Now().Add(patience); executed() < 20 && time.Now().Before(late); { // a busy machine needs longer
-		p.move(t, p.openBooks(200), time.Second)
+	p.move(t, p.tokensWithBooks(200), 2*time.Second)
+	for deadline := time.Now().Add(patience); executed() < 20 && time.Now().Before(deadline); { // a busy machine needs longer
+		p.move(t, p.tokensWithBooks(200), time.Second)
 	}
 	// The service executes each subscription for its first event. It must not execute the subscription again while this event is
 	// unread.
 	n := executed()
-	t.Logf("%.0f events were executed", n)
+	t.Logf("the service executed %.0f events", n)
 	if n < 20 || n > 600 {
-		t.Errorf("%.0f events of 200 subscriptions that nobody reads were executed", n)
+		t.Errorf("the service executed %.0f events of 200 unread subscriptions, want 20 to 600", n)
 	}
 	return open, ""
 }
@@ -235,18 +235,18 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 // each has 180 aliases.
 func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	tokens := p.venue.venue.Tokens()
-	fields := numbered(180, "a#:bids{price size} ")
+	fields := repeatNumbered(180, "a#:bids{price size} ")
 	before := p.scrape(t).sum("oddsgraph_client_refusals_total")
-	open := p.each(t, 10, func(w *wire) {
-		if err := w.handshake(careless); err != nil {
+	open := p.onConnections(t, 10, func(w *wire) {
+		if err := w.handshake(carelessClient); err != nil {
 			t.Error(err)
 			return
 		}
 		go func() { _, _ = io.Copy(io.Discard, w.r) }() // ends when the connection is closed
-		_, _ = io.WriteString(w, say(sayInit))
+		_, _ = io.WriteString(w, textFrame(initMessage))
 		for i := range 100 {
 			query := fmt.Sprintf("# %p %d\nsubscription ($id: String!) { orderbookChanged(tokenId: $id, depth: 1) {%s} }", w, i, fields)
-			_, _ = io.WriteString(w, say(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": tokens[i%len(tokens)].TokenID}}})))
+			_, _ = io.WriteString(w, textFrame(asJSON(vars{"id": fmt.Sprint(i), "type": "subscribe", "payload": vars{"query": query, "variables": vars{"id": tokens[i%len(tokens)].TokenID}}})))
 		}
 	})
 	p.settle(t)
@@ -257,7 +257,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	})
 	// One client may use three quarters of httpapi.MaxSubscribedBytes, which is enough for about 40 of these documents.
 	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
-		t.Errorf("%.0f of 1,000 subscriptions are executed", n)
+		t.Errorf("the service executes %.0f of 1,000 subscriptions, want 20 to 80", n)
 	}
 	return open, ""
 }
@@ -267,7 +267,7 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	crowded := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_crowded_total") }
 	before := crowded()
-	open := p.books(t, 10, 50)
+	open := p.openBookSockets(t, 10, 50)
 	var reading sync.WaitGroup
 	stop := make(chan struct{})
 	for _, c := range open {
@@ -286,12 +286,12 @@ func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 			}
 		})
 	}
-	p.move(t, p.openBooks(200), 2*time.Second)
-	for late := time.Now().Add(2 * patience); crowded() == before && time.Now().Before(late); { // a busy machine needs longer
-		p.move(t, p.openBooks(200), time.Second)
+	p.move(t, p.tokensWithBooks(200), 2*time.Second)
+	for deadline := time.Now().Add(2 * patience); crowded() == before && time.Now().Before(deadline); { // a busy machine needs longer
+		p.move(t, p.tokensWithBooks(200), time.Second)
 	}
 	if crowded() == before {
-		t.Error("no events were dropped")
+		t.Error("the service dropped no events of the slow client")
 	}
 	close(stop)
 	for _, c := range open {

@@ -21,7 +21,7 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 	old := generic.ask(t, same, nil, anonymous)
 	local := []string{model.EncodeID(model.KindToken, "123"), model.EncodeID(model.KindUser, "0x1111111111111111111111111111111111111111")}
 	if got := []string{text(old, "token.id"), text(old, "user.id")}; !slices.Equal(got, local) {
-		t.Errorf("the ids over the generic driver are %q, want %q", got, local)
+		t.Errorf("the ids of the generic driver are %q, want %q", got, local)
 	}
 	foreign := map[string]string{"generic": local[0]}
 	for name, s := range services {
@@ -35,10 +35,10 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 		ids := []string{text(market, "id"), text(market, "event.id"), text(market, "tokens.0.id")}
 		again := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Market { venue marketId } ... on Token { tokenId } } }`, vars{"ids": ids}, anonymous)
 		if got := pluck(again, "nodes", "id"); !slices.Equal(got, ids) || !strings.HasPrefix(ids[1], name+".") {
-			t.Errorf("nodes of %q at %s have the ids %q", ids, name, got)
+			t.Errorf("%s: the nodes with the ids %q have the ids %q", name, ids, got)
 		}
 		if text(market, "venue") != name || text(again, "nodes.0.venue") != name || at(again, "nodes.0.marketId") != at(market, "marketId") || at(again, "nodes.2.tokenId") != at(market, "tokens.0.tokenId") {
-			t.Errorf("%s: %v became %v", name, market, again)
+			t.Errorf("%s: the market %v, read by its global ids, is %v", name, market, again)
 		}
 	}
 	services["generic"] = generic
@@ -47,17 +47,17 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 			data, failed := s.query(t, `query ($id: ID!) { node(id: $id) { id } }`, vars{"id": id}, anonymous)
 			if own == other {
 				if len(failed) > 0 || text(data, "node.id") != id {
-					t.Errorf("%s: %v %v", own, data, failed)
+					t.Errorf("%s: the id %s got %v and the errors %v, want its node", own, id, data, failed)
 				}
 				continue
 			}
 			if len(failed) != 1 || failed[0].Extensions.Code != "BAD_USER_INPUT" || !strings.Contains(failed[0].Message, own) || !strings.Contains(failed[0].Message, other) {
-				t.Errorf("an id of %s at %s: %v", other, own, failed)
+				t.Errorf("an id of %s got the errors %v from the service of %s, want BAD_USER_INPUT that names both venues", other, failed, own)
 			}
 		}
 	}
 	if venue, ok := at(generic.ask(t, `{ searchMarkets(first: 1) { nodes { venue } } }`, nil, anonymous), "searchMarkets.nodes.0.venue").(string); ok {
-		t.Errorf("a market over the generic driver has the venue %q", venue)
+		t.Errorf("a market of the generic driver has the venue %q, want null", venue)
 	}
 }
 

@@ -29,15 +29,15 @@ var unserved = []string{"Market.trades", "Token.trades"}
 func fieldPaths(schema *ast.Schema, arguments map[string]string) map[string]fieldPath {
 	paths := map[string]fieldPath{"Query": {}}
 	for queue := []string{"Query"}; len(queue) > 0; queue = queue[1:] {
-		of := schema.Types[queue[0]]
-		for _, f := range of.Fields {
-			to := schema.Types[f.Type.Name()]
-			if strings.HasPrefix(f.Name, "__") || to.Kind != ast.Object || paths[to.Name] != (fieldPath{}) || slices.Contains(unserved, of.Name+"."+f.Name) {
+		parent := schema.Types[queue[0]]
+		for _, f := range parent.Fields {
+			child := schema.Types[f.Type.Name()]
+			if strings.HasPrefix(f.Name, "__") || child.Kind != ast.Object || paths[child.Name] != (fieldPath{}) || slices.Contains(unserved, parent.Name+"."+f.Name) {
 				continue
 			}
-			p := paths[of.Name]
-			paths[to.Name] = fieldPath{p.before + "{ " + f.Name + arguments[of.Name+"."+f.Name], "}" + p.after}
-			queue = append(queue, to.Name)
+			p := paths[parent.Name]
+			paths[child.Name] = fieldPath{p.before + "{ " + f.Name + arguments[parent.Name+"."+f.Name], "}" + p.after}
+			queue = append(queue, child.Name)
 		}
 	}
 	return paths
@@ -73,12 +73,12 @@ func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 				selection += " { __typename }"
 			}
 			if made := ask(path.document(selection)); !limits.MayCall(name+"."+f.Name) && !maps.Equal(made, before) {
-				t.Errorf("%s.%s makes the calls %v, and its object %v, without a weight", name, f.Name, made, before)
+				t.Errorf("%s.%s has no weight for calls; a query with it makes the calls %v, and a query without it %v", name, f.Name, made, before)
 			}
 			checked++
 		}
 	}
 	if checked < 150 {
-		t.Errorf("only %d fields were checked", checked)
+		t.Errorf("the test has checked only %d fields, want 150 at least", checked)
 	}
 }
