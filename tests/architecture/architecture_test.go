@@ -78,31 +78,32 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 			to, ours := strings.CutPrefix(imported, module+"/")
 			switch {
 			case strings.HasPrefix(imported, redis) && pkg != "internal/fleet":
-				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/fleet knows Redis", file, imported))
+				broken = append(broken, fmt.Sprintf("%s imports %s: only internal/fleet may import the client of Redis", file, imported))
 			case runtimes[imported] && pkg != "bench":
-				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench execute by gqlgen", file, imported))
+				broken = append(broken, fmt.Sprintf("%s imports %s: only tests and bench may execute operations with gqlgen", file, imported))
 			case pkg == "internal/market" && !ours:
 				if first, _, _ := strings.Cut(imported, "/"); strings.Contains(first, ".") && imported != decimals {
-					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market imports the standard library and %s only", file, imported, decimals))
+					broken = append(broken, fmt.Sprintf("%s imports %s: internal/market may import only the standard library and %s", file, imported, decimals))
 				}
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
-				broken = append(broken, fmt.Sprintf("%s imports %s: only %s knows the drivers", file, imported, registry))
+				broken = append(broken, fmt.Sprintf("%s imports %s: only %s may import drivers", file, imported, registry))
 			case ours && to == registry && strings.HasPrefix(from, registry+"/"):
-				broken = append(broken, fmt.Sprintf("%s imports %s: a driver imports of %s only %s", file, imported, registry, strings.Join(shared, ", ")))
+				broken = append(broken, fmt.Sprintf("%s imports %s: a package below %s may import only its packages %s", file, imported, registry, strings.Join(shared, ", ")))
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
 				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
-				broken = append(broken, fmt.Sprintf("%s imports %s: %s is not in the picture, give it its arrows in architecture_test.go and docs/architecture.md", file, imported, from))
+				broken = append(broken, fmt.Sprintf("%s imports %s: %s is not in the picture; add its arrows to architecture_test.go and docs/architecture.md", file, imported, from))
 			case !slices.Contains(arrows[pkg], owner(to)):
 				allowed := append([]string{"internal/market", "internal/market/reqctx"}, arrows[pkg]...)
-				broken = append(broken, fmt.Sprintf("%s imports %s: %s imports of ours only %s", file, imported, pkg, strings.Join(allowed, ", ")))
+				broken = append(broken, fmt.Sprintf("%s imports %s: of this module, %s may import only %s", file, imported, pkg, strings.Join(allowed, ", ")))
 			}
 		}
 	}
 	return broken
 }
 
-// owner returns the nearest of dir and its parents that arrows or free contains. If there is none, owner returns dir.
+// owner returns dir if arrows or free contains it, or else the nearest parent that they contain. If there is none, owner returns
+// dir.
 func owner(dir string) string {
 	for p := dir; p != "."; p = path.Dir(p) {
 		if arrows[p] != nil || slices.Contains(free, p) {
@@ -147,7 +148,7 @@ func TestArchitecture(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(imports) < 10 {
-		t.Fatalf("only %d files were found", len(imports))
+		t.Fatalf("the test found only %d files, want at least 10", len(imports))
 	}
 	for _, broken := range brokenArrows(imports) {
 		t.Error(broken)
@@ -217,10 +218,10 @@ func TestArchitectureCheck(t *testing.T) {
 	} {
 		broken := brokenArrows(map[string][]string{test.file: {"context", test.imports}})
 		if test.ok && len(broken) > 0 {
-			t.Errorf("%s may import %s, but: %q", test.file, test.imports, broken)
+			t.Errorf("%s may import %s, but brokenArrows reports %q", test.file, test.imports, broken)
 		}
 		if !test.ok && (len(broken) != 1 || !strings.HasPrefix(broken[0], test.file+" imports "+test.imports+": ")) {
-			t.Errorf("%s must not import %s, the check says %q", test.file, test.imports, broken)
+			t.Errorf("%s must not import %s, but brokenArrows reports %q", test.file, test.imports, broken)
 		}
 	}
 }

@@ -13,11 +13,12 @@ import (
 	"testing"
 )
 
-// The maximum number of lines of each kind of file and of a function, and the maximum number of packages directly in internal.
+// These constants limit the lines of server.go, of other files, of test files and of functions, and the packages directly in
+// internal.
 const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
 
-// productFiles returns the text of each Go file whose path the filter accepts. It omits generated files.
-func productFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
+// goFiles returns the text of each Go file whose path the filter accepts. It omits generated files.
+func goFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
 	err := filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -40,7 +41,7 @@ func productFiles(t *testing.T, filter func(name string) bool) map[string][]byte
 		t.Fatal(err)
 	}
 	if len(files) < 10 {
-		t.Fatalf("only %d files were found", len(files))
+		t.Fatalf("the test found only %d files, want at least 10", len(files))
 	}
 	return files
 }
@@ -52,7 +53,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%s has %d lines, want at most %d: split it", what, lines, most)
 		}
 	}
-	for name, text := range productFiles(t, func(string) bool { return true }) {
+	for name, text := range goFiles(t, func(string) bool { return true }) {
 		most := maxFile
 		switch {
 		case name == "server.go":
@@ -84,7 +85,7 @@ func TestFolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(packages) > maxInternal {
-		t.Errorf("internal has %d packages, more than %d: nest those that only one other imports", len(packages), maxInternal)
+		t.Errorf("internal has %d packages, want at most %d: move a package that only one other package imports into that package", len(packages), maxInternal)
 	}
 	files, err := filepath.Glob(filepath.Join(root, "*.go"))
 	if err != nil {
@@ -94,7 +95,7 @@ func TestFolders(t *testing.T) {
 		files[i] = filepath.Base(files[i])
 	}
 	if !slices.Equal(files, []string{"server.go"}) {
-		t.Errorf("the root has %q, want server.go alone", files)
+		t.Errorf("the Go files in the root are %q, want only server.go", files)
 	}
 }
 
@@ -102,7 +103,7 @@ func TestFolders(t *testing.T) {
 func TestDomainIsSmall(t *testing.T) {
 	const maxNames = 150
 	var names []string
-	for file, text := range productFiles(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
+	for file, text := range goFiles(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }) {
 		if filepath.ToSlash(filepath.Dir(file)) != "internal/market" {
 			continue
 		}
@@ -115,7 +116,7 @@ func TestDomainIsSmall(t *testing.T) {
 		}
 	}
 	if len(names) == 0 || len(names) > maxNames {
-		t.Errorf("internal/market exports %d names; want 1 to %d: nest a package in it", len(names), maxNames)
+		t.Errorf("internal/market exports %d names; want 1 to %d: move some of them to a package below internal/market", len(names), maxNames)
 	}
 }
 

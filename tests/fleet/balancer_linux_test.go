@@ -23,9 +23,9 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// balanced runs the services of deploy/compose/replicas.yaml without containers: three replicas, HAProxy, and a Redis server in
+// deployment runs the services of deploy/compose/replicas.yaml without containers: three replicas, HAProxy, and a Redis server in
 // place of Valkey.
-type balanced struct {
+type deployment struct {
 	venue    *venue
 	replicas []*replica
 	url      string
@@ -35,7 +35,7 @@ type balanced struct {
 // replicaAddresses are the addresses of the replicas in haproxy.cfg.
 var replicaAddresses = []string{"oddsgraph-1:8080", "oddsgraph-2:8080", "oddsgraph-3:8080"}
 
-func startBalanced(t *testing.T, args ...string) *balanced {
+func startDeployment(t *testing.T, args ...string) *deployment {
 	t.Helper()
 	root, err := tool.ModuleRoot()
 	if err != nil {
@@ -43,7 +43,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 	}
 	haproxy := tool.Require(t, "haproxy")
 	compose := filepath.Join(root, "deploy", "compose")
-	b := &balanced{venue: openVenue(t, demo.Config{Markets: 50, Seed: 1}), log: &logs{ready: make(chan [2]string, 1)}}
+	b := &deployment{venue: openVenue(t, demo.Config{Markets: 50, Seed: 1}), log: &logs{ready: make(chan [2]string, 1)}}
 	args = append(startValkey(t, compose, b.venue), args...)
 	args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.URL, "http")+demo.StreamPath,
 		"--trusted-proxies=127.0.0.1", "--shared-replicas=4", "--shared-timeout=1s", "--drain-delay=5m")
@@ -52,7 +52,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 		t.Fatal(err)
 	}
 	for _, address := range replicaAddresses {
-		r := start(t, b.venue, args...).connected(t)
+		r := start(t, b.venue, args...).waitConnected(t)
 		b.replicas = append(b.replicas, r)
 		text = replace(t, text, " "+address, " "+strings.TrimPrefix(r.url, "http://"))
 	}
@@ -65,7 +65,7 @@ func startBalanced(t *testing.T, args ...string) *balanced {
 func replace(t *testing.T, text []byte, part, by string) []byte {
 	t.Helper()
 	if n := bytes.Count(text, []byte(part)); n != 1 {
-		t.Fatalf("%q is %d times in\n%s", part, n, text)
+		t.Fatalf("%q occurs %d times, want once, in\n%s", part, n, text)
 	}
 	return bytes.Replace(text, []byte(part), []byte(by), 1)
 }
@@ -116,7 +116,7 @@ func startValkey(t *testing.T, compose string, v *venue) []string {
 }
 
 // start starts HAProxy with a configuration, on a free port.
-func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
+func (b *deployment) start(t *testing.T, haproxy string, text []byte) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
@@ -150,7 +150,7 @@ func (b *balanced) start(t *testing.T, haproxy string, text []byte) {
 }
 
 // query executes a query on a new connection.
-func (b *balanced) query(query string) error {
+func (b *deployment) query(query string) error {
 	alone := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	resp, err := alone.Do(post(context.Background(), b.url, query))
 	if err != nil {
@@ -164,20 +164,20 @@ func (b *balanced) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. came delivers the price of each event. This channel is closed when the connection ends or
-// the subscription is refused.
+// follower is a subscription of a client. The channel prices delivers the price of each event. It is closed when the connection
+// ends or the subscription is refused.
 type follower struct {
-	came chan string
+	prices chan string
 }
 
 // wait returns the next price. It returns false if the subscription has ended.
 func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	t.Helper()
 	select {
-	case price, alive = <-f.came:
+	case price, alive = <-f.prices:
 		return price, alive
 	case <-time.After(time.Minute):
-		t.Fatal("no event came")
+		t.Fatal("no event arrived within a minute")
 		return "", false
 	}
 }
@@ -185,9 +185,9 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 // follow calls read in a loop, and delivers the prices in the texts that read returns. follow stops when read fails, or when a text
 // has the error RATE_LIMITED.
 func follow(read func() (string, error)) *follower {
-	f := &follower{came: make(chan string, 100)}
+	f := &follower{prices: make(chan string, 100)}
 	go func() {
-		defer close(f.came)
+		defer close(f.prices)
 		for {
 			text, err := read()
 			if err != nil {
@@ -195,7 +195,7 @@ func follow(read func() (string, error)) *follower {
 			}
 			if _, price, ok := strings.Cut(text, `"price":{"price":"`); ok {
 				price, _, _ = strings.Cut(price, `"`)
-				f.came <- price
+				f.prices <- price
 			} else if strings.Contains(text, "RATE_LIMITED") {
 				return
 			}
@@ -210,7 +210,7 @@ func subscription(token string) string {
 }
 
 // socket subscribes over a WebSocket.
-func (b *balanced) socket(t *testing.T, token string) *follower {
+func (b *deployment) socket(t *testing.T, token string) *follower {
 	t.Helper()
 	ctx := t.Context()
 	conn, _, err := websocket.Dial(ctx, b.url+"/graphql", &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}})
@@ -234,7 +234,7 @@ func (b *balanced) socket(t *testing.T, token string) *follower {
 }
 
 // stream subscribes over an event stream, from an address of this machine.
-func (b *balanced) stream(t *testing.T, token, from string, header ...string) *follower {
+func (b *deployment) stream(t *testing.T, token, from string, header ...string) *follower {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := post(ctx, b.url, subscription(token), append(header, "Accept", "text/event-stream")...)
@@ -261,7 +261,7 @@ func (r *replica) followers(t *testing.T) int {
 
 // setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions that have the
 // price, and the subscriptions that have ended.
-func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
+func (b *deployment) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
 	t.Helper()
 	if err := b.venue.demo.SetPrice(token, to); err != nil {
 		t.Fatal(err)
@@ -283,7 +283,7 @@ func (b *balanced) setPrice(t *testing.T, token string, to demo.Price, want stri
 // TestBalancer checks that clients can query and subscribe through the balancer while one replica is killed and another one stops.
 func TestBalancer(t *testing.T) {
 	t.Parallel()
-	b := startBalanced(t)
+	b := startDeployment(t)
 	token := b.venue.demo.Tokens()[0].TokenID
 	var open []*follower
 	for range 6 {
@@ -294,7 +294,7 @@ func TestBalancer(t *testing.T) {
 		first, _ = f.wait(t)
 	}
 	if _, ended := b.setPrice(t, token, 4200, "0.42", open); len(ended) > 0 || first == "0.42" {
-		t.Fatalf("%d of %d clients have lost their connections", len(ended), len(open))
+		t.Fatalf("%d of %d subscriptions have ended, and the first price was %s; want none ended and another price than 0.42", len(ended), len(open), first)
 	}
 	for i, r := range b.replicas {
 		if r.followers(t) == 0 {
@@ -311,13 +311,13 @@ func TestBalancer(t *testing.T) {
 	}
 	alive, ended := b.setPrice(t, token, 4300, "0.43", open)
 	if len(ended) != lost || len(alive) == 0 {
-		t.Errorf("%d connections ended, %d did not; the killed replica had %d", len(ended), len(alive), lost)
+		t.Errorf("%d subscriptions ended and %d continued; want exactly the %d of the killed replica to end", len(ended), len(alive), lost)
 	}
 	open = alive
 	for range ended {
 		f := b.stream(t, token, "127.0.0.1")
 		if got, live := f.wait(t); !live || got != "0.43" {
-			t.Errorf("a client that connects again has the price %s, %v", got, live)
+			t.Errorf("a client that connects again got the price %q (still subscribed: %t), want 0.43", got, live)
 		}
 	}
 
@@ -331,19 +331,19 @@ func TestBalancer(t *testing.T) {
 	})
 	select {
 	case <-stopping.ended:
-		t.Error("the replica ended before the balancer noticed it")
+		t.Error("the replica ended before the balancer noticed that the replica stops")
 	default:
 	}
 	if _, ended := b.setPrice(t, token, 4400, "0.44", open); len(ended) > 0 {
-		t.Errorf("%d subscriptions ended while a replica still serves", len(ended))
+		t.Errorf("%d subscriptions ended while the stopping replica still runs, want none", len(ended))
 	}
 }
 
-// TestBalancerNamesClients checks that replicas limit each client behind the balancer separately, and that a client cannot pretend
-// to be another client.
-func TestBalancerNamesClients(t *testing.T) {
+// TestBalancerSendsClientAddresses checks that replicas limit each client behind the balancer separately, and that a client cannot
+// pretend to be another client.
+func TestBalancerSendsClientAddresses(t *testing.T) {
 	t.Parallel()
-	b := startBalanced(t, "--client-connections=1")
+	b := startDeployment(t, "--client-connections=1")
 	token := b.venue.demo.Tokens()[0].TokenID
 	accepted := 0
 	for i := range 12 {
@@ -356,7 +356,7 @@ func TestBalancerNamesClients(t *testing.T) {
 		}
 	}
 	if accepted < 1 || accepted > len(b.replicas) {
-		t.Errorf("a client has %d event streams on %d replicas that allow one each", accepted, len(b.replicas))
+		t.Errorf("a client has %d event streams, want 1 to %d, because each replica allows one", accepted, len(b.replicas))
 	}
 	if _, ok := b.stream(t, token, "127.0.0.3").wait(t); !ok {
 		t.Error("another client gets no event stream")

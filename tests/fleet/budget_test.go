@@ -17,23 +17,23 @@ const (
 	// These are numbers of calls in a minute. limit is the venue's limit, and usable is the part that all replicas together may
 	// use. granted is the part that Redis grants. reserve is the part that each of up to 5 replicas may use without a grant.
 	limit, usable, granted, reserve = 100, 95, 70, 5
-	// runs is the duration of each test. After a minute, the venue no longer counts the first calls, and the replicas may use their
-	// reserves. So each test must last longer than a minute.
-	runs = 82 * time.Second
+	// testDuration is the duration of each test. After a minute, the venue no longer counts the first calls, and the replicas may
+	// use their reserves. So each test must last longer than a minute.
+	testDuration = 82 * time.Second
 )
 
-// budget runs three replicas that use a venue with a rate limit, and calls disturb, which causes faults. It checks that the venue
-// refused no call, and returns the greatest number of calls in a minute.
-func budget(t *testing.T, disturb func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, stop func(*os.Process)))) (most int) {
+// testBudget runs three replicas that use a venue with a rate limit, and calls disturb, which causes faults. It checks that the
+// venue refused no call, and returns the greatest number of calls in a minute.
+func testBudget(t *testing.T, disturb func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, stop func(*os.Process)))) (most int) {
 	t.Helper()
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
 	var replicas []*replica
 	load := newCrowd()
-	args := shared(server, "--request-timeout=5s")
+	args := sharedFlags(server, "--request-timeout=5s")
 	for range 3 {
-		replicas = append(replicas, start(t, v, args...).connected(t))
+		replicas = append(replicas, start(t, v, args...).waitConnected(t))
 	}
 	for _, r := range replicas {
 		load.join(r)
@@ -47,15 +47,15 @@ func budget(t *testing.T, disturb func(t *testing.T, start time.Time, server *to
 		stop(before.cmd.Process)
 	}
 	disturb(t, began, server, replicas, replace)
-	time.Sleep(time.Until(began.Add(runs)))
+	time.Sleep(time.Until(began.Add(testDuration)))
 	load.end()
-	most, refused := v.most()
-	t.Logf("%d calls, %d at most in a minute", len(v.log()), most)
+	most, refused := v.peakCalls()
+	t.Logf("the venue received %d calls, and at most %d in a minute", len(v.log()), most)
 	if most < granted/2 {
-		t.Errorf("%d calls in a minute; the replicas hardly call", most)
+		t.Errorf("the venue received at most %d calls in a minute, want %d at least", most, granted/2)
 	}
 	if refused > 0 || most > usable {
-		t.Errorf("%d calls in a minute, %d refused; want %d at most, none refused", most, refused, usable)
+		t.Errorf("the venue received up to %d calls in a minute and refused %d calls; want at most %d, and none refused", most, refused, usable)
 	}
 	return most
 }
@@ -63,16 +63,16 @@ func budget(t *testing.T, disturb func(t *testing.T, start time.Time, server *to
 // TestBudget checks that three replicas together keep the venue's limit and use most of it.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	most := budget(t, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
+	most := testBudget(t, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
 	if want := (granted + 3*reserve) * 85 / 100; most < want {
-		t.Errorf("%d calls in a minute; want %d at least", most, want)
+		t.Errorf("the venue received at most %d calls in a minute, want %d at least", most, want)
 	}
 }
 
 // TestBudgetRedisFaults checks that replicas keep the venue's limit while Redis is killed, flushed and paused.
 func TestBudgetRedisFaults(t *testing.T) {
 	t.Parallel()
-	budget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
+	testBudget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
 		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		at(10 * time.Second)
 		server.Kill()
@@ -92,7 +92,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 // TestBudgetReplicaFaults checks that replicas keep the venue's limit while replicas are killed, paused and replaced.
 func TestBudgetReplicaFaults(t *testing.T) {
 	t.Parallel()
-	budget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
+	testBudget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
 		at := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		at(3 * time.Second) // in the middle of the first calls
 		replicas[0].kill()
@@ -108,19 +108,19 @@ func TestBudgetReplicaFaults(t *testing.T) {
 	})
 }
 
-// TestAlone checks that a replica without --shared-url does not connect to Redis.
-func TestAlone(t *testing.T) {
+// TestReplicaWithoutSharedURL checks that a replica without --shared-url does not connect to Redis.
+func TestReplicaWithoutSharedURL(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
 	const goroutines = "/debug/pprof/goroutine?debug=2"
 	if text := start(t, v).get(t, goroutines); strings.Contains(text, "rueidis") || strings.Contains(text, "internal/fleet") {
-		t.Errorf("a replica that is alone has goroutines of the fleet:\n%s", text)
+		t.Errorf("a replica without --shared-url has goroutines of the package fleet or of its Redis client:\n%s", text)
 	}
 	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "\n") > 0 {
-		t.Errorf("a replica that is alone has a connection:\n%s", clients)
+		t.Errorf("a replica without --shared-url has a connection to Redis:\n%s", clients)
 	}
-	if text := start(t, v, shared(server)...).connected(t).get(t, goroutines); !strings.Contains(text, "rueidis") || !strings.Contains(text, "internal/fleet") {
-		t.Errorf("the check sees no goroutines of a fleet:\n%s", text)
+	if text := start(t, v, sharedFlags(server)...).waitConnected(t).get(t, goroutines); !strings.Contains(text, "rueidis") || !strings.Contains(text, "internal/fleet") {
+		t.Errorf("the check finds no goroutines of the package fleet in a replica with --shared-url:\n%s", text)
 	}
 }

@@ -137,8 +137,8 @@ func (v *venue) log() []request {
 	return slices.Clone(v.requests)
 }
 
-// most returns the greatest number of calls in any minute, and how many of all calls were refused.
-func (v *venue) most() (most, refused int) {
+// peakCalls returns the greatest number of calls in any minute, and how many of all calls were refused.
+func (v *venue) peakCalls() (most, refused int) {
 	calls := v.log()
 	slices.SortFunc(calls, func(a, b request) int { return a.at.Compare(b.at) })
 	for i, first := 0, 0; i < len(calls); i++ {
@@ -245,7 +245,7 @@ func (r *replica) kill() {
 func signal(t *testing.T, p *os.Process, s os.Signal) {
 	t.Helper()
 	if err := p.Signal(s); err != nil {
-		t.Errorf("%v: %v", s, err)
+		t.Errorf("the signal %v could not be sent: %v", s, err)
 	}
 }
 
@@ -294,9 +294,9 @@ func (r *replica) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// shared returns the flags of a replica that uses the given Redis server. The timeout is the longest that is allowed, because
+// sharedFlags returns the flags of a replica that uses the given Redis server. The timeout is the longest that is allowed, because
 // the machine may be busy.
-func shared(server *tool.Redis, args ...string) []string {
+func sharedFlags(server *tool.Redis, args ...string) []string {
 	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=1s"}, args...)
 }
 
@@ -305,13 +305,13 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("did not happen: %s", what)
+			t.Fatalf("still not true after a minute: %s", what)
 		}
 	}
 }
 
-// connected waits until a replica uses Redis.
-func (r *replica) connected(t *testing.T) *replica {
+// waitConnected waits until a replica uses Redis.
+func (r *replica) waitConnected(t *testing.T) *replica {
 	t.Helper()
 	eventually(t, "the replica is connected to Redis", func() bool { return strings.Contains(r.log.String(), "Redis answers") })
 	return r

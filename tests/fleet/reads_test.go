@@ -113,7 +113,7 @@ func (r *replica) cachedRead(t *testing.T, query string) time.Duration {
 	}
 	for kind, reads := range body.Extensions.Explain.Cache {
 		if reads.Misses+reads.Stale > 0 || reads.Hits == 0 {
-			t.Fatalf("%s: %+v; want hits only", kind, reads)
+			t.Fatalf("the reads of kind %s are %+v, want only hits", kind, reads)
 		}
 	}
 	return took
@@ -139,7 +139,7 @@ func TestReadsUnderFaults(t *testing.T) {
 	proxy := openProxy(t, faulty)
 	replicaAt := func(url string) *replica {
 		return start(t, v, "--shared-url="+url, "--shared-timeout="+timeout.String(), "--venue-public-per-minute=0", "--venue-key-per-minute=0",
-			"--cache-price-fresh=1h", "--explain=on").connected(t)
+			"--cache-price-fresh=1h", "--explain=on").waitConnected(t)
 	}
 	a, b := replicaAt(sound.URL()), replicaAt("redis://"+proxy.listener.Addr().String())
 	var tokens []string
@@ -181,7 +181,7 @@ func TestReadsUnderFaults(t *testing.T) {
 				break
 			}
 		}
-		t.Logf("%s: p99 %v, without the fault %v, cold %v", name, with, without, fastest)
+		t.Logf("%s: p99 of cached reads %v, without the fault %v; fastest cold read %v", name, with, without, fastest)
 		if with > max(2*without, floor) {
 			t.Errorf("%s: the p99 of cached reads is %v; without the fault it is %v", name, with, without)
 		}

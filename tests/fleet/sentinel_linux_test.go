@@ -12,18 +12,19 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// group is a primary of Redis with two copies, and a Sentinel that watches them.
-type group struct {
+// sentinelGroup is a primary of Redis with two copies, and a Sentinel that watches them.
+type sentinelGroup struct {
 	cli      string
 	sentinel string
 	servers  map[string]*tool.Redis // by port
 }
 
-// startGroup starts a group that ends with the test. A primary without a copy accepts no writes, as docs/scaling.md demands.
-func startGroup(t *testing.T) *group {
+// startSentinelGroup starts a group that ends with the test. A primary without a copy accepts no writes, as docs/scaling.md
+// demands.
+func startSentinelGroup(t *testing.T) *sentinelGroup {
 	t.Helper()
 	program := tool.Require(t, "redis-server")
-	g := &group{cli: filepath.Join(filepath.Dir(program), "redis-cli"), sentinel: freePort(t), servers: map[string]*tool.Redis{}}
+	g := &sentinelGroup{cli: filepath.Join(filepath.Dir(program), "redis-cli"), sentinel: freePort(t), servers: map[string]*tool.Redis{}}
 	first := freePort(t)
 	args := func(port string) []string {
 		return []string{"--port", port, "--bind", "127.0.0.1", "--min-replicas-to-write", "1", "--repl-diskless-sync-delay", "0", "--repl-ping-replica-period", "1"}
@@ -55,13 +56,13 @@ func startGroup(t *testing.T) *group {
 }
 
 // ask runs a command of Sentinel.
-func (g *group) ask(args ...string) string {
+func (g *sentinelGroup) ask(args ...string) string {
 	out, _ := exec.Command(g.cli, append([]string{"-p", g.sentinel, "--raw"}, args...)...).CombinedOutput()
 	return string(out)
 }
 
 // primary returns the port of the present primary.
-func (g *group) primary() string {
+func (g *sentinelGroup) primary() string {
 	lines := strings.Fields(g.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "odds"))
 	if len(lines) != 2 {
 		return ""
@@ -73,22 +74,22 @@ func (g *group) primary() string {
 // the new primary. The new primary may lack records of calls, so it must grant no calls at first.
 func TestSentinel(t *testing.T) {
 	t.Parallel()
-	g := startGroup(t)
+	g := startSentinelGroup(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	g.servers[g.primary()].OpenLedger(t, v.URL)
 	args := []string{"--shared-url=redis://127.0.0.1:" + g.sentinel + "?master_set=odds", "--shared-timeout=1s", "--cache-market-fresh=10m"}
-	a, b := start(t, v, args...).connected(t), start(t, v, args...).connected(t)
+	a, b := start(t, v, args...).waitConnected(t), start(t, v, args...).waitConnected(t)
 	ids := v.markets(2)
 	read := func(r *replica, id string) (string, error) {
 		return r.ask(fmt.Sprintf(`{ markets(marketIds: [%q]) { id question } }`, id))
 	}
 	for _, r := range []*replica{a, b} {
 		if answer, err := read(r, ids[0]); err != nil || strings.Contains(answer, "errors") {
-			t.Fatalf("%v: %s", err, answer)
+			t.Fatalf("got the error %v and the answer %s, want a market", err, answer)
 		}
 	}
 	if n := v.calls("market-details"); n != 1 {
-		t.Errorf("%d calls for a market; want 1", n)
+		t.Errorf("the venue received %d calls for a market, want 1", n)
 	}
 	if n := a.status(t).Limit.Grantable; n < granted-10 {
 		t.Errorf("%d calls can be granted before the failover; want about %d", n, granted)
@@ -109,9 +110,9 @@ func TestSentinel(t *testing.T) {
 	grants := b.metric(t, "oddsgraph_shared_grants_total", `result="granted"`)
 	_, _ = read(b, ids[1])
 	if n := b.metric(t, "oddsgraph_shared_grants_total", `result="granted"`) - grants; n != 0 || b.status(t).Limit.Grantable != 0 {
-		t.Errorf("the new primary, which may have lost calls, granted %v", n)
+		t.Errorf("the new primary granted %v calls, want 0, and none that can be granted", n)
 	}
-	if answer, err := read(start(t, v, args...).connected(t), ids[0]); err != nil || strings.Contains(answer, "errors") {
-		t.Errorf("%v: a new replica does not find the shared value: %s", err, answer)
+	if answer, err := read(start(t, v, args...).waitConnected(t), ids[0]); err != nil || strings.Contains(answer, "errors") {
+		t.Errorf("a new replica got the error %v and the answer %s, want the shared value", err, answer)
 	}
 }

@@ -53,7 +53,7 @@ func TestStatus(t *testing.T) {
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
-	a, b := start(t, v, shared(server)...).connected(t), start(t, v, shared(server)...).connected(t)
+	a, b := start(t, v, sharedFlags(server)...).waitConnected(t), start(t, v, sharedFlags(server)...).waitConnected(t)
 	search := func(r *replica, n int) string {
 		answer, err := r.ask(fmt.Sprintf(`{ searchMarkets(query: "status %d", first: 1) { nodes { id } } }`, n))
 		if err != nil {
@@ -89,7 +89,7 @@ func TestStatus(t *testing.T) {
 		eventually(t, "the log says that the replica is connected again", func() bool { return strings.Count(r.log.String(), "Redis answers") == 2 })
 		text := r.log.String()
 		if n := strings.Count(text, `"msg":"Redis`); n != 3 || strings.Count(text, "Redis does not answer") != 1 || !r.status(t).Connected {
-			t.Errorf("the log has %d lines of Redis; want one of the loss and two of connections", n)
+			t.Errorf("the log has %d lines about Redis; want two about connections and one about the loss", n)
 		}
 	}
 
@@ -97,17 +97,17 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if answer := search(a, 10); !strings.Contains(answer, "RATE_LIMITED") {
-		t.Fatalf("the refused call is answered %s", answer)
+		t.Fatalf("a query whose call the venue refuses got %s, want RATE_LIMITED", answer)
 	}
 	held := func(s *sharedStatus) bool {
 		return s.Limit.HoldUntil != nil && time.Until(*s.Limit.HoldUntil) > 30*time.Second && time.Until(*s.Limit.HoldUntil) <= time.Minute
 	}
 	if s := a.status(t); !held(s) {
-		t.Errorf("the replica that was refused shows %+v", s.Limit)
+		t.Errorf("the replica with the refused call has the limit %+v, want holdUntil in 30 to 60 s", s.Limit)
 	}
-	eventually(t, "the other replica knows the hold", func() bool { search(b, 11); return held(b.status(t)) })
+	eventually(t, "the other replica has the same holdUntil", func() bool { search(b, 11); return held(b.status(t)) })
 
 	if s := start(t, v).status(t); s != nil {
-		t.Errorf("a replica that is alone shares %+v", s)
+		t.Errorf("a replica without --shared-url has the status %+v, want null", s)
 	}
 }

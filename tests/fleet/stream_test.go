@@ -22,8 +22,8 @@ import (
 // depth is the number of levels that the tests of the stream compare.
 const depth = 5
 
-// moving is a venue that changes twenty times a second. It remembers every version of the books of its tokens.
-type moving struct {
+// movingVenue is a venue that changes twenty times a second. It remembers every version of the books of its tokens.
+type movingVenue struct {
 	*venue
 	tokens  []string
 	mu      sync.Mutex
@@ -31,8 +31,8 @@ type moving struct {
 	history map[string]map[uint64]string // books as texts, by token and sequence number
 }
 
-func openMoving(t *testing.T, tokens int) *moving {
-	m := &moving{venue: openVenue(t, demo.Config{Markets: 8, Seed: 1, Heartbeat: time.Second}), history: map[string]map[uint64]string{}}
+func openMoving(t *testing.T, tokens int) *movingVenue {
+	m := &movingVenue{venue: openVenue(t, demo.Config{Markets: 8, Seed: 1, Heartbeat: time.Second}), history: map[string]map[uint64]string{}}
 	for _, token := range m.demo.Tokens() {
 		if b, ok := m.demo.Book(token.TokenID); ok && len(b.Bids) > 0 && len(b.Asks) > 0 && len(m.tokens) < tokens {
 			m.tokens = append(m.tokens, token.TokenID)
@@ -40,7 +40,7 @@ func openMoving(t *testing.T, tokens int) *moving {
 		}
 	}
 	if len(m.tokens) < tokens {
-		t.Fatalf("the venue has %d tokens with books", len(m.tokens))
+		t.Fatalf("the venue has %d tokens with books, want %d", len(m.tokens), tokens)
 	}
 	m.record()
 	stop, stopped := make(chan struct{}), make(chan struct{})
@@ -70,7 +70,7 @@ func openMoving(t *testing.T, tokens int) *moving {
 }
 
 // record stores the current books. The caller must hold the lock once other goroutines use the venue.
-func (m *moving) record() {
+func (m *movingVenue) record() {
 	for _, id := range m.tokens {
 		b, _ := m.demo.Book(id)
 		m.history[id][b.Seq] = side(b.Bids) + "|" + side(b.Asks)
@@ -93,8 +93,8 @@ func number(text string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// rest(true) stops the changes of the books, and rest(false) resumes them.
-func (m *moving) rest(still bool) {
+// setStill(true) stops the changes of the books, and setStill(false) resumes the changes.
+func (m *movingVenue) setStill(still bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.still = still
@@ -180,16 +180,16 @@ func (f *bookReader) last() event {
 
 // watchers are clients of several replicas.
 type watchers struct {
-	venue   *moving
+	venue   *movingVenue
 	running sync.WaitGroup
 	ctx     context.Context
-	of      map[*replica][]*bookReader
+	readers map[*replica][]*bookReader
 	ended   []*bookReader
 }
 
-func newWatchers(t *testing.T, v *moving) *watchers {
+func newWatchers(t *testing.T, v *movingVenue) *watchers {
 	ctx, cancel := context.WithCancel(context.Background())
-	w := &watchers{venue: v, ctx: ctx, of: map[*replica][]*bookReader{}}
+	w := &watchers{venue: v, ctx: ctx, readers: map[*replica][]*bookReader{}}
 	t.Cleanup(func() {
 		cancel()
 		w.running.Wait()
@@ -199,29 +199,29 @@ func newWatchers(t *testing.T, v *moving) *watchers {
 
 func (w *watchers) join(t *testing.T, r *replica) {
 	for _, token := range w.venue.tokens {
-		w.of[r] = append(w.of[r], r.readBook(t, &w.running, w.ctx, token))
+		w.readers[r] = append(w.readers[r], r.readBook(t, &w.running, w.ctx, token))
 	}
 }
 
 // leave moves the clients of a killed replica to w.ended, so that settle no longer waits for these clients.
 func (w *watchers) leave(r *replica) {
-	w.ended = append(w.ended, w.of[r]...)
-	delete(w.of, r)
+	w.ended = append(w.ended, w.readers[r]...)
+	delete(w.readers, r)
 }
 
 // settle stops the changes at the venue until all clients have the venue's books, and then resumes the changes.
 func (w *watchers) settle(t *testing.T, when string) {
 	t.Helper()
-	w.venue.rest(true)
-	defer w.venue.rest(false)
+	w.venue.setStill(true)
+	defer w.venue.setStill(false)
 	began := time.Now()
-	eventually(t, "all clients have the venue's books "+when, func() bool { return w.behind() == 0 })
+	eventually(t, "all clients have the venue's books "+when, func() bool { return w.countOutdated() == 0 })
 	t.Logf("all clients have the venue's books %s after %s", when, time.Since(began).Round(10*time.Millisecond))
 }
 
-// behind returns the number of clients whose last event is stale or differs from the venue's book.
-func (w *watchers) behind() (n int) {
-	for _, readers := range w.of {
+// countOutdated returns the number of clients whose last event is stale or differs from the venue's book.
+func (w *watchers) countOutdated() (n int) {
+	for _, readers := range w.readers {
 		for _, f := range readers {
 			b, _ := w.venue.demo.Book(f.token)
 			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // a change below the compared levels causes no event
@@ -235,10 +235,10 @@ func (w *watchers) behind() (n int) {
 // check compares each event with the venue's book of the same sequence number, and checks the order of the events.
 func (w *watchers) check(t *testing.T) {
 	t.Helper()
-	w.venue.rest(true)
+	w.venue.setStill(true)
 	events, wrong := 0, 0
 	all := w.ended
-	for _, readers := range w.of {
+	for _, readers := range w.readers {
 		all = append(all, readers...)
 	}
 	for _, f := range all {
@@ -248,14 +248,14 @@ func (w *watchers) check(t *testing.T) {
 			events++
 			if had := w.venue.history[f.token][e.seq]; had != e.book || e.seq < before {
 				wrong++
-				t.Logf("token %s, event %d of %d, number %d after %d, stale %t: %s; the venue had %q", f.token, i, len(f.events), e.seq, before, e.stale, e.book, had)
+				t.Logf("token %s, event %d of %d: the sequence number %d follows %d (stale: %t), and the book is %s; the venue's book was %q", f.token, i, len(f.events), e.seq, before, e.stale, e.book, had)
 			}
 			before = e.seq
 		}
 		f.mu.Unlock()
 	}
 	if wrong > 0 || events == 0 {
-		t.Errorf("wrong: %d of %d events", wrong, events)
+		t.Errorf("%d of %d events are wrong; want events, and none of them wrong", wrong, events)
 	}
 	t.Logf("%d events, %d wrong", events, wrong)
 }
@@ -267,8 +267,8 @@ func (w *watchers) subscribedOnce() bool {
 }
 
 // streamFlags returns the flags of a replica that shares the stream.
-func (v *moving) streamFlags(server *tool.Redis) []string {
-	return shared(server, "--shared-stream", "--shared-replicas=4", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
+func (v *movingVenue) streamFlags(server *tool.Redis) []string {
+	return sharedFlags(server, "--shared-stream", "--shared-replicas=4", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 		"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)
 }
 
@@ -281,7 +281,7 @@ func TestStream(t *testing.T) {
 	w := newWatchers(t, v)
 	var replicas []*replica
 	join := func() {
-		r := start(t, v.venue, v.streamFlags(server)...).connected(t)
+		r := start(t, v.venue, v.streamFlags(server)...).waitConnected(t)
 		w.join(t, r)
 		replicas = append(replicas, r)
 	}
@@ -290,7 +290,7 @@ func TestStream(t *testing.T) {
 	}
 	w.settle(t, "at the start")
 	eventually(t, "each topic is subscribed once", w.subscribedOnce)
-	eventually(t, "the replicas together subscribe what the venue streams", func() bool {
+	eventually(t, "the topics of the replicas are the topics of the venue's stream", func() bool {
 		var topics int64
 		for _, r := range replicas {
 			s := r.status(t).Stream
@@ -310,27 +310,27 @@ func TestStream(t *testing.T) {
 	replicas[0].kill()
 	w.leave(replicas[0])
 	time.Sleep(time.Second)
-	w.settle(t, "after the death of an owner")
+	w.settle(t, "after a replica was killed")
 	join()
 	w.settle(t, "on a new replica")
-	eventually(t, "each topic is subscribed once after the death of an owner", w.subscribedOnce)
+	eventually(t, "each topic is subscribed once after a replica was killed", w.subscribedOnce)
 
 	signal(t, replicas[1].cmd.Process, syscall.SIGSTOP)
 	time.Sleep(5 * time.Second)
 	signal(t, replicas[1].cmd.Process, syscall.SIGCONT)
 	time.Sleep(time.Second)
-	w.settle(t, "after the stop of an owner")
-	eventually(t, "each topic is subscribed once after the stop of an owner", w.subscribedOnce)
+	w.settle(t, "after a replica was paused")
+	eventually(t, "each topic is subscribed once after a replica was paused", w.subscribedOnce)
 
 	server.Kill()
 	time.Sleep(2 * time.Second)
 	server.Start(t)
 	time.Sleep(time.Second)
-	w.settle(t, "after the death of the server")
-	eventually(t, "each topic is subscribed once after the death of the server", w.subscribedOnce)
+	w.settle(t, "after Redis was killed")
+	eventually(t, "each topic is subscribed once after Redis was killed", w.subscribedOnce)
 	w.check(t)
-	if text := server.CLI(t, "KEYS", "*"); strings.Contains(text, "canary") || !strings.Contains(text, ":own:") {
-		t.Errorf("the server has the keys %s", text)
+	if text := server.CLI(t, "KEYS", "*"); !strings.Contains(text, ":own:") {
+		t.Errorf("Redis has the keys %s, want some with :own:", text)
 	}
 }
 
@@ -343,7 +343,7 @@ func TestStreamWithoutRedis(t *testing.T) {
 	w := newWatchers(t, v)
 	var replicas []*replica
 	for range 2 {
-		r := start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).connected(t) // 8 connections of 200 topics each, for 4 replicas
+		r := start(t, v.venue, append(v.streamFlags(server), "--stream-topics=1600")...).waitConnected(t) // 8 connections of 200 topics each, for 4 replicas
 		w.join(t, r)
 		replicas = append(replicas, r)
 	}
@@ -351,17 +351,17 @@ func TestStreamWithoutRedis(t *testing.T) {
 	server.Kill()
 	time.Sleep(11 * time.Second)
 	eventually(t, "each replica has its own stream", func() bool { return v.demo.Stats().Stream.Subscriptions["orderbook"] == 24 })
-	w.settle(t, "without the server")
+	w.settle(t, "without Redis")
 	for _, r := range replicas {
 		if s := r.status(t).Stream; s == nil || !s.Alone || s.Topics < len(v.tokens) {
-			t.Errorf("without the server the status of the stream is %+v", s)
+			t.Errorf("without Redis the status of the stream is %+v, want alone, with %d topics at least", s, len(v.tokens))
 		}
 	}
 	if s := v.demo.Stats().Stream; s.Connections > 4 {
-		t.Errorf("the replicas have %d connections; want 2 each at most", s.Connections)
+		t.Errorf("the two replicas have %d connections to the venue, want at most 4", s.Connections)
 	}
 	server.Start(t)
 	eventually(t, "the replicas share again", w.subscribedOnce)
-	w.settle(t, "with the server")
+	w.settle(t, "with Redis")
 	w.check(t)
 }

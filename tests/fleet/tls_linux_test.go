@@ -110,17 +110,17 @@ func TestTLSAndUser(t *testing.T) {
 	server.CLI(t, documentedUser(t)...)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
-	flag, id := v.streamed()
+	flag, id := v.streamFlagAndMarket()
 	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=1s", "--shared-stream", flag}
 	trusts := []string{"SSL_CERT_FILE=" + authority}
-	a, b := startIn(t, trusts, v, args...).connected(t), startIn(t, trusts, v, args...).connected(t)
+	a, b := startIn(t, trusts, v, args...).waitConnected(t), startIn(t, trusts, v, args...).waitConnected(t)
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(v.markets(3)))
 	if one, other := a.must(t, query), b.must(t, query); one != other {
 		t.Errorf("the replicas answered %s and %s", one, other)
 	}
 	if n := v.calls("market-details"); n != 1 {
-		t.Errorf("%d calls for the markets; want 1", n)
+		t.Errorf("the venue received %d calls for the markets, want 1", n)
 	}
 	events := []func() int64{a.follow(t, id), b.follow(t, id)}
 	if err := v.demo.SetStatus(id, "CLOSED"); err != nil {
@@ -134,21 +134,21 @@ func TestTLSAndUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = a.ask(`{ searchMarkets(query: "refused", first: 1) { nodes { id } } }`)
-	eventually(t, "the other replica knows the hold", func() bool {
+	eventually(t, "the other replica has holdUntil", func() bool {
 		_, _ = b.ask(fmt.Sprintf(`{ searchMarkets(query: "%d", first: 1) { nodes { id } } }`, time.Now().UnixNano()))
 		return b.status(t).Limit.HoldUntil != nil
 	})
 	for _, command := range []string{"tick", "ask", "end", "get", "claim", "put"} {
 		if a.metric(t, "oddsgraph_shared_calls_total", fmt.Sprintf(`command="%s",result="ok"`, command)) == 0 {
-			t.Errorf("no %s has succeeded", command)
+			t.Errorf("no call %q to Redis has succeeded", command)
 		}
 	}
 	eventually(t, "the flush is in Redis", func() bool { return strings.Contains(server.CLI(t, "KEYS", "og:*:flushes"), "flushes") })
 	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
-		t.Errorf("Redis denied what a replica does:\n%s", denied)
+		t.Errorf("Redis denied commands of a replica:\n%s", denied)
 	}
 	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // two connections for each replica
-		t.Errorf("the replicas are not connected as the user:\n%s", clients)
+		t.Errorf("want four connections of the user oddsgraph to Redis, got:\n%s", clients)
 	}
 
 	stranger := start(t, v, args...)

@@ -23,12 +23,13 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// three starts a Redis server and three replicas that share it. The replicas do not limit the rate of their calls to the venue.
-func three(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
+// startThree starts a Redis server and three replicas that share it. The replicas do not limit the rate of their calls to the
+// venue.
+func startThree(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
 	t.Helper()
 	server = tool.StartRedis(t)
 	for range 3 {
-		replicas = append(replicas, start(t, v, shared(server, append([]string{"--venue-public-per-minute=0", "--venue-key-per-minute=0"}, args...)...)...).connected(t))
+		replicas = append(replicas, start(t, v, sharedFlags(server, append([]string{"--venue-public-per-minute=0", "--venue-key-per-minute=0"}, args...)...)...).waitConnected(t))
 	}
 	return server, replicas
 }
@@ -70,7 +71,7 @@ func TestFlights(t *testing.T) {
 	t.Parallel()
 	const batch, attempts = 100, 5
 	v := openVenue(t, demo.Config{Markets: batch*attempts + 50, Seed: 1, Latency: 150 * time.Millisecond})
-	_, replicas := three(t, v)
+	_, replicas := startThree(t, v)
 	ids := v.markets(batch * attempts)
 	var calls []int
 	// On a busy machine, the claim of a replica in Redis can end before the venue responds. So it suffices that the replicas share
@@ -92,7 +93,7 @@ func TestFlights(t *testing.T) {
 		calls = append(calls, v.calls("market-details")-before)
 	}
 	if calls[len(calls)-1] > 5 {
-		t.Errorf("%v calls for the markets of each attempt; want 5 at most in one", calls)
+		t.Errorf("the attempts took %v calls for their markets; want at most 5 calls in one attempt", calls)
 	}
 }
 
@@ -101,7 +102,7 @@ func TestFlights(t *testing.T) {
 func TestFlightOfDeadReplica(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	server, replicas := three(t, v) // after a timeout of Redis, a replica would call the venue
+	server, replicas := startThree(t, v)
 	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-details", Kind: demo.FaultHang, Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
@@ -115,16 +116,16 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	replicas[0].kill()
 	began := time.Now()
 	if answer := replicas[1].must(t, query); strings.Contains(answer, "null") {
-		t.Errorf("answered %s", answer)
+		t.Errorf("got the answer %s, want no null", answer)
 	}
 	// A claim ends after at most two seconds, and the venue responds at once. The limit is longer for a busy machine.
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("the read took %v; want the time of a claim at most", took)
+		t.Errorf("the read took %v, want at most 20 s", took)
 	}
 	eventually(t, "the markets are shared", func() bool { return len(strings.Fields(server.CLI(t, "KEYS", "*:market:*"))) >= 5 && claims() == 0 })
 	replicas[2].must(t, query)
 	if n := v.calls("market-details"); n > 2 {
-		t.Errorf("%d calls for the markets; want that of the dead replica and one more", n)
+		t.Errorf("the venue received %d calls for the markets, want that of the dead replica and one more", n)
 	}
 	if n := claims(); n != 0 {
 		t.Errorf("%d claims are left", n)
@@ -137,7 +138,7 @@ func TestFreshness(t *testing.T) {
 	t.Parallel()
 	const fresh = 15 * time.Second // longer than a busy machine needs for three requests
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	_, replicas := three(t, v, fmt.Sprint("--cache-market-fresh=", fresh), "--cache-market-stale=0s", "--explain=on")
+	_, replicas := startThree(t, v, fmt.Sprint("--cache-market-fresh=", fresh), "--cache-market-stale=0s", "--explain=on")
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id freshness { receivedAt } } }`, quoted(v.markets(1)))
 	received := func(r *replica) (at time.Time, explained string) {
 		answer := r.must(t, query, httpapi.ExplainHeader, "1")
@@ -160,10 +161,10 @@ func TestFreshness(t *testing.T) {
 	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the clock of a replica is wrong by at
 	// most half of this timeout, and the times of two replicas differ by at most the timeout.
 	if d := second.Sub(first).Abs(); d > time.Second {
-		t.Errorf("the replicas show times %v apart; want the same", d)
+		t.Errorf("the values of receivedAt on two replicas differ by %v, want at most a second", d)
 	}
 	if n := v.calls("market-details"); n != 1 {
-		t.Errorf("%d calls; want 1", n)
+		t.Errorf("the venue received %d calls, want 1", n)
 	}
 	_, kept := received(replicas[1])
 	for text, from := range map[string]string{fetched: `{"memory":0,"shared":0,"venue":1}`, explained: `{"memory":0,"shared":1,"venue":0}`, kept: `{"memory":1,"shared":0,"venue":0}`} {
@@ -173,10 +174,10 @@ func TestFreshness(t *testing.T) {
 	}
 	time.Sleep(time.Until(first.Add(fresh + 200*time.Millisecond)))
 	if third, _ := received(replicas[2]); !third.After(first.Add(fresh)) {
-		t.Errorf("a value that was received at %v is served at %v", third, time.Now())
+		t.Errorf("at %v, a replica still served a value that was received at %v", time.Now(), third)
 	}
 	if n := v.calls("market-details"); n != 2 {
-		t.Errorf("%d calls after the value has expired; want 2", n)
+		t.Errorf("after the value has expired, the venue has received %d calls, want 2", n)
 	}
 }
 
@@ -189,7 +190,7 @@ func (r *replica) flush(t *testing.T) {
 	}
 	_ = resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		t.Fatalf("the flush was answered %s", resp.Status)
+		t.Fatalf("the flush got the status %s, want 200", resp.Status)
 	}
 }
 
@@ -197,7 +198,7 @@ func (r *replica) flush(t *testing.T) {
 func TestFlushReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	_, replicas := three(t, v)
+	_, replicas := startThree(t, v)
 	id := v.markets(1)
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question description } }`, quoted(id))
 	for _, r := range replicas {
@@ -245,8 +246,8 @@ func (r *replica) subscribe(t *testing.T, query string, header ...string) (event
 	return n.Load
 }
 
-// streamed returns the flag that names the venue's stream, and the id of an open market.
-func (v *venue) streamed() (flag, id string) {
+// streamFlagAndMarket returns the flag that names the venue's stream, and the id of an open market.
+func (v *venue) streamFlagAndMarket() (flag, id string) {
 	for _, token := range v.demo.Tokens() {
 		if token.Status == "OPEN" {
 			id = token.MarketID
@@ -260,8 +261,8 @@ func (v *venue) streamed() (flag, id string) {
 func TestChangeReachesReplicas(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	flag, id := v.streamed()
-	server, replicas := three(t, v, flag)
+	flag, id := v.streamFlagAndMarket()
+	server, replicas := startThree(t, v, flag)
 	replicas[0].follow(t, id)
 	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
 	for _, r := range replicas {
@@ -270,8 +271,8 @@ func TestChangeReachesReplicas(t *testing.T) {
 	if err := v.demo.SetStatus(id, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica that heard of the change shows it", func() bool { return strings.Contains(replicas[0].must(t, query), "CLOSED") })
-	late := start(t, v, shared(server, flag, "--venue-public-per-minute=0", "--venue-key-per-minute=0")...).connected(t)
+	eventually(t, "the replica that received the change shows the change", func() bool { return strings.Contains(replicas[0].must(t, query), "CLOSED") })
+	late := start(t, v, sharedFlags(server, flag, "--venue-public-per-minute=0", "--venue-key-per-minute=0")...).waitConnected(t)
 	if answer := late.must(t, query); !strings.Contains(answer, "CLOSED") {
 		t.Errorf("a replica without the market in its own cache shows %s", answer)
 	}
@@ -282,8 +283,8 @@ func TestChangeReachesReplicas(t *testing.T) {
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	flag, id := v.streamed()
-	_, replicas := three(t, v, flag)
+	flag, id := v.streamFlagAndMarket()
+	_, replicas := startThree(t, v, flag)
 	events := replicas[0].follow(t, id)
 	replicas[0].flush(t)        // the subscription put the market into Redis
 	time.Sleep(2 * time.Second) // the flush reaches the other replicas within one second
@@ -293,7 +294,7 @@ func TestChangeDuringCall(t *testing.T) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		if answer := replicas[1].must(t, query); !strings.Contains(answer, "OPEN") {
-			t.Errorf("the held answer shows %s; want the old state, or nothing is tested", answer)
+			t.Errorf("the delayed response is %s, want the old state OPEN", answer)
 		}
 	})
 	<-arrived
@@ -305,7 +306,7 @@ func TestChangeDuringCall(t *testing.T) {
 	if err := v.demo.SetStatus(id, "CLOSED"); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the replica that follows the market hears of the change", func() bool { return events() > before })
+	eventually(t, "the replica that follows the market receives the change", func() bool { return events() > before })
 	time.Sleep(1100 * time.Millisecond) // enough for the call to Redis, which times out after 1 s
 	release()
 	g.Wait()
@@ -338,8 +339,8 @@ func TestSecrets(t *testing.T) {
 	credentials := base64.StdEncoding.EncodeToString(fmt.Appendf(nil, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","note":%q}`, canary))
 	var replicas []*replica
 	for range 2 {
-		replicas = append(replicas, start(t, v, shared(server, "--shared-secret-file="+secret, "--venue-credentials=header", "--shared-stream",
-			"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)...).connected(t))
+		replicas = append(replicas, start(t, v, sharedFlags(server, "--shared-secret-file="+secret, "--venue-credentials=header", "--shared-stream",
+			"--stream-url=ws"+strings.TrimPrefix(v.URL, "http")+demo.StreamPath)...).waitConnected(t))
 	}
 	for _, r := range replicas {
 		for range 2 {
@@ -361,13 +362,13 @@ func TestSecrets(t *testing.T) {
 		dump += key + server.CLI(t, "DUMP", key)
 	}
 	if len(keys) < 4 || !strings.Contains(dump, "question") && !strings.Contains(dump, "Question") {
-		t.Fatalf("the dump of %d keys shows nothing", len(keys))
+		t.Fatalf("the dump of %d keys has no market, or there are fewer than 4 keys", len(keys))
 	}
 	if !strings.Contains(dump, "PUBLISH") {
 		t.Error("MONITOR shows no message of the shared stream")
 	}
 	if strings.Count(strings.Join(keys, " "), ":window:") < 2 {
-		t.Errorf("the window of the credentials is not shared: %q", keys)
+		t.Errorf("Redis has the keys %q, want two with :window:, one of them for the credentials", keys)
 	}
 	for _, needle := range []string{canary, fleetSecret, credentials, "demo-3", address, "cashBalance"} {
 		if strings.Contains(dump, needle) {

@@ -23,81 +23,81 @@ type mutation struct {
 	name string
 	// tests is the folder of the test. By default it is the folder of the file.
 	tests string
-	// file is the path of the source file below the module's root. The text find occurs in the file exactly once and is replaced by
-	// the text replace.
-	file, find, replace string
+	// file is the path of the source file, relative to the module's root. oldText occurs in the file exactly once. The mutation
+	// replaces oldText by newText.
+	file, oldText, newText string
 	// run selects the test, as in go test -run. It may name a subtest.
 	run string
 	// message is a text that the output of the failed test must contain. If it is empty, any failure is accepted.
 	message string
-	// needs is a program that the test runs. Without this program, the test would be skipped.
+	// needs is a program that the test runs. Without this program, the test skips itself and cannot fail.
 	needs string
 }
 
 var mutations = []mutation{
 	{
 		name: "two callers share an account's cache entry",
-		file: "internal/cache/users.go", find: "c != nil {\n\t\tmac.Write([]byte{0})", replace: "c != nil && false {\n\t\tmac.Write([]byte{0})",
+		file: "internal/cache/users.go", oldText: "c != nil {\n\t\tmac.Write([]byte{0})", newText: "c != nil && false {\n\t\tmac.Write([]byte{0})",
 		run: "^TestCallersNeverShareUserData$", message: "sees data of another caller",
 	},
 	{
-		name: "a credential's entries hold another credential's responses",
-		file: "httpapi/respcache/identity.go", find: `c.identities.of("account", string(address), credentials.Wire())`, replace: `c.identities.of("account", string(address))`,
+		name: "different credentials share a cached response",
+		file: "httpapi/respcache/identity.go", oldText: `c.identities.of("account", string(address), credentials.Wire())`, newText: `c.identities.of("account", string(address))`,
 		run: "^TestCallersAreKeptApart$",
 	},
 	{
 		name: "a caller that leaves drops the keys of other callers",
-		file: "internal/cache/batch.go", find: "f.waiters > 0 || f.ended", replace: "f.ended",
+		file: "internal/cache/batch.go", oldText: "f.waiters > 0 || f.ended", newText: "f.ended",
 		run: "^TestOneCallersCancellationFailsNobodyElse$/^queued$", message: "got call for [c]",
 	},
 	{
 		name:  "failed keys are read again at once",
-		tests: "internal/venue/generic", file: "internal/venue/rest/backoff.go", find: "if !ok {\n\t\treturn nil\n\t}\n\tif left", replace: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
+		tests: "internal/venue/generic", file: "internal/venue/rest/backoff.go", oldText: "if !ok {\n\t\treturn nil\n\t}\n\tif left", newText: "if ok || !ok {\n\t\treturn nil\n\t}\n\tif left",
 		run: "^TestFailedKeysAreNotReadDuringBackoff$",
 	},
 	{
-		name:  "the circuit never opens",
-		tests: "internal/venue/generic", file: "internal/venue/rest/breaker.go", find: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", replace: "return false",
+		name:  "the circuit breaker never opens",
+		tests: "internal/venue/generic", file: "internal/venue/rest/breaker.go", oldText: "return b.failures >= minFailures && len(b.subjects) >= minSubjects", newText: "return false",
 		run: "^TestCircuitOpensAndCloses$",
 	},
 	{
 		name: "a bad element fails its whole list",
-		file: "internal/venue/generic/lookup.go", find: "c.Report(l.endpoint, n)\n\tif err != nil {", replace: "c.Report(l.endpoint, n)\n\tif len(n) > 0 && err == nil {\n\t\terr = rest.BadElement(l.endpoint, errors.New(n[0]))\n\t}\n\tif err != nil {",
+		file: "internal/venue/generic/lookup.go", oldText: "c.Report(l.endpoint, drift)\n\tif err != nil {", newText: "c.Report(l.endpoint, drift)\n\tif len(drift) > 0 && err == nil {\n\t\terr = rest.BadElement(l.endpoint, errors.New(drift[0]))\n\t}\n\tif err != nil {",
 		run: "^(TestPriceForms|TestSpreadForms)$",
 	},
 	{
 		name: "a repeated change counts as a gap",
-		file: "internal/feed/messages.go", find: "if seen(&t.state, m) || late &&", replace: "if late &&",
+		file: "internal/feed/messages.go", oldText: "if seen(&t.state, m) || late &&", newText: "if late &&",
 		run: "^TestTopics$", message: "TestTopics/orderbook/duplicates",
 	},
 	{
-		name: "gaps in the numbers are ignored",
-		file: "internal/feed/messages.go", find: "return m.Seq == 0 || s.Seq == 0 ||", replace: "return true || s.Seq == 0 ||",
+		name: "gaps in the sequence numbers are ignored",
+		file: "internal/feed/messages.go", oldText: "return m.Seq == 0 || s.Seq == 0 ||", newText: "return true || s.Seq == 0 ||",
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "messages get no internal numbers",
-		file: "internal/venue/stream/send_queue.go", find: "m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.numbered}", replace: "m.Internal = messages.Internal{}",
+		file: "internal/venue/stream/send_queue.go", oldText: "m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.numbered}", newText: "m.Internal = messages.Internal{}",
 		run: "^TestInternalNumbers$",
 	},
 	{
 		name: "internal numbers reveal no lost message",
-		file: "internal/feed/internal.go", find: "return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false", replace: "return false, false",
+		file: "internal/feed/internal.go", oldText: "return before.Seq != 0 && (!same || number.Seq != before.Seq+1), false", newText: "return false, false",
 		run: "^TestLossBetweenParts$", message: "the book is",
 	},
 	{
 		name: "an old snapshot replaces a newer state",
-		file: "internal/feed/messages.go", find: "if !t.state.Known || !seen(&t.state, m) {\n\t\treturn false", replace: "if true {\n\t\treturn false",
+		file: "internal/feed/messages.go", oldText: "if !t.state.Known || !seen(&t.state, m) {\n\t\treturn false", newText: "if true {\n\t\treturn false",
 		run: "^TestTopics$", message: "TestTopics/orderbook/an_old_snapshot_in_a_gap",
 	},
 	{
 		name: "crossed books are published",
-		file: "internal/feed/book.go", find: "return bid != nil && ask != nil && bid.Cmp(*ask) >= 0", replace: "return bid != nil && ask != nil && false",
+		file: "internal/feed/book.go", oldText: "return bid != nil && ask != nil && bid.Cmp(*ask) >= 0", newText: "return bid != nil && ask != nil && false",
 		run: "^TestChaos$/^seed_1$", message: "wrong: ",
 	},
 	{
 		name: "a snapshot is merged with the book before it",
-		file: "internal/feed/messages.go", find: "s.Book = withPosition(m.Book, m)\n\tcase messages.KindTradesSnapshot", replace: `book := m.Book
+		file: "internal/feed/messages.go", oldText: "s.Book = withPosition(m.Book, m)\n\tcase messages.KindTradesSnapshot", newText: `book := m.Book
 		if s.Book != nil && m.Book.Seq != 0 {
 			var levels []market.LevelChange
 			for _, l := range m.Book.Bids.Levels() {
@@ -114,12 +114,12 @@ var mutations = []mutation{
 	},
 	{
 		name: "heartbeats reveal no lost message",
-		file: "internal/feed/messages.go", find: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.previousEpoch {", replace: "if true {",
+		file: "internal/feed/messages.go", oldText: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.previousEpoch {", newText: "if true {",
 		run: "^TestChaos$/^seed_1$", message: "hang: ",
 	},
 }
 
-// TestDefencesAreInTheSource checks that each mutation's file contains the text find exactly once, and that the mutation's test
+// TestDefencesAreInTheSource checks that each mutation's file contains oldText exactly once, and that the mutation's test
 // exists. If the code changes, change the mutation too.
 func TestDefencesAreInTheSource(t *testing.T) {
 	root, err := tool.ModuleRoot()
@@ -131,7 +131,7 @@ func TestDefencesAreInTheSource(t *testing.T) {
 			m.overlay(t, root)
 			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
 				if !hasTest(t, filepath.Join(root, m.dir()), name) {
-					t.Errorf("no test of %s has the name %s", m.dir(), name)
+					t.Errorf("%s has no test with the name %s", m.dir(), name)
 				}
 			}
 		})
@@ -178,8 +178,8 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 		tool.Require(t, m.needs)
 	}
 	dir := m.dir()
-	// go test reuses a cached result only while no file has changed in the directories that the test has read. So read the
-	// directory.
+	// The go command caches the result of TestMutations. It reuses the result until a file changes in a directory that
+	// TestMutations has read, and does not know what the go test below reads. So read the directory of the mutation's test here.
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)
 	}
@@ -193,11 +193,11 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	output := string(out)
 	switch {
 	case err == nil:
-		t.Errorf("the tests %s pass without the defence:\n%s", m.run, output)
+		t.Errorf("the tests %s pass without the defence, want a failure:\n%s", m.run, output)
 	case !strings.Contains(output, "--- FAIL: Test"):
-		t.Errorf("no test failed: %v\n%s", err, output)
+		t.Errorf("go test ended with the error %v, but no test failed:\n%s", err, output)
 	case !strings.Contains(output, m.message):
-		t.Errorf("the failure does not mention %q:\n%s", m.message, output)
+		t.Errorf("the output of the failed test does not contain %q:\n%s", m.message, output)
 	default:
 		t.Log(firstFailure(output))
 	}
@@ -211,8 +211,8 @@ func (m *mutation) overlay(t *testing.T, root string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(source), m.find); n != 1 {
-		t.Fatalf("%s has the text %d times, want once: change the mutation with the code:\n%s", m.file, n, m.find)
+	if n := strings.Count(string(source), m.oldText); n != 1 {
+		t.Fatalf("%s contains oldText %d times, want once; if the code has changed, change the mutation too:\n%s", m.file, n, m.oldText)
 	}
 	dir := t.TempDir()
 	mutated, overlay := filepath.Join(dir, "mutated.go"), filepath.Join(dir, "overlay.json")
@@ -220,7 +220,7 @@ func (m *mutation) overlay(t *testing.T, root string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), m.find, m.replace, 1)), 0o600); err != nil {
+	if err := os.WriteFile(mutated, []byte(strings.Replace(string(source), m.oldText, m.newText, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(overlay, replacement, 0o600); err != nil {

@@ -37,8 +37,8 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	return r
 }
 
-// OpenRedis starts a redis-server with its files in dir, whose path must be short. The caller must call Kill. If redis-server is
-// not installed, the error is a MissingError.
+// OpenRedis starts a redis-server with its files in dir. The path of dir must be short. The caller must call Kill. If redis-server
+// is not installed, the error is a MissingError.
 func OpenRedis(dir string) (*Redis, error) {
 	path, err := Find("redis-server")
 	if err != nil {
@@ -143,11 +143,11 @@ func (r *Redis) Monitor(t testing.TB) (commands func() string) {
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	t.Fatal("MONITOR does not begin")
+	t.Fatal("redis-cli MONITOR prints nothing")
 	return nil
 }
 
-// Process returns the server's process, to send it signals.
+// Process returns the server's process, so that a test can send signals to it.
 func (r *Redis) Process() *os.Process { return r.cmd.Process }
 
 // CLI runs a command and returns its output, in the raw format of redis-cli.

@@ -45,8 +45,8 @@ func require(t *testing.T, name string) (path string, p *probe) {
 	return path, p
 }
 
-// onlyIn sets PATH to a directory that has only the given programs of the machine. It returns the directory.
-func onlyIn(t *testing.T, names ...string) string {
+// limitPath sets PATH to a directory that has only the given programs of the machine. It returns the directory.
+func limitPath(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range names {
@@ -63,17 +63,17 @@ func onlyIn(t *testing.T, names ...string) string {
 }
 
 func TestRequire(t *testing.T) {
-	dir := onlyIn(t, "sh", "cat", "tr")
+	dir := limitPath(t, "sh", "cat", "tr")
 	t.Setenv("CHROMIUM", "")
 	for _, test := range []struct{ ci, outcome string }{{"", "skipped"}, {"false", "skipped"}, {"true", "failed"}} {
 		t.Setenv("CI", test.ci)
 		for name, install := range map[string]string{"promtool": "apt-get install prometheus", "cc": "apt-get install gcc libc6-dev", "chromium": "apt-get install chromium-headless-shell"} {
 			if _, p := require(t, name); p.outcome != test.outcome || !strings.Contains(p.message, name+" is missing") || !strings.HasSuffix(p.message, install) {
-				t.Errorf("CI=%q without %s: the test %s: %s", test.ci, name, p.outcome, p.message)
+				t.Errorf("CI=%q without %s: the test %s with the message %q, want that it %s and says what to install", test.ci, name, p.outcome, p.message, test.outcome)
 			}
 		}
 		if _, p := require(t, "nonsense"); p.outcome != "failed" || !strings.Contains(p.message, "does not list nonsense") {
-			t.Errorf("CI=%q: a name that is not listed: the test %s: %s", test.ci, p.outcome, p.message)
+			t.Errorf("CI=%q and a program that scripts/tools does not list: the test %s with the message %q, want that it failed", test.ci, p.outcome, p.message)
 		}
 	}
 	for name, file := range map[string]string{"promtool": "promtool", "chromium": "google-chrome"} {
@@ -82,12 +82,12 @@ func TestRequire(t *testing.T) {
 			t.Fatal(err)
 		}
 		if path, p := require(t, name); path != want || p.outcome != "ran" {
-			t.Errorf("%s is at %q (the test %s: %s), want %q", name, path, p.outcome, p.message, want)
+			t.Errorf("%s: got the path %q, want %q (the test %s with the message %q)", name, path, want, p.outcome, p.message)
 		}
 	}
 	t.Setenv("CHROMIUM", "/opt/browser")
 	if path, p := require(t, "chromium"); path != "/opt/browser" {
-		t.Errorf("with CHROMIUM set the browser is at %q (the test %s)", path, p.outcome)
+		t.Errorf("with CHROMIUM=/opt/browser: got the path %q (the test %s)", path, p.outcome)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestOpenLedger(t *testing.T) {
 			got = err.Error()
 		}
 		if got != test.want {
-			t.Errorf("after the reply %q and the error %v: %q, want %q", test.reply, test.err, got, test.want)
+			t.Errorf("after the reply %q and the error %v: got the error %q, want %q", test.reply, test.err, got, test.want)
 		}
 	}
 }

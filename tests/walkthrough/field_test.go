@@ -1,4 +1,4 @@
-// Package walkthrough follows CONTRIBUTING.md as a new contributor would.
+// Package walkthrough applies the example in CONTRIBUTING.md that adds a field.
 package walkthrough
 
 import (
@@ -39,7 +39,7 @@ func TestAddAField(t *testing.T) {
 	edited := insertLines(t, work, block)
 	command(t, work, "go", "run", "./graph/gen")
 	if changed := changedFiles(t, root, work); !slices.Equal(changed, edited) {
-		t.Errorf("these files differ: %q, want the edited ones alone: %q", changed, edited)
+		t.Errorf("the files %q differ from the module, want only the edited files %q", changed, edited)
 	}
 	exe := filepath.Join(t.TempDir(), "oddsgraph")
 	command(t, work, "go", "build", "-o", exe, ".")
@@ -80,16 +80,16 @@ func copyModule(t *testing.T, root string) string {
 	return work
 }
 
-// insertLines applies the edits of a block. An edit has three lines. The first is the name of a file. The second is a space,
-// followed by an existing line of that file. The third is a plus sign, followed by the line to insert below the existing line.
+// insertLines applies the edits of a block. An edit has three lines. The first line is the name of a file. The second
+// line is a space and an existing line of that file. The third line is a plus sign and the line to insert below the existing line.
 // insertLines returns the names of the changed files, sorted.
 func insertLines(t *testing.T, work, block string) (files []string) {
 	t.Helper()
-	file, after := "", ""
+	file, existing := "", ""
 	for line := range strings.SplitSeq(block, "\n") {
 		switch {
 		case strings.HasPrefix(line, " "):
-			after = line[1:]
+			existing = line[1:]
 		case !strings.HasPrefix(line, "+"):
 			file = line
 		default:
@@ -98,10 +98,10 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n := bytes.Count(text, []byte(after+"\n")); n != 1 {
-				t.Fatalf("%s has the line %q %d times, want it once", file, after, n)
+			if n := bytes.Count(text, []byte(existing+"\n")); n != 1 {
+				t.Fatalf("%s has the line %q %d times, want it once", file, existing, n)
 			}
-			text = bytes.Replace(text, []byte(after+"\n"), []byte(after+"\n"+line[1:]+"\n"), 1)
+			text = bytes.Replace(text, []byte(existing+"\n"), []byte(existing+"\n"+line[1:]+"\n"), 1)
 			if err := os.WriteFile(name, text, 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -112,7 +112,7 @@ func insertLines(t *testing.T, work, block string) (files []string) {
 	return files
 }
 
-// generated are the files that the generator writes.
+// generated matches the paths of the files that the generator writes.
 var generated = regexp.MustCompile(`^(graph/.*generated.*|graph/model/models_gen\.go|resolvers/.*generated.*|web/kit/.*|docs/schema(-changelog)?\.md)$`)
 
 // changedFiles returns the files in the directory work that are missing in the directory root, or have other content there. It
@@ -174,7 +174,7 @@ func ask(t *testing.T, exe, body string) string {
 			URL     string `json:"url"`
 		}
 		if err := lines.Decode(&line); err != nil {
-			t.Fatalf("the program's log: %v", err)
+			t.Fatalf("reading the program's log: %v", err)
 		}
 		if line.Message == "oddsgraph is ready" {
 			url = line.URL
