@@ -14,7 +14,7 @@ import (
 // stream subscribes to the market m, and to the price and the book of the first token of m. It waits until each of these topics has
 // an answer, or until timeout has passed. Then it prints the answers.
 func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
-	heard := newFirstMessages(m)
+	heard := newFirstAnswers(m)
 	client, err := stream.New(cfg, heard)
 	if err != nil {
 		q.read("stream", func() (string, error) { return "", err })
@@ -30,7 +30,7 @@ func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Du
 		}
 	}
 	select {
-	case <-heard.all:
+	case <-heard.allAnswered:
 		cancel()
 	case <-ctx.Done():
 	}
@@ -40,12 +40,12 @@ func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Du
 	}
 }
 
-// firstMessages is a stream.Handler that records the first answer about each topic: a message, a refusal or, for a market topic, a
+// firstAnswers is a stream.Handler that records the first answer about each topic: a message, a refusal or, for a market topic, a
 // confirmation.
-type firstMessages struct {
+type firstAnswers struct {
 	topics []messages.Topic
-	// all is closed when every topic has an answer.
-	all chan struct{}
+	// allAnswered is closed when every topic has an answer.
+	allAnswered chan struct{}
 
 	mu sync.Mutex
 	// answers maps a topic to its answer. The answer is nil for a message or a confirmation, and an error for a refusal.
@@ -54,9 +54,9 @@ type firstMessages struct {
 	down error
 }
 
-// newFirstMessages returns a handler for the topic of a market and the topics of the market's first token.
-func newFirstMessages(m *market.Market) *firstMessages {
-	h := &firstMessages{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, all: make(chan struct{}), answers: map[messages.Topic]error{}}
+// newFirstAnswers returns a handler for the topic of a market and the topics of the market's first token.
+func newFirstAnswers(m *market.Market) *firstAnswers {
+	h := &firstAnswers{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, allAnswered: make(chan struct{}), answers: map[messages.Topic]error{}}
 	if i := slices.IndexFunc(m.Outcomes, func(o market.Outcome) bool { return o.TokenID != "" }); i >= 0 {
 		id := m.Outcomes[i].TokenID
 		h.topics = append(h.topics, messages.Topic{Channel: messages.ChannelPrices, ID: id}, messages.Topic{Channel: messages.ChannelOrderbook, ID: id})
@@ -65,19 +65,19 @@ func newFirstMessages(m *market.Market) *firstMessages {
 }
 
 // answer records the first answer about a topic in h.topics. It ignores other answers.
-func (h *firstMessages) answer(t messages.Topic, err error) {
+func (h *firstAnswers) answer(t messages.Topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if _, answered := h.answers[t]; answered || !slices.Contains(h.topics, t) {
 		return
 	}
 	if h.answers[t] = err; len(h.answers) == len(h.topics) {
-		close(h.all)
+		close(h.allAnswered)
 	}
 }
 
 // result describes the answer about a topic. It returns an error if the venue refused the topic or sent no answer.
-func (h *firstMessages) result(t messages.Topic) (string, error) {
+func (h *firstAnswers) result(t messages.Topic) (string, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err, answered := h.answers[t]; answered {
@@ -90,11 +90,11 @@ func (h *firstMessages) result(t messages.Topic) (string, error) {
 }
 
 // Up implements stream.Handler.
-func (h *firstMessages) Up([]messages.Topic) {}
+func (h *firstAnswers) Up([]messages.Topic) {}
 
 // Acknowledged implements stream.Handler. For a market topic the confirmation of the subscription counts as the answer, because the
 // venue sends a message only when the market changes.
-func (h *firstMessages) Acknowledged(topics []messages.Topic) {
+func (h *firstAnswers) Acknowledged(topics []messages.Topic) {
 	for _, t := range topics {
 		if t.Channel == messages.ChannelMarket {
 			h.answer(t, nil)
@@ -103,17 +103,17 @@ func (h *firstMessages) Acknowledged(topics []messages.Topic) {
 }
 
 // Down implements stream.Handler.
-func (h *firstMessages) Down(_ []messages.Topic, err error) {
+func (h *firstAnswers) Down(_ []messages.Topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.down = err
 }
 
 // Message implements stream.Handler.
-func (h *firstMessages) Message(m *messages.Message) { h.answer(m.Topic, nil) }
+func (h *firstAnswers) Message(m *messages.Message) { h.answer(m.Topic, nil) }
 
 // Heartbeat implements stream.Handler.
-func (h *firstMessages) Heartbeat(string, map[messages.Topic]uint64) {}
+func (h *firstAnswers) Heartbeat(string, map[messages.Topic]uint64) {}
 
 // Refused implements stream.Handler.
-func (h *firstMessages) Refused(t messages.Topic, err error) { h.answer(t, err) }
+func (h *firstAnswers) Refused(t messages.Topic, err error) { h.answer(t, err) }

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestStreamKeys checks the settings of the operator's API key.
-func TestStreamKeys(t *testing.T) {
+// TestVenueKeySettings checks the settings of the operator's API key.
+func TestVenueKeySettings(t *testing.T) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)

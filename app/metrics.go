@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// openMetrics creates the metrics. Without a private address no metrics can be read, so s.Metrics stays nil.
+// openMetrics creates the metrics. If --admin-listen is off, no address serves metrics, so s.Metrics stays nil.
 func (s *App) openMetrics(cfg *config.Config) {
 	if cfg.AdminListen != config.Off {
 		s.Metrics = telemetry.NewMetrics(BuildVersion())
@@ -36,7 +36,7 @@ func (s *App) registerMetrics() {
 	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
 	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
 	if s.budget != nil {
-		telemetry.Register(s.Metrics, func() budgetState { return budgetState{s.budget.Status(), s.clock.Now()} }, budgetFamilies...)
+		telemetry.Register(s.Metrics, func() rateLimitState { return rateLimitState{s.budget.Status(), s.clock.Now()} }, rateLimitFamilies...)
 	}
 	if s.fleet != nil {
 		s.registerShared()
@@ -49,8 +49,8 @@ func (s *App) registerMetrics() {
 
 // connectionFamilies describe the TCP connections of clients.
 var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
-	present("oddsgraph_connections", "TCP connections of clients that are open now.", func(s quota.ConnectionStats) int { return s.Open }),
-	counted("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
+	gauge("oddsgraph_connections", "TCP connections of clients that are open now.", func(s quota.ConnectionStats) int { return s.Open }),
+	counter("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
 }
 
 // MeasureLog adds the metrics of the lines that the log has omitted. lines is the writer of the log.
@@ -60,18 +60,18 @@ func (s *App) MeasureLog(lines *telemetry.Writer) {
 	}
 }
 
-// counted returns a counter with one series. present returns a gauge with one series.
-func counted[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
+// counter returns a counter with one series. gauge returns a gauge with one series.
+func counter[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
 	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
 
-func present[S any, N int | int64 | float64](name, help string, value func(S) N) telemetry.Family[S] {
+func gauge[S any, N int | int64 | float64](name, help string, value func(S) N) telemetry.Family[S] {
 	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
 
-// whether returns a gauge that is 1 while a condition holds, else 0.
-func whether[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
-	return present(name, help, func(s S) int {
+// boolGauge returns a gauge that is 1 while a condition holds, else 0.
+func boolGauge[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
+	return gauge(name, help, func(s S) int {
 		if holds(s) {
 			return 1
 		}
@@ -95,13 +95,13 @@ type api = httpapi.Stats
 
 // apiFamilies are the metrics of operations, subscriptions, event streams, WebSockets and the response cache.
 var apiFamilies = []telemetry.Family[api]{
-	present("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s api) int { return s.Executing }),
-	present("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
-	present("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s api) int { return s.Compiling }),
-	present("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
-	counted("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s api) uint64 { return s.Refused }),
-	counted("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s api) uint64 { return s.Crowded }),
-	present("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each.", func(s api) int { return s.Output }),
+	gauge("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s api) int { return s.Executing }),
+	gauge("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
+	gauge("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s api) int { return s.Compiling }),
+	gauge("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
+	counter("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s api) uint64 { return s.Refused }),
+	counter("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s api) uint64 { return s.Crowded }),
+	gauge("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each.", func(s api) int { return s.Output }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},
 		Read: func(s api, sample func(float64, ...string)) {
 			for _, transport := range slices.Sorted(maps.Keys(s.Unread)) {
@@ -109,20 +109,20 @@ var apiFamilies = []telemetry.Family[api]{
 			}
 		}},
 
-	present("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
-	present("oddsgraph_subscription_groups", "Subscriptions that are running. Equal subscriptions share one execution and count once.", func(s api) int { return s.Groups.Groups }),
-	counted("oddsgraph_subscription_executions_total", "Executions of subscriptions that were started. Equal subscriptions share one execution.", func(s api) uint64 { return s.Groups.Executions }),
-	counted("oddsgraph_subscription_events_total", "Events of subscriptions. An event that equal subscriptions share counts once.", func(s api) uint64 { return s.Groups.Events }),
-	counted("oddsgraph_subscription_deliveries_total", "Events that were queued for a client, counted once for each subscription.", func(s api) uint64 { return s.Groups.Deliveries }),
-	counted("oddsgraph_subscription_conflated_total", "Queued events that were replaced by a newer event before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
-	counted("oddsgraph_subscription_restarts_total", "Subscriptions that were restarted with the whole state, because too many differences were queued for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
-	counted("oddsgraph_subscription_crowded_total", "Events that were not queued because the client's unread output used too much memory. The subscription was restarted or ended.", func(s api) uint64 { return s.Groups.Crowded }),
-	counted("oddsgraph_subscription_dropped_total", "Subscriptions that were ended because too much was queued for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
+	gauge("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
+	gauge("oddsgraph_subscription_groups", "Subscriptions that are running. Equal subscriptions share one execution and count once.", func(s api) int { return s.Groups.Groups }),
+	counter("oddsgraph_subscription_executions_total", "Executions of subscriptions that were started. Equal subscriptions share one execution.", func(s api) uint64 { return s.Groups.Executions }),
+	counter("oddsgraph_subscription_events_total", "Events of subscriptions. An event that equal subscriptions share counts once.", func(s api) uint64 { return s.Groups.Events }),
+	counter("oddsgraph_subscription_deliveries_total", "Events that were queued for a client, counted once for each subscription.", func(s api) uint64 { return s.Groups.Deliveries }),
+	counter("oddsgraph_subscription_conflated_total", "Queued events that were replaced by a newer event before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
+	counter("oddsgraph_subscription_restarts_total", "Subscriptions that were restarted with the whole state, because too many differences were queued for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
+	counter("oddsgraph_subscription_crowded_total", "Events that were not queued because the client's unread output used too much memory. The subscription was restarted or ended.", func(s api) uint64 { return s.Groups.Crowded }),
+	counter("oddsgraph_subscription_dropped_total", "Subscriptions that were ended because too much was queued for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
 
-	present("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
-	present("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
-	present("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
-	counted("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
+	gauge("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
+	gauge("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
+	gauge("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
+	counter("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed because the client sent nothing (silent) or did not read (slow).", Labels: []string{"reason"},
 		Read: func(s api, sample func(float64, ...string)) {
 			sample(float64(s.Sockets.Silent), "silent")
@@ -135,14 +135,14 @@ var apiFamilies = []telemetry.Family[api]{
 			sample(float64(s.Responses.Coalesced), "coalesced")
 			sample(float64(s.Responses.Misses), "miss")
 		}},
-	counted("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
+	counter("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that were removed from the cache because their data changed (invalidated) or to make room (evicted).", Labels: []string{"reason"},
 		Read: func(s api, sample func(float64, ...string)) {
 			sample(float64(s.Responses.Invalidated), "invalidated")
 			sample(float64(s.Responses.Evicted), "evicted")
 		}},
-	present("oddsgraph_response_cache_entries", "Cached responses.", func(s api) int { return s.Responses.Entries }),
-	present("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
+	gauge("oddsgraph_response_cache_entries", "Cached responses.", func(s api) int { return s.Responses.Entries }),
+	gauge("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
 }
 
 // ofKinds adds the label kind to a metric, and a series for each kind of cached data.
@@ -168,7 +168,7 @@ var cacheFamilies = []kinds{
 				sample(float64(s.NotFound), s.Kind, "not_found")
 			}
 		}},
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were older than its stream, or may have been."}, func(s cache.Stats) uint64 { return s.Late }),
+	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were, or may have been, older than a streamed value."}, func(s cache.Stats) uint64 { return s.Late }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined a call to the venue that was already queued or in flight."}, func(s cache.Stats) uint64 { return s.Coalesced }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Calls to the venue that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
 	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache requested from the venue."}, func(s cache.Stats) uint64 { return s.Keys }),
@@ -183,7 +183,7 @@ type venueState struct {
 }
 
 var venueFamilies = []telemetry.Family[venueState]{
-	whether("oddsgraph_venue_reachable", "1 while the venue answers, 0 after three failed calls in a row.", func(s venueState) bool { return s.reachable }),
+	boolGauge("oddsgraph_venue_reachable", "1 while the venue answers, 0 after three failed calls in a row.", func(s venueState) bool { return s.reachable }),
 	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "State of the circuit breaker of an endpoint: 1 for its present state, 0 for the others.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
@@ -204,42 +204,42 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
-// budgetState is the present state of the rate limit, with the present time.
-type budgetState struct {
+// rateLimitState is the present state of the rate limit, with the present time.
+type rateLimitState struct {
 	ratelimit.Status
 	now time.Time
 }
 
-var budgetFamilies = []telemetry.Family[budgetState]{
-	present("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds.", func(s budgetState) int { return s.Limit }),
-	present("oddsgraph_budget_left", "Public calls to the venue that can still be made now, of oddsgraph_budget_limit.", func(s budgetState) int { return s.Left }),
-	present("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can be sent.", func(s budgetState) float64 {
+var rateLimitFamilies = []telemetry.Family[rateLimitState]{
+	gauge("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds.", func(s rateLimitState) int { return s.Limit }),
+	gauge("oddsgraph_budget_left", "Calls of oddsgraph_budget_limit that can still be made now.", func(s rateLimitState) int { return s.Left }),
+	gauge("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can be sent.", func(s rateLimitState) float64 {
 		return max(s.ThrottledUntil.Sub(s.now), 0).Seconds()
 	}),
 	{Kind: telemetry.Counter, Name: "oddsgraph_budget_throttled_seconds_total", Help: "Total time during which no public calls were sent because the venue had answered 429.",
-		Read: telemetry.Single(func(s budgetState) float64 { return s.Throttled.Seconds() })},
+		Read: telemetry.Single(func(s rateLimitState) float64 { return s.Throttled.Seconds() })},
 	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for the rate limit, by priority.", Labels: []string{"priority"},
-		Read: func(s budgetState, sample func(float64, ...string)) {
+		Read: func(s rateLimitState, sample func(float64, ...string)) {
 			for p, n := range s.Waiting {
 				sample(float64(n), reqctx.Priority(p).String())
 			}
 		}},
-	counted("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s budgetState) uint64 { return s.Admitted }),
-	counted("oddsgraph_budget_refused_total", "Calls to the venue that the rate limit refused.", func(s budgetState) uint64 { return s.Refused }),
-	present("oddsgraph_budget_credentials", "Credentials that have a separate rate limit.", func(s budgetState) int { return s.Scopes }),
+	counter("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s rateLimitState) uint64 { return s.Admitted }),
+	counter("oddsgraph_budget_refused_total", "Calls to the venue that the rate limit refused.", func(s rateLimitState) uint64 { return s.Refused }),
+	gauge("oddsgraph_budget_credentials", "Credentials that have a separate rate limit.", func(s rateLimitState) int { return s.Scopes }),
 }
 
 var feedFamilies = []telemetry.Family[feed.Stats]{
-	counted("oddsgraph_feed_gaps_total", "Gaps in the sequence numbers of a topic's messages.", func(s feed.Stats) uint64 { return s.Gaps }),
-	counted("oddsgraph_feed_resyncs_total", "Snapshots that replaced the state of a topic after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
-	counted("oddsgraph_feed_spliced_total", "States that were read over REST because the stream sent no snapshot.", func(s feed.Stats) uint64 { return s.Spliced }),
-	counted("oddsgraph_feed_conflated_total", "States that were replaced by a newer state before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
-	counted("oddsgraph_feed_dropped_total", "Trades and market changes that were lost because the queue of a slow subscription was full.", func(s feed.Stats) uint64 { return s.Dropped }),
-	counted("oddsgraph_feed_reconnects_total", "Connections that were closed because one of their topics could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
-	counted("oddsgraph_feed_unacknowledged_total", "Subscriptions to markets that were sent again because the venue did not confirm them in time.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
-	present("oddsgraph_feed_topics", "Topics that the feed follows.", func(s feed.Stats) int { return s.Topics }),
-	present("oddsgraph_feed_tokens", "Tokens that the feed follows.", func(s feed.Stats) int { return s.Tokens }),
-	present("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
+	counter("oddsgraph_feed_gaps_total", "Gaps in the sequence numbers of a topic's messages.", func(s feed.Stats) uint64 { return s.Gaps }),
+	counter("oddsgraph_feed_resyncs_total", "Snapshots that replaced the state of a topic after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
+	counter("oddsgraph_feed_spliced_total", "States that were read over REST because the stream sent no snapshot.", func(s feed.Stats) uint64 { return s.Spliced }),
+	counter("oddsgraph_feed_conflated_total", "States that were replaced by a newer state before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
+	counter("oddsgraph_feed_dropped_total", "Trades and market changes that were lost because the queue of a slow subscription was full.", func(s feed.Stats) uint64 { return s.Dropped }),
+	counter("oddsgraph_feed_reconnects_total", "Connections that were closed because one of their topics could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
+	counter("oddsgraph_feed_unacknowledged_total", "Subscriptions to markets that were sent again because the venue did not confirm them in time.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
+	gauge("oddsgraph_feed_topics", "Topics that the feed follows.", func(s feed.Stats) int { return s.Topics }),
+	gauge("oddsgraph_feed_tokens", "Tokens that the feed follows.", func(s feed.Stats) int { return s.Tokens }),
+	gauge("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
 // streamState contains the state of the venue's stream that serviceStatus shows, and the counters of the stream's client.
@@ -253,9 +253,9 @@ var streamFamilies = []telemetry.Family[streamState]{
 		Read: func(s streamState, sample func(float64, ...string)) {
 			oneOf(sample, s.state, model.AllStreamState)
 		}},
-	present("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
-	present("oddsgraph_stream_topics", "Topics that are subscribed on the venue's stream.", func(s streamState) int { return s.Topics }),
-	present("oddsgraph_stream_accounts", "Accounts among the topics of oddsgraph_stream_topics.", func(s streamState) int { return s.Identities }),
+	gauge("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
+	gauge("oddsgraph_stream_topics", "Topics that are subscribed on the venue's stream.", func(s streamState) int { return s.Topics }),
+	gauge("oddsgraph_stream_accounts", "Accounts among the topics of oddsgraph_stream_topics.", func(s streamState) int { return s.Identities }),
 	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "Time of the last frame, in seconds of Unix time; 0 before the first frame.",
 		Read: telemetry.Single(func(s streamState) float64 {
 			if s.LastMessageAt.IsZero() {
@@ -263,15 +263,15 @@ var streamFamilies = []telemetry.Family[streamState]{
 			}
 			return float64(s.LastMessageAt.UnixMilli()) / 1000
 		})},
-	counted("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and opened again.", func(s streamState) uint64 { return s.Reconnects }),
-	counted("oddsgraph_stream_snapshots_total", "Snapshots that were requested from the venue's stream.", func(s streamState) uint64 { return s.Resyncs }),
-	counted("oddsgraph_stream_refused_topics_total", "Topics that the venue's stream refused.", func(s streamState) uint64 { return s.Refused }),
+	counter("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and opened again.", func(s streamState) uint64 { return s.Reconnects }),
+	counter("oddsgraph_stream_snapshots_total", "Snapshots that were requested from the venue's stream.", func(s streamState) uint64 { return s.Resyncs }),
+	counter("oddsgraph_stream_refused_topics_total", "Topics that the venue's stream refused.", func(s streamState) uint64 { return s.Refused }),
 }
 
 // logState contains the numbers of lines that the log has omitted.
 type logState struct{ dropped, sampled uint64 }
 
 var logFamilies = []telemetry.Family[logState]{
-	counted("oddsgraph_log_dropped_lines_total", "Lines of the log that were lost because the log's buffer was full or a write failed.", func(s logState) uint64 { return s.dropped }),
-	counted("oddsgraph_log_sampled_operations_total", "Successful operations without a line in the log, because there were too many of them.", func(s logState) uint64 { return s.sampled }),
+	counter("oddsgraph_log_dropped_lines_total", "Lines of the log that were lost because the log's buffer was full or a write failed.", func(s logState) uint64 { return s.dropped }),
+	counter("oddsgraph_log_sampled_operations_total", "Successful operations without a line in the log, because there were too many of them.", func(s logState) uint64 { return s.sampled }),
 }

@@ -39,17 +39,17 @@ func (s *App) registerShared() {
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{
-	whether("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) bool { return s.Connected }),
-	counted("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
-	present("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
-	present("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
+	boolGauge("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) bool { return s.Connected }),
+	counter("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
+	gauge("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
+	gauge("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica requested from the count in Redis, by answer.", Labels: []string{"result"},
 		Read: func(s sharedState, sample func(float64, ...string)) {
 			sample(float64(s.Granted), "granted")
 			sample(float64(s.Refused), "refused")
 			sample(float64(s.Unanswered), "unanswered")
 		}},
-	present("oddsgraph_shared_hold_seconds", "Time until the replicas may make public calls again after the venue refused one.", func(s sharedState) float64 {
+	gauge("oddsgraph_shared_hold_seconds", "Time until the replicas may make public calls again after the venue refused one.", func(s sharedState) float64 {
 		return max(s.Hold.Sub(s.now), 0).Seconds()
 	}),
 	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_grants_left", Help: "Public calls that the ledger can still grant, by its last answer.",
@@ -98,11 +98,11 @@ var sharedCacheFamilies = []kinds{
 }
 
 var relayFamilies = []telemetry.Family[relay.Stats]{
-	present("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica carries for all replicas.", func(s relay.Stats) int { return s.Owned }),
-	present("oddsgraph_relay_topics", "Public topics that this replica has subscribed on its own connections to the venue.", func(s relay.Stats) int { return s.Topics }),
-	whether("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) bool { return s.Alone }),
-	counted("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
-	counted("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),
-	counted("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or a lease had ended.", func(s relay.Stats) uint64 { return s.Lost }),
-	counted("oddsgraph_relay_reconnects_total", "Connections to Redis for the stream that were opened again.", func(s relay.Stats) uint64 { return s.Reopened }),
+	gauge("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica subscribes to for all replicas.", func(s relay.Stats) int { return s.Owned }),
+	gauge("oddsgraph_relay_topics", "Public topics that this replica has subscribed on its own connections to the venue.", func(s relay.Stats) int { return s.Topics }),
+	boolGauge("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) bool { return s.Alone }),
+	counter("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
+	counter("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),
+	counter("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or a lease had ended.", func(s relay.Stats) uint64 { return s.Lost }),
+	counter("oddsgraph_relay_reconnects_total", "Connections to Redis for the stream that were opened again.", func(s relay.Stats) uint64 { return s.Reopened }),
 }

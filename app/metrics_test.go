@@ -44,11 +44,11 @@ func TestMetricsByName(t *testing.T) {
 		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Late: 93, Calls: 56, Keys: 57, Evictions: 58, Entries: 59, Bytes: 60}}
 	}, cacheFamilies...)
 	now := time.Unix(1000, 0)
-	telemetry.Register(m, func() budgetState {
-		return budgetState{ratelimit.Status{
+	telemetry.Register(m, func() rateLimitState {
+		return rateLimitState{ratelimit.Status{
 			Limit: 61, Left: 62, ThrottledUntil: now.Add(63 * time.Second), Throttled: 64 * time.Second, Waiting: [reqctx.Priorities]int{65}, Scopes: 66, Admitted: 67, Refused: 68,
 		}, now}
-	}, budgetFamilies...)
+	}, rateLimitFamilies...)
 	telemetry.Register(m, func() venueState {
 		return venueState{true, []rest.Circuit{{Endpoint: "prices", State: rest.CircuitHalfOpen, Opened: 71, Refused: 72}}}
 	}, venueFamilies...)
