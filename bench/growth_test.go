@@ -40,11 +40,11 @@ func BenchmarkPositions(b *testing.B) {
 		b.Fatal(err)
 	}
 	b.Cleanup(process.stop)
-	off, err := withoutResponseCache(b.Context(), program)
+	noResponseCache, err := withoutResponseCache(b.Context(), program)
 	if err != nil {
 		b.Fatal(err)
 	}
-	flags := append(append(append([]string{"--venue-url=" + process.url()}, unlimited...), warm...), off...)
+	flags := append(append(append([]string{"--venue-url=" + process.url()}, unlimited...), warm...), noResponseCache...)
 	s, err := shared.start(b.Context(), graphServer, program, "--listen", flags...)
 	if err != nil {
 		b.Fatal(err)

@@ -23,7 +23,7 @@ const (
 	recordsPage = 100
 	// maxPositions bounds the number of positions of an account.
 	maxPositions = 10_000
-	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
+	// If rows move to other pages during a read, the driver reads the whole list again, at most maxReads times in all.
 	maxReads = 3
 )
 
@@ -34,9 +34,9 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// ofList calls read and records the result for the backoff of a list. If the backoff has not ended, ofList does not call read and
+// withListBackoff calls read and records the result for the backoff of a list. If the backoff has not ended, withListBackoff does not call read and
 // returns the error of the last read. The argument list is the address of an account, or the query of a public list.
-func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
+func withListBackoff[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
@@ -44,7 +44,7 @@ func ofList[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, er
 // because Polymarket's APIs do not report balances on the blockchain.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
-	return ofList(d, e, string(a), func() (*market.Balance, error) {
+	return withListBackoff(d, e, string(a), func() (*market.Balance, error) {
 		payload, err := d.data.Get(ctx, forAccount(e, a))
 		if err != nil {
 			return nil, rest.NilIfNotFound(err)
@@ -63,7 +63,7 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 // positions, it returns an error, because clients sum the positions.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	const e = reqctx.EndpointPositions
-	return ofList(d, e, string(a), func() ([]market.Position, error) {
+	return withListBackoff(d, e, string(a), func() ([]market.Position, error) {
 		for range maxReads {
 			rows, moved, err := d.allPositions(ctx, a)
 			if err != nil || !moved {
@@ -121,7 +121,8 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 	return rows, next, form(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. Its numbering is the market.Numbering after all previous pages.
+// pageToken is the start of a page of records. The numbering counts the equal rows at the end of the previous pages, so that each
+// row gets an id of its own.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering
@@ -186,7 +187,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	}
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
 	out := records[T]{at: at}
-	return ofList(d, e, list, func() (records[T], error) {
+	return withListBackoff(d, e, list, func() (records[T], error) {
 		rows, next, err := d.rows(ctx, rq)
 		if err != nil {
 			return out, err

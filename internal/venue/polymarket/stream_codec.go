@@ -47,14 +47,14 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 }
 
 // Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no frame before the first
-// subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If this copy is
-// lost, the codec first reads the book over REST.
+// subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If the codec
+// missed a change of this book, it first reads the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
 		Resyncs:  true,
-		// A market topic uses the subscription of one of the market's tokens. But its subject is the market, because the tokens may
-		// not be known yet.
+		// A market topic uses the subscription of one of the market's tokens. But the subject of the topic is the market, because
+		// the tokens may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
 		PingEvery: pingEvery, Silence: silence,
 	}
@@ -159,8 +159,8 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	return [][]byte{body(subscription{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes the next call of codec.tick deliver the state of a topic again. If the book is lost, the codec first repairs the
-// book over REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a
+// resync makes the next call of codec.tick deliver the state of a topic again. If the codec missed a change of the book,
+// it first reads the book over REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a
 // new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)

@@ -57,7 +57,7 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refu
 		r = q.unanswered(e.IDs)
 	}
 	if r == nil {
-		q.k.client.cfg.Observer.Drift("error about nothing")
+		q.k.client.cfg.Observer.Drift("error without a matching request")
 		if class == classLater {
 			q.pauseFor(e.At, e.RetryAfter)
 		}
@@ -89,8 +89,8 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refu
 	return down, nil
 }
 
-// unanswered finds the request that an error without a rid rejects. This request subscribes to one of the ids, and the venue has
-// not yet answered for this id. If there is no such request, unanswered returns nil.
+// unanswered finds the request that an error is about if the error has no request id (rid). This request subscribes to one of the
+// ids, and the venue has not yet answered for this id. If there is no such request, unanswered returns nil.
 func (q *sendQueue) unanswered(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
