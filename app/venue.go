@@ -49,7 +49,7 @@ func (s *App) startBudget(coldStart time.Duration) {
 		s.record.Open(s.budget.Inherit)
 		return
 	}
-	s.log.Info("the calls of an earlier process are unknown, so only the reserve of the limit is used until the given time, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
+	s.log.Info("the calls of an earlier process are unknown, so only the margin of the limit is used until the given time, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
 		"until", until.Round(time.Second))
 }
 

@@ -254,7 +254,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("30 queries got the codes %v; want 5 responses without errors and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The service may not use the reserve again after a restart.
+			// The service may not use the margin again after a restart.
 			p = v.startProgram(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart, 30 queries got the codes %v; want 30 refusals", codes)

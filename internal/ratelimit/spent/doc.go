@@ -12,8 +12,8 @@
 //
 // A process locks the file. The kernel releases the lock when the process ends. During a rolling restart, the old process still has
 // the lock when a new process starts. Then the new process locks a second file and uses only the margin of the limit: a few calls
-// that a process normally does not use. Log messages call the margin the reserve. When the first file is unlocked, the new process
-// uses the first file. A third process makes no calls. So all processes with the same directory together stay within the limit.
+// that a process normally does not use. When the first file is unlocked, the new process uses the first file. A third process makes
+// no calls. So all processes with the same directory together stay within the limit.
 //
 // If the file is missing, damaged, from the future or older than a minute, calls may be unknown. Then the process uses only the
 // margin until all unknown calls are older than a minute, or until the venue reports how many calls remain. The process writes the

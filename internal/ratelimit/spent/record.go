@@ -157,7 +157,7 @@ func (r *Record) join() error {
 	first := err == nil
 	if errors.Is(err, errTaken) && before == nil {
 		if f, err = openLocked(r.path(false)); err != nil && !errors.Is(err, errTaken) {
-			err = fmt.Errorf("%w; the file of the reserve: %w", errTaken, err)
+			err = fmt.Errorf("%w; the file of the margin: %w", errTaken, err)
 		}
 	}
 	if err != nil {
@@ -213,10 +213,10 @@ func (r *Record) useFile(f *os.File, first bool) {
 	r.write()
 	switch {
 	case !first:
-		r.cfg.Log.Warn("another process uses the state file; until it exits, this process uses only the reserve of the limit", "file", f.Name())
+		r.cfg.Log.Warn("another process uses the state file; until it exits, this process uses only the margin of the limit", "file", f.Name())
 		r.inherit(ratelimit.Second, spent, now.Add(span+skew))
 	case whole.After(now):
-		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the reserve of the limit is used until it does, or until the venue reports how many calls remain",
+		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the margin of the limit is used until it does, or until the venue reports how many calls remain",
 			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
 		r.inherit(ratelimit.Unsure, spent, whole)
 	default:
@@ -228,7 +228,7 @@ func (r *Record) useFile(f *os.File, first bool) {
 func (r *Record) warn(err error) {
 	if text := err.Error(); text != r.lastFailure {
 		r.lastFailure = text
-		r.cfg.Log.Warn("calls are not recorded, so a restart begins with the reserve", "dir", r.cfg.Dir, "error", text)
+		r.cfg.Log.Warn("calls are not recorded, so a restart begins with the margin of the limit", "dir", r.cfg.Dir, "error", text)
 	}
 }
 
