@@ -139,7 +139,7 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 		s.undo = append(s.undo, func() { _ = s.Demo.Close() })
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
-	if s.stream, err = openStream(cfg, s.Demo, s.clock); err != nil {
+	if s.stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
 		return err
 	}
 	sharing, err := s.openFleet(cfg)

@@ -69,7 +69,7 @@ func validate(cfg *config.Config) error {
 	if cfg.Venue.URL == "" && cfg.Venue.Driver == venue.Generic && cfg.Demo.Driver != venue.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
-	if _, err := openStream(cfg, nil, market.SystemClock{}); err != nil {
+	if _, err := streamConfig(cfg, nil, market.SystemClock{}); err != nil {
 		return err
 	}
 	if err := validateJWT(cfg); err != nil {

@@ -34,14 +34,14 @@ func readKey(v config.Venue) ([]byte, error) {
 		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) cannot be read: %w", err)
 	}
 	if len(text) > maxKeyFile {
-		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s, which is larger than %d bytes and no key", v.KeyFile, maxKeyFile)
+		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) names %s, which has more than %d bytes, so it cannot be a key", v.KeyFile, maxKeyFile)
 	}
 	return text, nil
 }
 
-// openStream returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without
+// streamConfig returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without
 // an embedded demo venue.
-func openStream(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
+func streamConfig(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
 	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, KeyID: cfg.Venue.KeyID, Clock: clock}
 	if c.Key, err = readKey(cfg.Venue); err != nil {
 		return out, err

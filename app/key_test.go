@@ -33,10 +33,10 @@ func TestVenueKeySettings(t *testing.T) {
 		"no file":   {"kalshi", "id", "", false, "belong together"},
 		"absent":    {"kalshi", "id", filepath.Join(dir, "absent"), false, "cannot be read"},
 		"no PEM":    {"kalshi", "id", bad, false, "contains no PEM block"},
-		"too long":  {"kalshi", "id", long, false, "no key"},
+		"too long":  {"kalshi", "id", long, false, "it cannot be a key"},
 		"no signer": {"generic", "id", good, false, "uses no API key"},
 	} {
-		out, err := openStream(&config.Config{Venue: config.Venue{Driver: test.driver, KeyID: test.id, KeyFile: test.file}}, nil, market.SystemClock{})
+		out, err := streamConfig(&config.Config{Venue: config.Venue{Driver: test.driver, KeyID: test.id, KeyFile: test.file}}, nil, market.SystemClock{})
 		if signs := out.Protocol != nil && out.Protocol.Header != nil; signs != test.signs || (err == nil) != (test.want == "") || signs != (out.URL != "") {
 			t.Errorf("%s: %+v, %v", name, out, err)
 			continue

@@ -116,7 +116,7 @@ func FuzzVariables(f *testing.F) {
 		if err == nil && !within {
 			t.Errorf("%q exceeds a limit but was accepted: %d bytes, depth %d, %d items", raw, len(raw), deepest, longest)
 		}
-		// Input with objects is not checked, because the decoder merges members with equal names.
+		// The refusal of input with objects is not checked, because the decoder merges members with equal names.
 		if err != nil && within && !strings.Contains(string(raw), "{") {
 			t.Errorf("%q is within the limits but was refused: %v", raw, err)
 		}

@@ -40,7 +40,7 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 }
 
 // refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout, or after refreshPatience if the
-// rate limit is scarce. A refresh that gives up loses its place in the queue of the rate limit.
+// rate limit is scarce. refreshPatience is longer, because a refresh that gives up loses its place in the queue of the rate limit.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials

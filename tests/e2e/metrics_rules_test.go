@@ -34,7 +34,7 @@ var metricName = regexp.MustCompile(`\b(?:oddsgraph|go|process|promhttp)_[a-z0-9
 func checkQueries(t testing.TB, m *scraped) {
 	t.Helper()
 	shown := map[string]bool{}
-	for file, queries := range map[string][]string{"the dashboard": dashboardQueries(t), "an alert": alertQueries(t)} {
+	for file, queries := range map[string][]string{"the dashboard": dashboardQueries(t), "an alert": alertLines(t)} {
 		for _, query := range queries {
 			for _, name := range metricName.FindAllString(query, -1) {
 				family := name
@@ -106,8 +106,8 @@ func dashboardQueries(t testing.TB) (queries []string) {
 	return queries
 }
 
-// alertQueries returns the lines of the alerts file in deploy/prometheus.
-func alertQueries(t testing.TB) []string {
+// alertLines returns the lines of the alerts file in deploy/prometheus.
+func alertLines(t testing.TB) []string {
 	t.Helper()
 	b, err := os.ReadFile("deploy/prometheus/alerts.yml")
 	if err != nil {
@@ -139,7 +139,7 @@ func TestRules(t *testing.T) {
 // TestAlertsAreTested checks that alerts_test.yml names each alert at least twice. One test must show that the alert fires, and one
 // that it does not.
 func TestAlertsAreTested(t *testing.T) {
-	alerts, tests := strings.Join(alertQueries(t), "\n"), ""
+	alerts, tests := strings.Join(alertLines(t), "\n"), ""
 	if b, err := os.ReadFile("deploy/prometheus/alerts_test.yml"); err == nil {
 		tests = string(b)
 	}

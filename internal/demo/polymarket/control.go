@@ -229,19 +229,19 @@ const window = 10 * time.Second
 
 // limiter counts the requests to each path.
 type limiter struct {
-	mu  sync.Mutex
-	log map[string][]time.Time // by path: times at which the limiter admits the last requests, oldest first
+	mu       sync.Mutex
+	admitted map[string][]time.Time // by path: times at which the limiter admits the last requests, oldest first
 }
 
-// wait returns the time that a request must wait, so that no more than limit requests are answered in a window. If delay is true
-// or the result is 0, wait admits and logs the request.
-func (l *limiter) wait(path string, limit int, now time.Time, delay bool) time.Duration {
+// admit returns the time that a request must wait, so that no more than limit requests are answered in a window. If delay is true
+// or the result is 0, admit admits the request and records the time.
+func (l *limiter) admit(path string, limit int, now time.Time, delay bool) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.log == nil {
-		l.log = map[string][]time.Time{}
+	if l.admitted == nil {
+		l.admitted = map[string][]time.Time{}
 	}
-	times := l.log[path]
+	times := l.admitted[path]
 	for len(times) > 0 && now.Sub(times[0]) >= window {
 		times = times[1:]
 	}
@@ -252,7 +252,7 @@ func (l *limiter) wait(path string, limit int, now time.Time, delay bool) time.D
 	if delay || at.Equal(now) {
 		times = append(times, at)
 	}
-	l.log[path] = times
+	l.admitted[path] = times
 	return at.Sub(now)
 }
 

@@ -113,7 +113,7 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 		b.PerTenSeconds = e.per10s
 	}
 	q := &request{Request: r, keyCount: 1}
-	wait := v.limits.wait(e.pattern, b.PerTenSeconds, v.clock.Now(), b.DelayOverLimit)
+	wait := v.limits.admit(e.pattern, b.PerTenSeconds, v.clock.Now(), b.DelayOverLimit)
 	var body any
 	status := http.StatusOK
 	var refused *refusal

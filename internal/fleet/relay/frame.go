@@ -29,7 +29,7 @@ const (
 	// frameWant contains topics that the sender wants. frameResync contains topics whose snapshots the sender needs.
 	frameWant   frameKind = 'w'
 	frameResync frameKind = 'r'
-	// frameBeat contains the last number of each topic in a shard, if the owner's subscription to the topic is up.
+	// frameBeat lists the topics of a shard for which the owner's subscription is up, each with the number of its last message.
 	frameBeat frameKind = 'b'
 	// frameMessage contains a message of a topic. frameRefused contains a topic that the venue has rejected, or for which the owner's
 	// client has no room.
@@ -41,7 +41,8 @@ const (
 type frame struct {
 	kind  frameKind
 	shard int
-	// From is the name of the sender. Fence is the fence of the sender's lease; it is 0 in a frameHello, frameWant or frameResync.
+	// From is the name of the sender. Fence rises with each new lease of the shard. It is 0 in a frameHello, frameWant or
+	// frameResync.
 	From    string            `json:"f"`
 	Fence   uint64            `json:"e,omitempty"`
 	Topics  []messages.Topic  `json:"t,omitempty"`

@@ -38,8 +38,8 @@ type Search struct {
 	EventID, EventSlug    string
 	Sort                  Sort
 	Direction             Direction
-	// Limit is the number of markets on a page, 1 to 100. A search for events ignores Limit, because the venue's client chooses the
-	// size of these pages.
+	// Limit is the number of markets on a page, 1 to 100. A search for events ignores Limit, because each driver chooses the size of
+	// these pages.
 	Limit int
 	// Page is the SearchPage.Next of the previous page. It is empty for the first page.
 	Page string

@@ -19,7 +19,7 @@ const (
 	// Page sizes are usually multiples of roundCount. If a response does not say whether there is a next page, but the number of
 	// its rows is such a multiple, the client may guess that there is a next page.
 	roundCount = 10
-	// maxReads is the greatest number of reads of a list whose rows move to other pages during a read.
+	// If rows may have moved to other pages during a read, the client reads the whole list again, at most maxReads times in all.
 	maxReads = 3
 	// The number of the first page is 0. If a page with a number above maxAlikePages equals an earlier page, the client assumes
 	// that the venue repeats a page.
@@ -39,8 +39,8 @@ type wholeList[T any, K comparable] struct {
 // readAll reads every page of a list. If two pages have rows with the same key, moved is true.
 //
 // The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
-// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, two equal pages may also contain
-// different lots of an outcome that only look the same. In this case, readAll keeps the rows of both pages.
+// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, rows for different
+// purchases of one outcome can look the same, and so can whole pages. In this case, readAll keeps the rows of both pages.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
@@ -50,10 +50,10 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	start, guessed := pageStart{}, false
 	for n := range maxPages {
 		if n > 0 {
-			page, err = readWholePage(ctx, c, l, a, start, limited)
+			page, err = readListPage(ctx, c, l, a, start, limited)
 		}
 		if guessed && rest.Refused(err) {
-			l.recordMissingPage(c, n)
+			l.recordIfWhole(c, n)
 			return all, moved, nil // the client had only guessed that this page exists
 		}
 		if err != nil {
@@ -72,7 +72,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		}
 		pages[pageHash] = true
 		if repeated && guessed {
-			l.recordMissingPage(c, n)
+			l.recordIfWhole(c, n)
 			return all, moved, nil
 		}
 		fresh, overlap := l.newRows(page.rows, seen, n)
@@ -80,7 +80,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		switch {
 		case guessed && len(fresh) == 0:
 			if len(page.raw) > 0 {
-				l.recordMissingPage(c, n)
+				l.recordIfWhole(c, n)
 			}
 			return all, moved, nil
 		case repeated, len(fresh) == 0 && !(last && len(page.raw) == 0):
@@ -99,9 +99,9 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// recordMissingPage is called if the client had guessed that there is a page n, but the venue does not have this page. The first
-// page is page 0. If n is 1, recordMissingPage records that the first page is the whole list.
-func (l wholeList[T, K]) recordMissingPage(c *Client, n int) {
+// recordIfWhole is called if the client had guessed that there is a page n, but the venue does not have this page. The first
+// page is page 0. If n is 1, recordIfWhole records that the first page is the whole list.
+func (l wholeList[T, K]) recordIfWhole(c *Client, n int) {
 	if n == 1 {
 		c.traits[l.endpoint].recordIgnoredOffset(c.Now())
 	}
@@ -145,13 +145,13 @@ func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Addre
 func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Address) (listPage[T], error) {
 	traits := &c.traits[l.endpoint]
 	if !traits.sendsLimit() {
-		return readWholePage(ctx, c, l, a, pageStart{}, false)
+		return readListPage(ctx, c, l, a, pageStart{}, false)
 	}
-	first, err := readWholePage(ctx, c, l, a, pageStart{}, true)
+	first, err := readListPage(ctx, c, l, a, pageStart{}, true)
 	if err == nil || !rest.RefusesParameter(err) {
 		return first, err
 	}
-	if first, err = readWholePage(ctx, c, l, a, pageStart{}, false); err == nil {
+	if first, err = readListPage(ctx, c, l, a, pageStart{}, false); err == nil {
 		traits.recordRefusedLimit()
 	}
 	return first, err
@@ -167,8 +167,8 @@ type listPage[T any] struct {
 	hasLimit bool
 }
 
-// readWholePage reads one page. It fails if a row is bad.
-func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, start pageStart, limited bool) (listPage[T], error) {
+// readListPage reads one page. It fails if a row is bad.
+func readListPage[T any, K comparable](ctx context.Context, c *Client, l wholeList[T, K], a market.Address, start pageStart, limited bool) (listPage[T], error) {
 	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
 	if limited {
 		rq.Query.Set("limit", strconv.Itoa(wholeListLimit))
@@ -182,7 +182,7 @@ func readWholePage[T any, K comparable](ctx context.Context, c *Client, l wholeL
 	if !ok {
 		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the venue may use a smaller page size than requested
+	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the rows are the page size, because the venue may send fewer than requested
 	if err != nil {
 		return listPage[T]{}, err
 	}

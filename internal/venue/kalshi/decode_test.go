@@ -97,7 +97,7 @@ func TestEventRow(t *testing.T) {
 		}
 	}
 	g := &golden{t: t, name: "event.golden"}
-	g.add("event", e.publish(markets, nil))
+	g.add("event", e.toEvent(markets, nil))
 	g.compare()
 }
 

@@ -64,8 +64,8 @@ func (e *eventRow) fill(m *market.Market) {
 	m.Question = cmp.Or(m.Question, e.title)
 }
 
-// publish returns the event with its markets. It also sets the source in the resolutions of the markets.
-func (e *eventRow) publish(markets []*market.Market, leftOut market.LeftOut) *market.Event {
+// toEvent returns the event with its markets. It also sets the source in the resolutions of the markets.
+func (e *eventRow) toEvent(markets []*market.Market, leftOut market.LeftOut) *market.Event {
 	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Category: e.category, Exclusive: e.exclusive, LeftOut: leftOut}
 	for _, m := range markets {
 		if m.Resolution != nil {

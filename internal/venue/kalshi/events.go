@@ -100,5 +100,5 @@ func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 		m.Summary, m.Description = true, ""
 		return m
 	})
-	return about.publish(markets, bad.LeftOut(reqctx.EndpointEventSearch))
+	return about.toEvent(markets, bad.LeftOut(reqctx.EndpointEventSearch))
 }

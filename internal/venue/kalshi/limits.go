@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Three quarters
-// of this limit are for calls that read books or candlesticks, because Kalshi bills such a call for each market. Limits assumes
-// that each of these calls reads maxBilled markets. The remaining quarter is for all other calls.
+// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Calls
+// that read books or candlesticks get three quarters of this limit, because Kalshi charges such a call once for each market that it
+// reads. Limits assumes that each of these calls reads maxBilled markets. The remaining quarter is for all other calls.
 func Limits() []rest.PublishedLimit {
 	const forBilled = bucketTokens * 3 / 4
 	billed := rest.PublishedLimit{

@@ -211,7 +211,7 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 		about.readSeries(r.Child(series.Member("series")))
 	}
 	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Market { return readMarket(r, about) })
-	return about.publish(rows, bad.LeftOut(e)), nil
+	return about.toEvent(rows, bad.LeftOut(e)), nil
 }
 
 // archived returns the archived markets of an event.

@@ -85,7 +85,7 @@ func TestAnIgnoredFilterIsNoticed(t *testing.T) {
 	}
 }
 
-func TestMarketsAreReadInListsOf40(t *testing.T) {
+func TestManyMarketsTakeTheEstimatedCalls(t *testing.T) {
 	var open1 []map[string]any
 	var want []string
 	for i := range 90 {

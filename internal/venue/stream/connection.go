@@ -69,8 +69,8 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
 
-// addLoad adds topic t to the load if delta is 1, and removes t if delta is -1. The caller holds Client.mu.
-func (k *connection) addLoad(t messages.Topic, delta int) {
+// changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1. The caller holds Client.mu.
+func (k *connection) changeLoad(t messages.Topic, delta int) {
 	of := k.client.cfg.Protocol.Subject
 	if of == nil || k.user() {
 		k.load += delta
@@ -229,8 +229,8 @@ func (k *connection) count() int {
 	return len(k.topics)
 }
 
-// login returns the entry whose credentials authenticate the connection. ok is false if the connection needs no authentication.
-func (k *connection) login() (e entry, ok bool) {
+// loginEntry returns the entry whose credentials authenticate the connection. ok is false if the connection needs no authentication.
+func (k *connection) loginEntry() (e entry, ok bool) {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	for _, e := range k.topics {

@@ -193,7 +193,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 // addWatched adds 1 or -1 to the counts of watched topics. The caller holds c.mu.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.wanted += by
-	e.conn.addLoad(e.topic, by)
+	e.conn.changeLoad(e.topic, by)
 	if e.conn.user() {
 		c.pool.identities += by
 	}
@@ -276,17 +276,17 @@ func (c *Client) shrink(k *connection, limit int) {
 		}
 		excess--
 		delete(k.topics, e.topic)
-		k.addLoad(e.topic, -1)
+		k.changeLoad(e.topic, -1)
 		other := c.assign(e.topic)
 		if other == nil {
-			k.addLoad(e.topic, 1)
+			k.changeLoad(e.topic, 1)
 			k.topics[e.topic] = e
 			unplaced = append(unplaced, &entry{topic: e.topic, turn: e.turn})
 			continue
 		}
 		e.conn = other
 		other.topics[e.topic] = e
-		other.addLoad(e.topic, 1)
+		other.changeLoad(e.topic, 1)
 		other.markDirty(e.topic)
 	}
 	c.mu.Unlock()

@@ -279,7 +279,7 @@ func (s *session) arm(now time.Time) {
 func (s *session) afterHello(now time.Time) error {
 	s.queue.limit(s.limits)
 	s.liveAt = now
-	if e, ok := s.k.login(); ok {
+	if e, ok := s.k.loginEntry(); ok {
 		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
 		s.queue.auth = &Request{Verb: VerbAuth, Topics: []messages.Topic{e.topic}, Credentials: e.creds}
 		return nil
