@@ -110,7 +110,7 @@ func validateShared(cfg *config.Config) error {
 		return fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
 	}
 	if reserved := c.Replicas * c.Reserve; cfg.Venue.PublicPerMinute > 0 && reserved >= ratelimit.Usable(cfg.Venue.PublicPerMinute) {
-		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) reserves all of the %d public calls a minute that --venue-public-per-minute permits; lower one of the three settings",
+		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) reserves all of the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas or --shared-reserve",
 			c.Replicas, c.Reserve, ratelimit.Usable(cfg.Venue.PublicPerMinute))
 	}
 	for _, f := range families(venue.Limits(cfg.Venue.Driver)) {

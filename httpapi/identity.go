@@ -84,8 +84,8 @@ type identity struct {
 
 type requestKey struct{}
 
-// requestContext is a context with the identity of a client. For a WebSocket, hints are the hints for all operations of the
-// connection.
+// requestContext is a context with the identity of a client. For a WebSocket, hints contains header values
+// for all operations of the connection.
 type requestContext struct {
 	context.Context
 	identity
@@ -161,7 +161,7 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 	before := identityFrom(ctx)
 	if len(credentials)+len(bearer) == 0 {
 		if before.account != nil {
-			ctx = before.account.Limit(ctx) // the context from fromHeaders ends with the HTTP request, before the connection ends
+			ctx = before.account.Limit(ctx) // as fromHeaders does, whose context ends with the HTTP request, before the connection ends
 		}
 		return ctx, nil
 	}

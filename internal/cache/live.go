@@ -53,8 +53,8 @@ func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message. For a market,
-// the streamed changes override REST values only until restLag after this call.
+// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message. A market's
+// streamed changes override REST values for at most one minute (restLag) after the first such call.
 func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
 	case messages.ChannelMarket:
@@ -223,14 +223,14 @@ func olderBook(a, b *market.Book) bool {
 	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
 }
 
-// sameSide reports whether one side of the books a and b has equal levels, down to the depth of the smaller side. as is this side
-// of a, and bs is this side of b.
+// sameSide reports whether one side of the books a and b has equal levels, down to the depth of the smaller side. The
+// parameters as and bs contain this side of a and b.
 func sameSide(a, b *market.Book, as, bs market.Side) bool {
 	if as.Len() > bs.Len() {
 		a, b, as, bs = b, a, bs, as
 	}
 	if as.Len() < bs.Len() && as.Len() < a.Depth {
-		return false // when the venue sent a, this side of the venue's book had no further levels
+		return false // book a contains all levels that this side had at the venue
 	}
 	return as.Equal(bs.Cut(as.Len()))
 }

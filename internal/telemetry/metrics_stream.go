@@ -18,8 +18,8 @@ type Stream struct {
 func (m *Metrics) Stream() *Stream { return &m.stream }
 
 func (s *Stream) register(m *Metrics) {
-	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type. unknown is any other type, garbage is not JSON.", "type")
-	s.drift = m.counter("oddsgraph_stream_drift_total", "Faults of the venue's stream against its documented protocol, by fault.", "what")
+	s.frames = m.counter("oddsgraph_stream_frames_total", "Frames of the venue's stream, by type. unknown counts frames of unknown types, garbage counts frames that are not JSON.", "type")
+	s.drift = m.counter("oddsgraph_stream_drift_total", "Deviations of the venue's stream from its documented protocol, by kind.", "what")
 	s.lost = m.counter("oddsgraph_stream_disconnects_total", "Connections of the stream that were lost or could not be opened, by reason.", "reason")
 	s.lag = m.histogram("oddsgraph_stream_lag_seconds", "Time from the venue's timestamp of a change to its arrival.",
 		[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}).WithLabelValues()

@@ -111,10 +111,10 @@ func TestStreamMetrics(t *testing.T) {
 # HELP oddsgraph_stream_disconnects_total Connections of the stream that were lost or could not be opened, by reason.
 # TYPE oddsgraph_stream_disconnects_total counter
 oddsgraph_stream_disconnects_total{reason="dial"} 1
-# HELP oddsgraph_stream_drift_total Faults of the venue's stream against its documented protocol, by fault.
+# HELP oddsgraph_stream_drift_total Deviations of the venue's stream from its documented protocol, by kind.
 # TYPE oddsgraph_stream_drift_total counter
 oddsgraph_stream_drift_total{what="no_hello"} 1
-# HELP oddsgraph_stream_frames_total Frames of the venue's stream, by type. unknown is any other type, garbage is not JSON.
+# HELP oddsgraph_stream_frames_total Frames of the venue's stream, by type. unknown counts frames of unknown types, garbage counts frames that are not JSON.
 # TYPE oddsgraph_stream_frames_total counter
 oddsgraph_stream_frames_total{type="garbage"} 1
 oddsgraph_stream_frames_total{type="price_update"} 2

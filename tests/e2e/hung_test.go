@@ -18,7 +18,7 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// At most 32 operations may execute at once, and 24 of them may be of one client. The same limits apply to the
+			// There are 32 places for running operations, of which one client may take 24. There are as many places for
 			// operations that wait for the venue.
 			s := startLive(t, append(venue.args(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1", "--venue-timeout=5m", "--request-timeout=10m")...)
 			s.waitForStream(t)

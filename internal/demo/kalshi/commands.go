@@ -112,7 +112,7 @@ func (v *Venue) subscribe(c *conn, in *command) {
 			tickers = nil
 		}
 		c.lastSID++
-		s := &subscription{sid: c.lastSID, channel: channel, tickers: map[string]bool{}, all: len(tickers) == 0, unified: in.Params.UseYesPrice}
+		s := &subscription{sid: c.lastSID, channel: channel, tickers: map[string]bool{}, all: len(tickers) == 0, useYesPrice: in.Params.UseYesPrice}
 		for _, t := range tickers {
 			s.tickers[t] = true
 		}
@@ -144,7 +144,7 @@ func (v *Venue) snapshot(m *market, s *subscription, id int) object {
 	if m.state.Status == "OPEN" {
 		for side, name := range sideNames {
 			list := levels(m.bids[side], 0)
-			if s.unified && side == 1 {
+			if s.useYesPrice && side == 1 {
 				for i, p := range slices.Sorted(maps.Keys(m.bids[side])) {
 					list[i][0] = dollars(payout - p)
 				}

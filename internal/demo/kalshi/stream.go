@@ -28,8 +28,8 @@ type subscription struct {
 	channel  string
 	tickers  map[string]bool
 	all      bool
-	// If unified is true, the stream sends a bid for NO with the price of YES: the payout minus the price of NO.
-	unified bool
+	// If useYesPrice is true, each bid for NO is sent with the corresponding YES price: the payout minus the NO price.
+	useYesPrice bool
 }
 
 // serveStream serves one socket until it ends.
@@ -161,7 +161,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 	for _, ch := range list {
 		v.each(channelBook, m.ticker, func(c *conn, s *subscription) {
 			price := ch.price
-			if s.unified && ch.side == 1 {
+			if s.useYesPrice && ch.side == 1 {
 				price = payout - price
 			}
 			v.sendNumbered(c, s, object{"type": "orderbook_delta", "msg": object{

@@ -292,9 +292,9 @@ func TestSignatures(t *testing.T) {
 func TestStreamedBooks(t *testing.T) {
 	r := newRig(t)
 	tickers := r.Tickers()[:20]
-	for _, unified := range []bool{false, true} {
+	for _, useYesPrice := range []bool{false, true} {
 		s := r.socket()
-		s.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": unified})
+		s.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": useYesPrice})
 		s.drain()
 		r.step(50)
 		s.send("update_subscription", object{"sid": 1, "market_tickers": tickers[:1], "action": "get_snapshot"})
@@ -304,7 +304,7 @@ func TestStreamedBooks(t *testing.T) {
 		}
 
 		s2 := r.socket()
-		s2.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": unified})
+		s2.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": useYesPrice})
 		books := map[string]map[string]float64{}
 		apply(t, books, s2.drain(), 0)
 		r.step(100)
@@ -316,14 +316,14 @@ func TestStreamedBooks(t *testing.T) {
 				for _, level := range answer["orderbook_fp"].(object)[side+"_dollars"].([]any) {
 					p, _ := strconv.ParseFloat(level.([]any)[0].(string), 64)
 					n, _ := strconv.ParseFloat(level.([]any)[1].(string), 64)
-					if unified && side == "no" {
+					if useYesPrice && side == "no" {
 						p = 1 - p
 					}
 					want[fmt.Sprintf("%s %.4f", side, p)] = n
 				}
 			}
 			if got := books[ticker]; !maps.Equal(got, want) {
-				t.Errorf("use_yes_price %t: the book of %s is %v on the stream, want %v as over REST", unified, ticker, got, want)
+				t.Errorf("use_yes_price %t: the book of %s is %v on the stream, want %v as over REST", useYesPrice, ticker, got, want)
 			}
 		}
 		r.clock.Advance(time.Minute)

@@ -4,8 +4,8 @@ package follow
 type Mode uint8
 
 const (
-	// Replace allows a new event to replace a waiting event of the same topic, if both events have this mode and State of the waiting
-	// event is false.
+	// A new event may replace the newest waiting event of its topic if both events have the mode Replace, and if the waiting event
+	// does not contain a complete state (see Envelope.State).
 	Replace Mode = iota
 	// Append requires that all events arrive.
 	Append
@@ -22,8 +22,9 @@ type Envelope struct {
 	// Topic is the id of the token or market of the event, or empty. An event never replaces an event of another topic.
 	Topic string
 	Mode  Mode
-	// State reports that the event contains the complete present state of its topic. If its Mode is not Append, such an event replaces
-	// the waiting events of its topic, except events with Mode Append and the first waiting event with State.
+	// State reports that the event contains the complete present state of its topic. Unless its Mode is Append, such an event replaces
+	// the waiting events of its topic. Events with Mode Append and the first waiting event with State stay, because the subscription
+	// begins with this state.
 	State bool
 	// Problem reports that the event contains only an error that does not end the stream.
 	Problem bool

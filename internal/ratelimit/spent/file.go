@@ -25,9 +25,10 @@ type content struct {
 	Magic [8]byte
 	// Written is the time of the write, in milliseconds since 1970.
 	Written int64
-	// Whole is the time, in milliseconds since 1970, from which on the file contains all calls of the last minute.
+	// From the time Whole (milliseconds since 1970) on, the file contains every call of the last minute. Whole may be in the future.
 	Whole int64
-	// Open is the number of calls that are running, plus the number of calls recorded in advance.
+	// Open is the number of running calls, plus the number of future calls that this write records in advance; see the package
+	// comment.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second
@@ -41,7 +42,7 @@ var magic = [8]byte{'o', 'd', 'd', 's', 'c', 'a', 'l', '1'}
 // These errors say why a file may lack calls. In their texts, "it" is the file.
 var (
 	errNew     = errors.New("it is new")
-	errDamaged = errors.New("it is damaged or no record of calls")
+	errDamaged = errors.New("it is damaged, or it is not a record of calls")
 	errFuture  = errors.New("it was written in the future")
 	errOld     = errors.New("it was written more than a minute ago")
 	errYoung   = errors.New("it was begun less than a minute ago")

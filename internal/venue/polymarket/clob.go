@@ -16,8 +16,8 @@ var (
 )
 
 var (
-	errForm     = errors.New("the answer has another form")
-	errOtherIDs = errors.New("the answer is about other ids")
+	errForm     = errors.New("the response does not have the expected form")
+	errOtherIDs = errors.New("the response is about other ids")
 	errCrossed  = errors.New("the best bid is above the best ask")
 )
 
@@ -107,13 +107,13 @@ func readTokens[T any](payload wire.Value, asked []string, note func(string), re
 	}
 	for _, id := range asked {
 		if _, ok := out[id]; !ok && nameless {
-			out[id] = market.Result[*T]{Err: errors.New("an element without a readable id may have been this one")}
+			out[id] = market.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
 		}
 	}
 	return out, nil
 }
 
-// points are the readable points of a price history.
+// points contains the readable points of a price history, and the errors of the unreadable points.
 type points struct {
 	list []market.PricePoint
 	bad  rest.RowErrors

@@ -131,7 +131,7 @@ func readOutcomes(r *wire.Row) []market.Outcome {
 		if traded {
 			id, ok := tokens[i].ID()
 			if o.TokenID = id; !ok || id == "" {
-				r.Fail(fieldTokenIDs, "have a bad one")
+				r.Fail(fieldTokenIDs, "contain an unreadable or empty id")
 			}
 		}
 		if prices != nil {
