@@ -77,7 +77,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "messages get no internal numbers",
-		file: "internal/venue/stream/send_queue.go", oldText: "m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.numbered}", newText: "m.Internal = messages.Internal{}",
+		file: "internal/venue/stream/send_queue.go", oldText: "m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.lastInternal}", newText: "m.Internal = messages.Internal{}",
 		run: "^TestInternalNumbers$",
 	},
 	{

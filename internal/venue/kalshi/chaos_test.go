@@ -88,7 +88,7 @@ func (l *link) apply(m *messages.Message) {
 		l.books[m.Topic] = &c
 	case messages.KindBookDelta:
 		if b == nil || m.Seq != b.Seq+1 {
-			l.t.Fatalf("the change %d of %s follows on %+v", m.Seq, m.Topic.ID, b)
+			l.t.Fatalf("the change %d of %s does not follow on the book %+v", m.Seq, m.Topic.ID, b)
 		}
 		b.Seq = m.Seq
 		for _, c := range m.Changes {
@@ -169,7 +169,7 @@ func TestChaos(t *testing.T) {
 	}
 	l.drain()
 	if n := l.compare(server.URL, tickers); n != len(topics) || l.drops == 0 || compared < 1000 {
-		t.Errorf("%d of %d books came back; %d were lost and %d compared before", n, len(topics), l.drops, compared)
+		t.Errorf("at the end, %d of %d books are not lost, want all; before, %d books were lost, want some, and %d were compared, want 1000", n, len(topics), l.drops, compared)
 	}
 	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
 }

@@ -142,9 +142,9 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// open returns the id of a subscription to a channel. The subscription is not full, so the venue can add markets to it. If there is
-// no such subscription, ok is false.
-func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
+// findOpen returns the id of a subscription to a channel. The subscription is not full, so the venue can add markets to it. If
+// there is no such subscription, ok is false.
+func (c *codec) findOpen(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
 			sid, ok = id, true
@@ -156,15 +156,15 @@ func (c *codec) open(channel messages.Channel) (sid uint64, ok bool) {
 // forget removes a subscription that has ended, together with its subjects. It returns the topics of these subjects.
 func (c *codec) forget(sid uint64) (lost []messages.Topic) {
 	delete(c.sids, sid)
-	for _, sub := range c.of(sid) {
+	for _, sub := range c.subjectsOf(sid) {
 		lost = append(lost, c.subjects[sub].topics()...)
 		delete(c.subjects, sub)
 	}
 	return lost
 }
 
-// of returns the subjects of a subscription, sorted by ticker.
-func (c *codec) of(sid uint64) (subs []subject) {
+// subjectsOf returns the subjects of a subscription, sorted by ticker.
+func (c *codec) subjectsOf(sid uint64) (subs []subject) {
 	for sub, state := range c.subjects {
 		if state.sid == sid {
 			subs = append(subs, sub)

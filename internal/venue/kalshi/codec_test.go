@@ -171,10 +171,10 @@ func TestGapOfSubscription(t *testing.T) {
 	seq := r.open(a, an, b)
 	got := kinds(r.frame(deltaFrame(seq+2, "A", "yes", "0.4000", "1.00")))
 	if want := []string{"bad orderbook A:no", "bad orderbook A:yes", "bad orderbook B:yes"}; !slices.Equal(got, want) {
-		t.Errorf("a gap gives %v; want %v", got, want)
+		t.Errorf("a gap causes the events %v; want %v", got, want)
 	}
 	if got := kinds(r.frame(deltaFrame(seq+3, "B", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"life"}) {
-		t.Errorf("a change before the snapshot gives %v", got)
+		t.Errorf("a change before the snapshot causes the events %v; want life", got)
 	}
 	commands := r.request(stream.VerbResync, b)
 	if want := []string{`{"id":2,"cmd":"update_subscription","params":{"sid":1,"market_tickers":["B","A"],"action":"get_snapshot"}}`}; !slices.Equal(commands, want) {
@@ -187,14 +187,14 @@ func TestGapOfSubscription(t *testing.T) {
 	}
 	r.now = r.now.Add(snapshotWithin)
 	if commands := r.request(stream.VerbResync, a); len(commands) != 1 {
-		t.Errorf("the resync after a lost snapshot sends %v", commands)
+		t.Errorf("the resync after a lost snapshot sends %v; want one command", commands)
 	}
 	got = kinds(r.frame(strings.Replace(snapshotFrame(seq+4, "A"), `"sid":1`, `"id":3,"sid":1`, 1)))
 	if want := []string{"ack r6", "message orderbook A:no E:3", "message orderbook A:yes E:3"}; !slices.Equal(got, want) {
-		t.Errorf("the snapshot gives %v; want %v", got, want)
+		t.Errorf("the snapshot causes the events %v; want %v", got, want)
 	}
 	if got := kinds(r.frame(deltaFrame(seq+5, "A", "yes", "0.4000", "1.00"))); len(got) != 2 || got[0] != "message orderbook A:no E:4" {
-		t.Errorf("the change after the snapshot gives %v", got)
+		t.Errorf("the change after the snapshot causes the events %v; want a message for each token", got)
 	}
 }
 
@@ -207,10 +207,10 @@ func TestAnswersAreNumbered(t *testing.T) {
 	r.frame(fmt.Sprintf(`{"id":2,"sid":1,"seq":%d,"type":"ok","msg":{"market_tickers":["A","B"]}}`, seq+1))
 	r.frame(snapshotFrame(seq+2, "B"))
 	if got := kinds(r.frame(deltaFrame(seq+3, "A", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"message orderbook A:yes E:2"}) {
-		t.Errorf("the change after an answer gives %v", got)
+		t.Errorf("the change after an answer causes the events %v; want a message", got)
 	}
 	if got := kinds(r.frame(deltaFrame(seq+3, "A", "yes", "0.4000", "1.00"))); !slices.Equal(got, []string{"life"}) {
-		t.Errorf("a repeated change gives %v", got)
+		t.Errorf("a repeated change causes the events %v; want life", got)
 	}
 }
 
@@ -235,12 +235,12 @@ func TestSignedChanges(t *testing.T) {
 			got = append(got, string(b))
 		}
 		if strings.Join(got, " ") != test.want {
-			t.Errorf("%s at %s on %s gives %v; want %s", test.delta, test.price, test.side, got, test.want)
+			t.Errorf("a change of %s at %s for %s publishes %v; want %s", test.delta, test.price, test.side, got, test.want)
 		}
 	}
 	// A total size below 0 shows that the codec missed a change.
 	if got := kinds(r.frame(deltaFrame(seq+1, "A", "yes", "0.4000", "-7.01"))); !slices.Equal(got, []string{"bad orderbook A:no", "bad orderbook A:yes"}) {
-		t.Errorf("a negative total gives %v", got)
+		t.Errorf("a negative total causes the events %v; want both books lost", got)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestNumbersGoOn(t *testing.T) {
 	r.request(stream.VerbSubscribe, a)
 	seq++
 	if got := kinds(r.frame(snapshotFrame(seq, "A"))); !slices.Equal(got, []string{"message orderbook A:yes E:7"}) {
-		t.Errorf("the snapshot of the second subscription is %v", got)
+		t.Errorf("the snapshot of the second subscription causes the events %v; want number 7", got)
 	}
 }
 
@@ -298,10 +298,10 @@ func TestConfirmationAfterEnd(t *testing.T) {
 	r.open(book("A:yes"))
 	r.request(stream.VerbSubscribe, book("B:yes"))
 	if got := kinds(r.frame(`{"type":"error","sid":1,"msg":{"code":25,"msg":"overflow"}}`)); !slices.Equal(got, []string{"bad orderbook A:yes"}) {
-		t.Errorf("the end of the subscription gives %v", got)
+		t.Errorf("the end of the subscription causes the events %v; want a lost book of A", got)
 	}
 	if got := kinds(r.frame(`{"id":2,"sid":1,"type":"ok","msg":{"market_tickers":["A","B"]}}`)); !slices.Equal(got, []string{"error r2 UNAVAILABLE"}) {
-		t.Errorf("the confirmation gives %v; want an error", got)
+		t.Errorf("the confirmation causes the events %v; want an error", got)
 	}
 	want := []string{`{"id":3,"cmd":"subscribe","params":{"channels":["orderbook_delta"],"market_tickers":["B"],"use_yes_price":true}}`}
 	if got := r.request(stream.VerbSubscribe, book("B:yes")); !slices.Equal(got, want) {
@@ -320,7 +320,7 @@ func TestSubjects(t *testing.T) {
 		{messages.Topic{Channel: messages.ChannelMarket, ID: "A"}, messages.Topic{Channel: messages.ChannelMarket, ID: "B"}, true},
 	} {
 		if same := subjectName(test.a) == subjectName(test.b); same != test.same {
-			t.Errorf("%v and %v share a subject: %t", test.a, test.b, same)
+			t.Errorf("%v and %v share a subject: got %t, want %t", test.a, test.b, same, test.same)
 		}
 	}
 }

@@ -45,7 +45,7 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	f.sid, _ = r.Of(fieldSID).Uint()
 	f.seq, _ = r.Of(fieldNumber).Uint()
 	f.id, _ = r.Of(fieldID).Uint()
-	events, fresh := c.check(f, note)
+	events, fresh := c.checkNumber(f, note)
 	if fresh {
 		events = append(events, c.handle(r.Text(fieldType), f)...)
 	}
@@ -65,10 +65,10 @@ type received struct {
 	msg          *wire.Row
 }
 
-// check compares the number of a frame with the last number of its subscription. After a gap, check calls breakAll, because the
-// lost message may have been about any market of the subscription. If the number is not greater than the last number, fresh is
-// false. If the frame has no number or its subscription is unknown, fresh is true.
-func (c *codec) check(f received, note func(string)) (events []stream.Event, fresh bool) {
+// checkNumber compares the number of a frame with the last number of its subscription. After a gap, checkNumber calls loseAll,
+// because the lost message may have been about any market of the subscription. If the number is not greater than the last number,
+// fresh is false. If the frame has no number or its subscription is unknown, fresh is true.
+func (c *codec) checkNumber(f received, note func(string)) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
 		return nil, true
@@ -80,31 +80,32 @@ func (c *codec) check(f received, note func(string)) (events []stream.Event, fre
 		return nil, false
 	case last > 0 && f.seq > last+1:
 		note("gap of a subscription")
-		events = c.breakAll(f.sid)
+		events = c.loseAll(f.sid)
 	}
 	s.seq = f.seq
 	return events, true
 }
 
-// breakAll marks the state of all subjects of a subscription as lost. It skips subjects on the channel of prices, because the next
+// loseAll marks the state of all subjects of a subscription as lost. It skips subjects on the channel of prices, because the next
 // frame contains all prices of the market again.
-func (c *codec) breakAll(sid uint64) (events []stream.Event) {
-	for _, sub := range c.of(sid) {
+func (c *codec) loseAll(sid uint64) (events []stream.Event) {
+	for _, sub := range c.subjectsOf(sid) {
 		if sub.channel != messages.ChannelPrices {
-			events = append(events, c.breakOne(c.subjects[sub])...)
+			events = append(events, c.loseOne(c.subjects[sub])...)
 		}
 	}
 	return events
 }
 
-// breakOne marks the state of a subject as lost. It skips one number in the sequence of each topic of the subject, so that these
+// loseOne marks the state of a subject as lost. It skips one number in the sequence of each topic of the subject, so that these
 // sequences have a gap, too.
-func (c *codec) breakOne(state *subjectState) []stream.Event {
+func (c *codec) loseOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
-	return c.bad(state.topics())
+	return c.lossEvents(state.topics())
 }
 
-func (c *codec) bad(topics []messages.Topic) (events []stream.Event) {
+// lossEvents returns an event for each topic, and skips one number of the topic.
+func (c *codec) lossEvents(topics []messages.Topic) (events []stream.Event) {
 	for _, t := range topics {
 		c.numbers.Next(t)
 		events = append(events, stream.Event{Kind: stream.EventBad, Topic: t})
@@ -172,7 +173,7 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	}
 	b := readBids(f.msg, true)
 	if f.msg.Err != nil {
-		return append(events, c.unusable(state, f)...)
+		return append(events, c.handleUnusable(state, f)...)
 	}
 	l := newLadder(b)
 	state.book, state.askedAt, state.sid = &l, time.Time{}, f.sid
@@ -182,10 +183,10 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	})...)
 }
 
-// unusable is called for an unreadable frame. It marks the state of the subject as lost.
-func (c *codec) unusable(state *subjectState, f received) []stream.Event {
+// handleUnusable marks the state of a subject as lost after an unreadable frame.
+func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
-	return c.breakOne(state)
+	return c.loseOne(state)
 }
 
 // delta adds a signed change to the total at a price, and returns events with the new total. If there is no book yet, or the book
@@ -201,15 +202,15 @@ func (c *codec) delta(f received) []stream.Event {
 	case "no":
 		bidder, price = no, no.price(price) // the subscription has prices of YES on both sides
 	default:
-		f.msg.Fail(fieldSide, "is none")
+		f.msg.Fail(fieldSide, "is not yes or no")
 	}
 	if f.msg.Err != nil {
-		return c.unusable(state, f)
+		return c.handleUnusable(state, f)
 	}
 	total, err := state.book.add(bidder, price, delta)
 	if err != nil {
 		f.msg.Note("negative level")
-		return c.breakOne(state)
+		return c.loseOne(state)
 	}
 	return c.deliver(state, messages.KindBookDelta, f, func(s side, m *messages.Message) {
 		m.Changes, m.Depth = []market.LevelChange{changeOf(s, bidder, price, total)}, maxDepth
@@ -230,7 +231,7 @@ func (c *codec) ticker(f received) []stream.Event {
 	state.sid = f.sid
 	q := readQuote(f.msg)
 	if f.msg.Err != nil {
-		return c.unusable(state, f)
+		return c.handleUnusable(state, f)
 	}
 	state.last = &tick{q, f}
 	return c.prices(ticker, state)
@@ -255,7 +256,7 @@ func (c *codec) trade(f received) []stream.Event {
 	}
 	trades := readTrade(f.msg)
 	if f.msg.Err != nil {
-		return c.unusable(state, f)
+		return c.handleUnusable(state, f)
 	}
 	return c.deliver(state, messages.KindTrade, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
 }
@@ -267,7 +268,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 	}
 	kind := f.msg.RequireText(fieldKind)
 	if f.msg.Err != nil {
-		return c.unusable(state, f)
+		return c.handleUnusable(state, f)
 	}
 	change := &market.MarketChange{Kind: kindOf(kind), StatusRaw: lifecycles[kind]}
 	if change.StatusRaw != "" {
@@ -286,14 +287,14 @@ func (c *codec) lifecycle(f received) []stream.Event {
 // subscribed handles the confirmation of a subscription. The confirmation contains the id of the subscription.
 func (c *codec) subscribed(f received) []stream.Event {
 	sid, ok := f.msg.Of(fieldSID).Uint()
-	about := c.unanswered[f.id]
+	sent := c.unanswered[f.id]
 	name := f.msg.Text(fieldChannel)
 	for channel, own := range channels {
 		if ok && sid > 0 && own == name && c.sids[sid] == nil {
 			c.sids[sid] = &subscription{channel: channel}
 		}
 	}
-	for _, sub := range about.subjects {
+	for _, sub := range sent.subjects {
 		if state := c.subjects[sub]; state != nil && channels[sub.channel] == name {
 			state.sid = sid
 		}
@@ -303,18 +304,18 @@ func (c *codec) subscribed(f received) []stream.Event {
 
 // answered handles the response to a command that neither starts nor ends a subscription.
 func (c *codec) answered(f received) []stream.Event {
-	about := c.unanswered[f.id]
-	if about.action == actionAdd && c.sids[about.sid] == nil { // the subscription has ended since the command was sent
+	sent := c.unanswered[f.id]
+	if sent.action == actionAdd && c.sids[sent.sid] == nil { // the subscription has ended since the command was sent
 		return c.reject(f.id, codeUnknownSID)
 	}
-	for _, sub := range about.subjects {
-		if state := c.subjects[sub]; state != nil && about.action == actionAdd {
-			state.sid = about.sid
+	for _, sub := range sent.subjects {
+		if state := c.subjects[sub]; state != nil && sent.action == actionAdd {
+			state.sid = sent.sid
 		}
 	}
 	events := c.confirm(f.id)
-	for _, sub := range about.subjects {
-		if state := c.subjects[sub]; about.action == "" && state != nil && state.last != nil {
+	for _, sub := range sent.subjects {
+		if state := c.subjects[sub]; sent.action == "" && state != nil && state.last != nil {
 			events = append(events, c.prices(sub.ticker, state)...)
 		}
 	}
@@ -329,12 +330,12 @@ func (c *codec) ended(f received) []stream.Event {
 
 // confirm returns the acknowledgement of a command and forgets the command. If the command is unknown, confirm returns no event.
 func (c *codec) confirm(id uint64) []stream.Event {
-	about, ok := c.unanswered[id]
+	sent, ok := c.unanswered[id]
 	if !ok {
 		return nil
 	}
 	delete(c.unanswered, id)
-	return []stream.Event{{Kind: stream.EventAck, Rid: about.rid, Topics: about.topics}}
+	return []stream.Event{{Kind: stream.EventAck, Rid: sent.rid, Topics: sent.topics}}
 }
 
 // These are the error codes that the codec handles separately. The venue ends the subscription after codeChannelError and
@@ -352,18 +353,18 @@ var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow,
 // failure handles an error frame. The error rejects a command or ends a subscription.
 func (c *codec) failure(f received) []stream.Event {
 	code, _ := f.msg.Of(fieldCode).Uint()
-	about := c.unanswered[f.id]
+	sent := c.unanswered[f.id]
 	sid := f.sid
 	if sid == 0 && code == codeUnknownSID {
-		sid = about.sid
+		sid = sent.sid
 	}
 	var events []stream.Event
 	switch {
 	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
 		c.observer.Drift("subscription ended")
-		events = c.bad(c.forget(sid))
-	case code == codeFull && c.sids[about.sid] != nil:
-		c.sids[about.sid].full = true
+		events = c.lossEvents(c.forget(sid))
+	case code == codeFull && c.sids[sent.sid] != nil:
+		c.sids[sent.sid].full = true
 	}
 	return append(events, c.reject(f.id, code)...)
 }
@@ -371,17 +372,17 @@ func (c *codec) failure(f received) []stream.Event {
 // reject forgets a command that has failed. It returns an event for the failure, with the given error code of the venue. If the
 // command is unknown, reject returns no event.
 func (c *codec) reject(id, code uint64) []stream.Event {
-	about, known := c.unanswered[id]
+	sent, known := c.unanswered[id]
 	if !known {
 		return nil
 	}
 	delete(c.unanswered, id)
-	for _, sub := range about.subjects {
+	for _, sub := range sent.subjects {
 		if state := c.subjects[sub]; state != nil && state.sid == 0 {
 			delete(c.subjects, sub) // the socket does not have the market, so the next request subscribes to it again
 		}
 	}
-	e := stream.Event{Kind: stream.EventError, Rid: about.rid, Code: "UNSUPPORTED"}
+	e := stream.Event{Kind: stream.EventError, Rid: sent.rid, Code: "UNSUPPORTED"}
 	if slices.Contains(laterCodes, code) {
 		e.Code = "UNAVAILABLE"
 	}

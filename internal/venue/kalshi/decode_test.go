@@ -86,7 +86,7 @@ func TestMarketRows(t *testing.T) {
 
 func TestEventRow(t *testing.T) {
 	v := document(t, "event.json").Member("event")
-	r := wire.NewRow(v, func(what string) { t.Errorf("note: %s", what) })
+	r := wire.NewRow(v, func(what string) { t.Errorf("readEvent notes the drift %q, want none", what) })
 	e := readEvent(r)
 	e.readSeries(r.Child(document(t, "series.json").Member("series")))
 	var markets []*market.Market
@@ -143,7 +143,7 @@ func TestUnifiedPrices(t *testing.T) {
 	separate := of(`{"yes_dollars_fp":[["0.0800","300.00"]],"no_dollars_fp":[["0.5400","20.00"],["0.5600","146.00"]]}`, false)
 	unified := of(`{"yes_dollars_fp":[["0.0800","300.00"]],"no_dollars_fp":[["0.4600","20.00"],["0.4400","146.00"]]}`, true)
 	if separate != unified {
-		t.Errorf("with the prices of each side %s, with prices of YES %s", separate, unified)
+		t.Errorf("readBids returns %s for NO prices and %s for YES prices of NO bids; want equal bids", separate, unified)
 	}
 }
 
@@ -182,10 +182,10 @@ func TestTokens(t *testing.T) {
 	} {
 		ticker, s, ok := parseToken(test.id)
 		if ticker != test.ticker || s != test.side || ok != test.ok {
-			t.Errorf("%s is %q, %d, %t", test.id, ticker, s, ok)
+			t.Errorf("parseToken(%q) returns the ticker %q, the side %d and ok %t; want %q, %d and %t", test.id, ticker, s, ok, test.ticker, test.side, test.ok)
 		}
 		if ok && s.token(ticker) != test.id {
-			t.Errorf("%s becomes %s", test.id, s.token(ticker))
+			t.Errorf("the token of the parsed id %s is %s", test.id, s.token(ticker))
 		}
 	}
 }

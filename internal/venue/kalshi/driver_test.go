@@ -51,7 +51,7 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 func (s *stub) want(t *testing.T, want ...string) {
 	t.Helper()
 	if !slices.Equal(s.calls, want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
+		t.Errorf("the driver makes the calls %q; want %q", s.calls, want)
 	}
 }
 
@@ -94,7 +94,7 @@ func TestOneCallFillsBothTokens(t *testing.T) {
 		books = append(books, r.Value.TokenID+" "+levelsOf(r.Value))
 	}
 	if want := []string{"A-1:yes 0.4×3 | 0.45×4 | ", "B-1:no | 0.9×1 | ", "A-1:no 0.55×4 | 0.6×3 | "}; !slices.Equal(books, want) {
-		t.Errorf("books %q; want %q", books, want)
+		t.Errorf("the books are %q; want %q", books, want)
 	}
 	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1")
 }
@@ -112,7 +112,7 @@ func TestEmptyBooks(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got[0].Value == nil || got[0].Value.Bids.Len()+got[0].Value.Asks.Len() != 0 || got[1].Value != nil || got[1].Err != nil {
-		t.Errorf("the market without orders has %+v, the unknown market %+v", got[0], got[1])
+		t.Errorf("the results are %+v for the market without orders and %+v for the unknown market; want an empty book and no book", got[0], got[1])
 	}
 	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1")
 }
@@ -132,7 +132,7 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 	got, err := d.Books(context.Background(), list)
 	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
-		t.Errorf("error %v, results %v", err, got)
+		t.Errorf("Books returns the error %v and the results %v, want 45 books", err, got)
 	}
 	for _, call := range s.calls {
 		if n := strings.Count(call, "tickers="); n > maxBilled {
@@ -153,10 +153,10 @@ func TestUnknownIDs(t *testing.T) {
 	markets, err2 := d.MarketsByID(ctx, []string{"0xabc", "A B"})
 	m, err3 := d.MarketBySlug(ctx, "Rain-In-Lisbon")
 	if err != nil || err2 != nil || err3 != nil || prices[0].Value != nil || prices[1].Value != nil || markets[0].Value != nil || m != nil || len(s.calls) > 0 {
-		t.Errorf("%v %v %v; prices %v, markets %v, calls %q", err, err2, err3, prices, markets, s.calls)
+		t.Errorf("the errors are %v, %v and %v, the prices %v, the markets %v and %v, the calls %q; want no error, no value and no call", err, err2, err3, prices, markets, m, s.calls)
 	}
 	if prices, _ := d.Prices(ctx, []string{"A,B:yes"}); market.CodeOf(prices[0].Err) != market.CodeBadUserInput {
-		t.Errorf("an id with a comma: %v", prices[0].Err)
+		t.Errorf("the price of an id with a comma has the error %v, want BAD_USER_INPUT", prices[0].Err)
 	}
 }
 
@@ -176,14 +176,14 @@ func TestPricesAndSpreads(t *testing.T) {
 		t.Errorf("the price of the winner is %+v", p)
 	}
 	if market.CodeOf(prices[2].Err) != market.CodeUpstreamBadResponse {
-		t.Errorf("a price of 43 gives %v", prices[2].Err)
+		t.Errorf("a price of 43 causes the error %v, want UPSTREAM_BAD_RESPONSE", prices[2].Err)
 	}
 	spreads, err := d.Spreads(context.Background(), ids)
 	if err != nil || spreads[0].Value.BestAsk.String() != "0.5700" || spreads[3].Value.BestAsk.String() != "0.4650" {
-		t.Errorf("spreads %+v %+v: %v", spreads[0].Value, spreads[3].Value, err)
+		t.Errorf("the spreads are %+v for NO and %+v for YES, and the error is %v; want the best asks 0.5700 and 0.4650", spreads[0].Value, spreads[3].Value, err)
 	}
 	if len(s.calls) != 2 {
-		t.Errorf("calls %q", s.calls)
+		t.Errorf("the driver makes the calls %q, want 2 calls", s.calls)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestArchivedMarkets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if w := got[0].Value.Winner(); w == nil || w.TokenID != "A-0:yes" || got[1].Value.MarketID != "A-1" || got[2].Value.MarketID != "A-0" || got[3].Value != nil {
-		t.Errorf("markets %+v", got)
+		t.Errorf("MarketsByToken returns %+v", got)
 	}
 	s.want(t, "/markets?tickers=A-0,A-1,A-9&limit=3", "/historical/markets?tickers=A-0,A-9&limit=2")
 }
@@ -230,7 +230,7 @@ func TestPriceHistories(t *testing.T) {
 		t.Errorf("the archived history is %+v", h)
 	}
 	if market.CodeOf(got[3].Err) != market.CodeBadUserInput || got[4].Value != nil || got[4].Err != nil {
-		t.Errorf("a history of no days: %v; of an unknown market: %+v", got[3].Err, got[4])
+		t.Errorf("a history of no days has the error %v, want BAD_USER_INPUT; a history of an unknown market is %+v, want no value", got[3].Err, got[4])
 	}
 	span := "start_ts=1795651201&end_ts=1795824000&period_interval=60"
 	s.want(t, "/markets/candlesticks?market_tickers=KXRAINLIS-26NOV30-T2.5,KXRAINLIS-25NOV30-T2.5,A-9&"+span,
@@ -242,14 +242,14 @@ func TestEvent(t *testing.T) {
 	for _, ref := range []market.EventRef{{EventID: "KXRAINLIS-26NOV30"}, {EventSlug: "kxrainlis-26nov30"}} {
 		e, err := d.Event(context.Background(), ref)
 		if err != nil || len(e.Markets) != 2 || len(e.LeftOut) != 1 || e.Markets[0].Category != "Climate and Weather" || e.Exclusive == nil || *e.Exclusive {
-			t.Errorf("%+v: %+v, %v", ref, e, err)
+			t.Errorf("Event(%+v) returns %+v and the error %v", ref, e, err)
 		}
 	}
 	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
-		t.Errorf("an unknown event is %+v, %v", e, err)
+		t.Errorf("Event of an unknown id returns %+v and the error %v, want nothing", e, err)
 	}
 	if want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS"}; !slices.Equal(s.calls[:2], want) {
-		t.Errorf("calls %q; want %q", s.calls, want)
+		t.Errorf("the first calls are %q; want %q", s.calls, want)
 	}
 }
 
@@ -273,7 +273,7 @@ func TestArchivedEvent(t *testing.T) {
 			got = fmt.Sprint(len(e.Markets), " ")
 		}
 		if got != want {
-			t.Errorf("%s: got %q, want %q: %v", archive, got, want, err)
+			t.Errorf("with the archive %s, Event returns %q, want %q; the error is %v", archive, got, want, err)
 		}
 	}
 }
@@ -302,15 +302,15 @@ func TestSearches(t *testing.T) {
 		s.calls = nil
 		page, err := d.Search(context.Background(), test.q)
 		if err != nil || len(page.Markets) != test.markets || page.Next != test.next {
-			t.Errorf("%+v: %+v, %v", test.q, page, err)
+			t.Errorf("Search(%+v) returns %+v and the error %v, want %d markets and the next page %q", test.q, page, err, test.markets, test.next)
 			continue
 		}
 		if test.call != "" && !slices.Equal(s.calls, []string{test.call}) {
-			t.Errorf("%+v sends %q; want %q", test.q, s.calls, test.call)
+			t.Errorf("Search(%+v) makes the calls %q; want %q", test.q, s.calls, test.call)
 		}
 	}
 	if page, _ := d.Search(context.Background(), queries.Search{}); len(page.LeftOut) != 1 {
-		t.Errorf("the bad row is reported by %v", page.LeftOut)
+		t.Errorf("LeftOut is %v, want one entry for the bad row", page.LeftOut)
 	}
 }
 
@@ -323,7 +323,7 @@ func TestUnsupported(t *testing.T) {
 		{Status: []market.Status{market.StatusCancelled}}, {EventID: "A", Sort: queries.SortLiquidity},
 	} {
 		if _, err := d.Search(ctx, q); market.CodeOf(err) != market.CodeUnsupported || !strings.Contains(err.Error(), "Kalshi") {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("Search(%+v) returns the error %v, want UNSUPPORTED", q, err)
 		}
 	}
 	const address = market.Address("0x1111111111111111111111111111111111111111")
@@ -334,7 +334,7 @@ func TestUnsupported(t *testing.T) {
 	_, e5 := d.History(ctx, address, queries.History{})
 	for i, err := range []error{e1, e2, e3, e4, e5} {
 		if market.CodeOf(err) != market.CodeUnsupported {
-			t.Errorf("account data %d: %v", i, err)
+			t.Errorf("read %d of account data returns the error %v, want UNSUPPORTED", i, err)
 		}
 	}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
@@ -362,7 +362,7 @@ func TestDriverOnSimulator(t *testing.T) {
 	for q := (queries.Search{Limit: 100}); ; {
 		page, err := d.Search(ctx, q)
 		if err != nil || len(page.LeftOut) > 0 {
-			t.Fatalf("%v %v", err, page)
+			t.Fatalf("Search returns %+v and the error %v, want no bad row", page, err)
 		}
 		for _, m := range page.Markets {
 			seen[m.Status]++
@@ -372,7 +372,7 @@ func TestDriverOnSimulator(t *testing.T) {
 		}
 	}
 	if seen[market.StatusOpen] != len(sim.Tickers()) || seen[market.StatusResolved] == 0 || seen[market.StatusUnknown] > 0 {
-		t.Errorf("the pages have %v; %d are open", seen, len(sim.Tickers()))
+		t.Errorf("the pages have markets of the states %v; want %d open markets, some resolved and no unknown", seen, len(sim.Tickers()))
 	}
 	var ids []string
 	var books []queries.Book
@@ -398,6 +398,6 @@ func TestDriverOnSimulator(t *testing.T) {
 	}
 	after, _ := sim.Calls()
 	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 6 || after["/markets"]-before["/markets"] != 1 {
-		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads", n, after["/markets"]-before["/markets"])
+		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads, want 6 and 1", n, after["/markets"]-before["/markets"])
 	}
 }

@@ -11,16 +11,16 @@ import (
 )
 
 // These are the commands, and the actions of the command update_subscription. A command that requests snapshots or removes markets
-// has at most maxCommandTicker markets.
+// has at most maxCommandTickers markets.
 const (
-	cmdSubscribe     = "subscribe"
-	cmdUnsubscribe   = "unsubscribe"
-	cmdUpdate        = "update_subscription"
-	cmdList          = "list_subscriptions"
-	actionAdd        = "add_markets"
-	actionDelete     = "delete_markets"
-	actionSnapshot   = "get_snapshot"
-	maxCommandTicker = 100
+	cmdSubscribe      = "subscribe"
+	cmdUnsubscribe    = "unsubscribe"
+	cmdUpdate         = "update_subscription"
+	cmdList           = "list_subscriptions"
+	actionAdd         = "add_markets"
+	actionDelete      = "delete_markets"
+	actionSnapshot    = "get_snapshot"
+	maxCommandTickers = 100
 )
 
 // frame is a command to the venue.
@@ -61,12 +61,12 @@ func (c *codec) Encode(r *stream.Request) [][]byte {
 
 // send returns the frame of a command and remembers the command until the venue has responded. If there are already maxUnanswered
 // commands, send forgets the oldest one.
-func (c *codec) send(cmd string, p *params, about command) []byte {
+func (c *codec) send(cmd string, p *params, sent command) []byte {
 	c.commands++
 	if len(c.unanswered) == maxUnanswered {
 		delete(c.unanswered, slices.Min(slices.Collect(maps.Keys(c.unanswered))))
 	}
-	c.unanswered[c.commands] = about
+	c.unanswered[c.commands] = sent
 	b, err := json.Marshal(frame{c.commands, cmd, p})
 	if err != nil {
 		panic(err) // the fields of frame can always be encoded
@@ -80,13 +80,13 @@ func (c *codec) send(cmd string, p *params, about command) []byte {
 func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	channel := r.Topics[0].Channel
 	var fresh, known []subject
-	about := command{rid: r.Rid}
+	sent := command{rid: r.Rid}
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)
 		if !ok {
 			continue // the venue cannot know this market, so the topic gets no message
 		}
-		about.topics = append(about.topics, t)
+		sent.topics = append(sent.topics, t)
 		state := c.subjects[sub]
 		if state == nil {
 			state = new(subjectState)
@@ -98,50 +98,50 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 		state.wanted[s] = t
 	}
 	if len(fresh) > 0 {
-		about.subjects = fresh
-		out = append(out, c.add(channel, fresh, about))
+		sent.subjects = fresh
+		out = append(out, c.add(channel, fresh, sent))
 	}
 	if len(known) > 0 {
-		out = append(out, c.restate(channel, known, about, now)...)
+		out = append(out, c.restate(channel, known, sent, now)...)
 	}
 	return out
 }
 
 // add returns the command that subscribes to the given markets.
-func (c *codec) add(channel messages.Channel, fresh []subject, about command) []byte {
-	sid, open := c.open(channel)
+func (c *codec) add(channel messages.Channel, fresh []subject, sent command) []byte {
+	sid, open := c.findOpen(channel)
 	prices := channel == messages.ChannelPrices
 	switch {
 	case channel == messages.ChannelMarket && open:
 		for _, sub := range fresh {
 			c.subjects[sub].sid = sid
 		}
-		return c.send(cmdList, nil, about) // the subscription already has all markets; the response to cmdList confirms the topics
+		return c.send(cmdList, nil, sent) // the subscription already has all markets; the response to cmdList confirms the topics
 	case channel == messages.ChannelMarket:
-		return c.send(cmdSubscribe, &params{Channels: []string{channels[channel]}}, about)
+		return c.send(cmdSubscribe, &params{Channels: []string{channels[channel]}}, sent)
 	case open:
-		about.action, about.sid = actionAdd, sid
-		return c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(fresh), Action: actionAdd, InitialSnapshot: prices}, about)
+		sent.action, sent.sid = actionAdd, sid
+		return c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(fresh), Action: actionAdd, InitialSnapshot: prices}, sent)
 	}
 	return c.send(cmdSubscribe, &params{
 		Channels: []string{channels[channel]}, Tickers: tickersOf(fresh), UnifiedPrices: channel == messages.ChannelOrderbook, InitialSnapshot: prices,
-	}, about)
+	}, sent)
 }
 
-// restate returns commands after which the topics of subscribed markets get the current state again. For books, Kalshi has a
-// command that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue
-// responds to this command, the codec repeats the last prices and confirms the topics.
-func (c *codec) restate(channel messages.Channel, known []subject, about command, now time.Time) [][]byte {
+// restate returns commands that make the topics of subscribed markets get the current state again. For books, Kalshi has a command
+// that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue responds to
+// this command, the codec repeats the last prices and confirms the topics.
+func (c *codec) restate(channel messages.Channel, known []subject, sent command, now time.Time) [][]byte {
 	if channel == messages.ChannelOrderbook {
-		return c.snapshots(known, about, now)
+		return c.snapshots(known, sent, now)
 	}
-	about.subjects = known
-	return [][]byte{c.send(cmdList, nil, about)}
+	sent.subjects = known
+	return [][]byte{c.send(cmdList, nil, sent)}
 }
 
 // snapshots returns the commands that request the books of markets. It skips books that it requested less than snapshotWithin ago.
 // It also skips books whose subscription the venue has not confirmed, because Kalshi sends a snapshot after the confirmation.
-func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][]byte) {
+func (c *codec) snapshots(subs []subject, sent command, now time.Time) (out [][]byte) {
 	bySID := make(map[uint64][]subject)
 	for _, sub := range subs {
 		state := c.subjects[sub]
@@ -151,10 +151,10 @@ func (c *codec) snapshots(subs []subject, about command, now time.Time) (out [][
 		}
 	}
 	for _, sid := range slices.Sorted(maps.Keys(bySID)) {
-		for part := range slices.Chunk(bySID[sid], maxCommandTicker) {
-			of := about
-			of.action, of.sid, of.subjects = actionSnapshot, sid, part
-			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(part), Action: actionSnapshot}, of))
+		for part := range slices.Chunk(bySID[sid], maxCommandTickers) {
+			request := sent
+			request.action, request.sid, request.subjects = actionSnapshot, sid, part
+			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(part), Action: actionSnapshot}, request))
 		}
 	}
 	return out
@@ -174,8 +174,8 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 
 // removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
 // subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes this market. If a
-// subscription has no market left, removeUnwanted ends the subscription. Otherwise, Kalshi would send the messages of all markets
-// on this subscription.
+// subscription has no market left, removeUnwanted ends the subscription, because Kalshi sends the messages of all markets on a
+// subscription without markets.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {
@@ -191,7 +191,7 @@ func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 			delete(c.sids, sid)
 			out = append(out, c.send(cmdUnsubscribe, &params{SIDs: []uint64{sid}}, command{rid: rid, action: cmdUnsubscribe, sid: sid}))
 		case c.sids[sid].channel != messages.ChannelMarket:
-			for part := range slices.Chunk(tickers, maxCommandTicker) {
+			for part := range slices.Chunk(tickers, maxCommandTickers) {
 				out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: part, Action: actionDelete}, command{rid: rid, action: actionDelete, sid: sid}))
 			}
 		}
@@ -206,8 +206,8 @@ func (c *codec) carries(sid uint64) bool {
 			return true
 		}
 	}
-	for _, about := range c.unanswered {
-		if about.sid == sid && about.action == actionAdd {
+	for _, sent := range c.unanswered {
+		if sent.sid == sid && sent.action == actionAdd {
 			return true
 		}
 	}
@@ -215,7 +215,7 @@ func (c *codec) carries(sid uint64) bool {
 }
 
 // resync requests the current state of a topic. After a gap, all books of the subscription are lost. So the first call of resync
-// after the gap requests all lost books of the subscription, with at most maxCommandTicker books in a command. It skips books that
+// after the gap requests all lost books of the subscription, with at most maxCommandTickers books in a command. It skips books that
 // were requested less than snapshotWithin ago. If the subscription of the topic has ended, resync subscribes the topic again.
 func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
@@ -225,7 +225,7 @@ func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
 	}
 	wanted := []subject{sub}
 	if sub.channel == messages.ChannelOrderbook && state.book == nil {
-		for _, other := range c.of(state.sid) {
+		for _, other := range c.subjectsOf(state.sid) {
 			if other != sub && other.channel == sub.channel && c.subjects[other].book == nil {
 				wanted = append(wanted, other)
 			}

@@ -94,11 +94,11 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 // wholeEvent reads an event with its markets. The markets are summaries, because the list of events lacks the tags and the sources
 // of the event's series.
 func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
-	about := readEvent(r)
+	event := readEvent(r)
 	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, func(r *wire.Row) *market.Market {
-		m := readMarket(r, about)
+		m := readMarket(r, event)
 		m.Summary, m.Description = true, ""
 		return m
 	})
-	return about.toEvent(markets, bad.LeftOut(reqctx.EndpointEventSearch))
+	return event.toEvent(markets, bad.LeftOut(reqctx.EndpointEventSearch))
 }

@@ -35,16 +35,16 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 	const e = reqctx.EndpointPriceHistory
 	days := int(to-from) + 1
 	period := periodOf(days)
-	each := days * periodDay / period
-	span := func(rq *rest.Request) {
+	candles := days * periodDay / period // for each market
+	setSpan := func(rq *rest.Request) {
 		rq.Query.Set("start_ts", strconv.FormatInt(from.Start().Unix()+1, 10)).Set("end_ts", strconv.FormatInt((to+1).Start().Unix(), 10)).
 			Set("period_interval", strconv.Itoa(period))
 	}
-	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(maxBilled, maxCandles/each), 1), IsID: isTicker,
+	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(maxBilled, maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
-			span(rq)
+			setSpan(rq)
 			payload, err := d.client.Get(ctx, rq)
 			if err != nil {
 				return nil, err
@@ -60,7 +60,7 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 			}
 			for _, ticker := range unread(tickers, found) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
-				span(rq)
+				setSpan(rq)
 				payload, err := d.client.Get(ctx, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = market.Result[*history]{Err: err}

@@ -47,14 +47,14 @@ func TestSignature(t *testing.T) {
 	for kind, der := range map[string][]byte{"PRIVATE KEY": pkcs8(t, private), "RSA PRIVATE KEY": x509.MarshalPKCS1PrivateKey(private)} {
 		key, err := ParseKey("my-key", block(kind, der))
 		if err != nil {
-			t.Fatalf("%s: %v", kind, err)
+			t.Fatalf("ParseKey of a block %s returns %v", kind, err)
 		}
 		h, err := key.Headers("GET", "/trade-api/ws/v2", time.UnixMilli(1_795_000_000_123))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if h.Get("Kalshi-Access-Key") != "my-key" || h.Get("Kalshi-Access-Timestamp") != "1795000000123" {
-			t.Errorf("%s: headers %v", kind, h)
+			t.Errorf("with a block %s, the headers are %v", kind, h)
 		}
 		signature, err := base64.StdEncoding.DecodeString(h.Get("Kalshi-Access-Signature"))
 		if err != nil {
@@ -62,7 +62,7 @@ func TestSignature(t *testing.T) {
 		}
 		digest := sha256.Sum256([]byte("1795000000123GET/trade-api/ws/v2"))
 		if err := rsa.VerifyPSS(&private.PublicKey, crypto.SHA256, digest[:], signature, &rsa.PSSOptions{SaltLength: sha256.Size}); err != nil {
-			t.Errorf("%s: the signature is invalid: %v", kind, err)
+			t.Errorf("with a block %s, the signature is invalid: %v", kind, err)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestBadKeys(t *testing.T) {
 	} {
 		_, err := ParseKey(test.id, test.text)
 		if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "TOPSECRET") {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: ParseKey returns the error %v, want an error with %q and without the text", name, err, test.want)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, c
 		}
 	}
 	if len(tickers) < len(ids) {
-		err = nil // an error means that every id has failed in a call, but some ids needed no call
+		err = nil // Read returns an error if every ticker has failed, but some ids were not read
 	}
 	return out, err
 }

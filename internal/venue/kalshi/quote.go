@@ -45,7 +45,7 @@ func readQuote(r *wire.Row) quote {
 func (q quote) spread(ticker string, s side) *market.Spread {
 	out := &market.Spread{TokenID: s.token(ticker), BestBid: q.bid, BestAsk: q.ask}
 	if s == no {
-		out.BestBid, out.BestAsk = no.optional(q.ask), no.optional(q.bid)
+		out.BestBid, out.BestAsk = no.optionalPrice(q.ask), no.optionalPrice(q.bid)
 	}
 	out.Spread = out.Width()
 	return out

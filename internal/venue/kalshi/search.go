@@ -193,9 +193,9 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
 	r := wire.NewRow(payload.Member("event"), n.Add)
-	about := readEvent(r)
-	if r.Err != nil || about.ticker != ticker {
-		return nil, rest.UnknownForm(e, "no event, or another one")
+	event := readEvent(r)
+	if r.Err != nil || event.ticker != ticker {
+		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
 	list := fieldMarkets.Of(r.Object).Elements()
 	if len(list) == 0 {
@@ -203,15 +203,15 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 			return nil, err
 		}
 	}
-	if isTicker(about.series) {
-		series, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathSeries + about.series, Keys: 1})
+	if isTicker(event.series) {
+		series, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}
-		about.readSeries(r.Child(series.Member("series")))
+		event.readSeries(r.Child(series.Member("series")))
 	}
-	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Market { return readMarket(r, about) })
-	return about.toEvent(rows, bad.LeftOut(e)), nil
+	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Market { return readMarket(r, event) })
+	return event.toEvent(rows, bad.LeftOut(e)), nil
 }
 
 // archived returns the archived markets of an event.

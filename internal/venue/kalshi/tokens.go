@@ -37,8 +37,8 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optional is like price. If ofYes is nil, optional returns nil.
-func (s side) optional(ofYes *market.Decimal) *market.Decimal {
+// optionalPrice is like price. If ofYes is nil, optionalPrice returns nil.
+func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
 	}

@@ -58,7 +58,7 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
-			r.Fail(fieldMarketTicker, "is another market's")
+			r.Fail(fieldMarketTicker, "is the ticker of another market")
 		}
 		return both
 	})

@@ -32,17 +32,17 @@ func TestMarketTrades(t *testing.T) {
 			got += fmt.Sprintf("%s %s %s %s@%s, ", x.Key(), x.TokenID, x.Side, x.Size, x.Price)
 		}
 		if got != test.want || p.Next != "CgsI7abcExample" || len(p.LeftOut) != 2 {
-			t.Errorf("%q: %s, next %q, left out %v; want %s", test.token, got, p.Next, p.LeftOut, test.want)
+			t.Errorf("for the token %q, MarketTrades returns %s the next page %q and LeftOut %v; want %s", test.token, got, p.Next, p.LeftOut, test.want)
 		}
 	}
 	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 3 || s.calls[0] != want {
-		t.Errorf("calls %q; want %q", s.calls, want)
+		t.Errorf("the driver makes the calls %q; want 3 calls, the first %q", s.calls, want)
 	}
 	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Page: "CgsI7abcExample"}); err != nil || p.Next != "" {
-		t.Errorf("a repeated cursor gives %+v, %v", p, err)
+		t.Errorf("a repeated cursor gives the page %+v and the error %v, want no next page", p, err)
 	}
 	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXHAIL-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("a page of other markets gives %+v, %v", p, err)
+		t.Errorf("a page with trades of other markets only gives %+v and the error %v, want UPSTREAM_BAD_RESPONSE", p, err)
 	}
 }
 
@@ -52,12 +52,12 @@ func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {
 		if p, err := d.MarketTrades(t.Context(), q); err != nil || len(p.Trades) != 0 || p.Next != "" {
-			t.Errorf("%+v: %+v, %v", q, p, err)
+			t.Errorf("MarketTrades(%+v) returns %+v and the error %v, want an empty page", q, p, err)
 		}
 	}
 	for _, q := range []queries.MarketTrades{{MarketID: "A,B"}, {MarketID: "A-1", Limit: 101}, {MarketID: "A-1", Page: string(make([]byte, maxCursor+1))}} {
 		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("MarketTrades(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
 		}
 	}
 	s.want(t)

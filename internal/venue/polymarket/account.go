@@ -23,7 +23,8 @@ const (
 	recordsPage = 100
 	// maxPositions bounds the number of positions of an account.
 	maxPositions = 10_000
-	// If rows move to other pages during a read, the driver reads the whole list again, at most maxReads times in all.
+	// A position may move to another page while the driver reads the pages. The driver then reads all pages again. It reads them at
+	// most maxReads times.
 	maxReads = 3
 )
 
@@ -34,8 +35,9 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// withListBackoff calls read and records the result for the backoff of a list. If the backoff has not ended, withListBackoff does not call read and
-// returns the error of the last read. The argument list is the address of an account, or the query of a public list.
+// withListBackoff calls read. After a temporary failure of the venue, a backoff for the list begins. Until the backoff ends,
+// withListBackoff does not call read, but returns the last error. The argument list is the address of an account, or the query of a
+// public list.
 func withListBackoff[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
@@ -55,7 +57,7 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 		var n rest.Drift
 		b, err := readValue(payload, a, n.Add)
 		d.data.Report(e, n)
-		return b, form(e, err)
+		return b, formError(e, err)
 	})
 }
 
@@ -118,11 +120,11 @@ func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value,
 		return nil, "", rest.BadIfNotFound(rq.Endpoint, err)
 	}
 	rows, next, err = readPage(payload)
-	return rows, next, form(rq.Endpoint, err)
+	return rows, next, formError(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. The numbering counts the equal rows at the end of the previous pages, so that each
-// row gets an id of its own.
+// pageToken is the start of a page of records. numbering counts equal rows across pages, so that equal rows on different pages get
+// different ids.
 type pageToken struct {
 	cursor    string
 	numbering market.Numbering

@@ -61,7 +61,7 @@ func TestABadPositionFailsTheList(t *testing.T) {
 	}})
 	list, err := d.Positions(t.Context(), account)
 	if list != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("%+v, error %v", list, err)
+		t.Errorf("Positions returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", list, err)
 	}
 }
 
@@ -88,7 +88,7 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 	check(t, q.Page, "")
 	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&start=1899999999&limit=2&cursor=p%2F2")
 	if _, err := d.Trades(t.Context(), account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
-		t.Error(err)
+		t.Errorf("Trades with an invalid page returns the error %v, want BAD_USER_INPUT", err)
 	}
 }
 
@@ -129,7 +129,7 @@ func TestBalanceAndOrders(t *testing.T) {
 	}})
 	b, err := d.Balance(t.Context(), account)
 	if err != nil || b.PositionsValue.String() != "12.5" || b.CashBalance != nil || b.TotalValue != nil {
-		t.Errorf("%+v, error %v", b, err)
+		t.Errorf("Balance returns %+v and the error %v, want only the value of the positions, 12.5", b, err)
 	}
 	_, err = d.Orders(t.Context(), account)
 	check(t, market.CodeOf(err), market.CodeUnsupported)

@@ -154,13 +154,13 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	})
 }
 
-// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is
-// another one, findEvent returns an error.
+// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is not
+// the requested event, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = reqctx.EndpointEvent
 	list, err := readEvents(payload)
 	if err != nil || len(list) == 0 {
-		return nil, form(e, err)
+		return nil, formError(e, err)
 	}
 	found, err := readEvent(list[0], n.Add)
 	switch {
@@ -169,11 +169,11 @@ func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.
 	case ref.EventID != "" && found.event.EventID != ref.EventID, ref.EventID == "" && found.event.Slug != ref.EventSlug:
 		return nil, rest.UnknownForm(e, errIgnoredFilter.Error())
 	}
-	return found.publish(e), nil
+	return found.toEvent(e), nil
 }
 
-// publish returns the event with its readable markets.
-func (f eventRow) publish(e reqctx.Endpoint) *market.Event {
+// toEvent returns the event with its readable markets.
+func (f eventRow) toEvent(e reqctx.Endpoint) *market.Event {
 	var bad rest.RowErrors
 	for i, row := range f.rows {
 		if row.market == nil {

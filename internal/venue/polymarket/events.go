@@ -129,7 +129,7 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	const e = reqctx.EndpointEventSearch
 	list, err := readEvents(payload)
 	if err != nil {
-		return nil, form(e, err)
+		return nil, formError(e, err)
 	}
 	var n rest.Drift
 	defer func() { d.gamma.Report(e, n) }()
@@ -142,7 +142,7 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 			bad = append(bad, rest.RowError{Where: "row " + strconv.Itoa(i+1), Err: err})
 			continue
 		}
-		found := queries.FoundEvent{Event: row.publish(e), Whole: true}
+		found := queries.FoundEvent{Event: row.toEvent(e), Whole: true}
 		for _, m := range found.Markets {
 			m.Summary, m.Description = true, "" // the descriptions of all markets would fill the cache
 		}
@@ -165,25 +165,25 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
 	field, pairs, wrong := wire.NewField(order), 0, 0
-	var before *market.Decimal
+	var previous *market.Decimal
 	for _, v := range list {
 		r := &wire.Row{Object: v, Note: func(string) {}}
-		var now *market.Decimal
+		var value *market.Decimal
 		if order != eventOrders[queries.SortEndsAt] {
-			now = r.Decimal(field)
+			value = r.Decimal(field)
 		} else if at := r.Time(field); !at.IsZero() {
-			now = new(market.NewDecimal(at.Unix(), 0))
+			value = new(market.NewDecimal(at.Unix(), 0))
 		}
-		if now == nil {
+		if value == nil {
 			continue
 		}
-		if before != nil {
+		if previous != nil {
 			pairs++
-			if (direction == queries.Ascending) == (before.Cmp(*now) > 0) && before.Cmp(*now) != 0 {
+			if (direction == queries.Ascending) == (previous.Cmp(*value) > 0) && previous.Cmp(*value) != 0 {
 				wrong++
 			}
 		}
-		before = now
+		previous = value
 	}
 	if wrong*rest.OutOfOrderShare > max(pairs, rest.OutOfOrderShare) {
 		return unsupported("the list of events is not sorted by " + order)

@@ -38,7 +38,7 @@ func equal(t *testing.T, got []string, want ...string) {
 		case i >= len(got):
 			t.Errorf("line %d is missing: %s", i+1, want[i])
 		case i >= len(want):
-			t.Errorf("line %d is too much: %s", i+1, got[i])
+			t.Errorf("line %d is not expected: %s", i+1, got[i])
 		case got[i] != want[i]:
 			t.Errorf("line %d\n got %s\nwant %s", i+1, got[i], want[i])
 		}
@@ -84,7 +84,7 @@ func showMarket(m *market.Market) string {
 func TestMarketsOfGamma(t *testing.T) {
 	rows, next, err := readMarkets(parse(t, "testdata", "markets.json"), ignore)
 	if err != nil || next != "b3Blbg==" {
-		t.Fatalf("next %q, error %v", next, err)
+		t.Fatalf("readMarkets returns the cursor %q and the error %v, want the cursor b3Blbg==", next, err)
 	}
 	var got []string
 	for _, row := range rows {
@@ -119,7 +119,7 @@ func TestMarketsOfGamma(t *testing.T) {
 		"2030-04-28T09:30:00.125Z", "2030-05-03T12:00:00Z", "2030-04-29T10:00:00Z", "1234.567891", "12.5", "99.25", "0.001", "5", "31", "weather-springfield",
 		"Weather in Springfield")
 	if tokens := tokenIDs(rows[8].row); !slices.Equal(tokens, []string{"1015"}) {
-		t.Errorf("a bad market's tokens are %q", tokens)
+		t.Errorf("the tokens of a bad market are %q, want 1015", tokens)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestResultOfTheOrderBookAPI(t *testing.T) {
 func TestEventOfGamma(t *testing.T) {
 	events, err := readEvents(parse(t, "testdata", "event.json"))
 	if err != nil || len(events) != 1 {
-		t.Fatalf("%d events, error %v", len(events), err)
+		t.Fatalf("readEvents returns %d events and the error %v, want one event", len(events), err)
 	}
 	e, err := readEvent(events[0], ignore)
 	if err != nil {
@@ -188,7 +188,7 @@ func TestMidpoints(t *testing.T) {
 	equal(t, showPrices(got, asked),
 		"1001 0.3055 MIDPOINT", "1002 0.6945 MIDPOINT", "1003 price is not from 0 to 1", "1004 price is not a number", "1005 absent", "1006 absent")
 	if _, err := readMidpoints(parse(t, "testdata", "midpoints.json"), []string{"5"}, ignore); err == nil {
-		t.Error("an answer about other tokens was read")
+		t.Error("readMidpoints accepts a response without the requested token")
 	}
 }
 
@@ -240,11 +240,11 @@ func TestBooks(t *testing.T) {
 	)
 }
 
-func TestABadBookWithoutItsTokenMayBeAnyMissingOne(t *testing.T) {
+func TestABookWithoutATokenFailsTheMissingTokens(t *testing.T) {
 	v, _ := wire.Parse([]byte(`[{"bids":[],"asks":[]},{"asset_id":"1","bids":[],"asks":[]}]`))
 	got, err := readBooks(v, []string{"1", "2"}, ignore)
 	if err != nil || got["1"].Value == nil || got["1"].Err != nil || got["2"].Err == nil {
-		t.Errorf("%v, error %v", got, err)
+		t.Errorf("readBooks returns %v and the error %v, want a book of token 1 and an error of token 2", got, err)
 	}
 }
 
@@ -258,7 +258,7 @@ func TestPriceHistory(t *testing.T) {
 	}
 	equal(t, got, "2030-03-17T17:46:40Z 0.3", "2030-03-17T17:51:40Z 0.303", "2030-03-18T00:00:00Z 0.31", "2030-03-18T17:46:40Z 0.9")
 	if len(p.bad) != 1 || p.bad[0].Where != "row 6" {
-		t.Errorf("bad points: %v", p.bad)
+		t.Errorf("the bad points are %v, want only row 6", p.bad)
 	}
 }
 
@@ -302,7 +302,7 @@ func TestPositionsPage(t *testing.T) {
 	got, next := rowsOf(t, parse(t, "testdata", "positions.json"), readPosition, showPosition)
 	equal(t, got, `0xaa01 1001 "Yes" 12.5 avg 0.25 now 0.305 pnl 0.6875`, `0xaa02 1004 "" 0.01 avg - now - pnl -`)
 	if next != "cDI=" {
-		t.Errorf("next is %q", next)
+		t.Errorf("the cursor of the next page is %q, want cDI=", next)
 	}
 }
 
@@ -311,7 +311,7 @@ func TestTradesPage(t *testing.T) {
 	trade := `0xaa01 1001 BUY 0.62*78.55 "Yes" at 2030-03-17T17:46:54Z in 0xt1`
 	equal(t, got, trade, trade, "bad: size is not a number")
 	if next != "" {
-		t.Errorf("next is %q", next)
+		t.Errorf("the cursor of the next page is %q, want none", next)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestAPageWithoutItsCursorIsRefused(t *testing.T) {
 	} {
 		v, _ := wire.Parse([]byte(text))
 		if rows, next, err := readPage(v); err == nil {
-			t.Errorf("%s was read as %d rows, next %q", text, len(rows), next)
+			t.Errorf("readPage accepts %s and returns %d rows and the cursor %q", text, len(rows), next)
 		}
 	}
 }
@@ -343,7 +343,7 @@ func TestValue(t *testing.T) {
 	v, _ := wire.Parse([]byte(`{"proxy_wallet":"0xABC","value":684953.8942}`))
 	b, err := readValue(v, "0xabc", ignore)
 	if err != nil || number(b.PositionsValue) != "684953.8942" || b.CashBalance != nil || b.TotalValue != nil || b.PortfolioValue != nil {
-		t.Errorf("%+v, error %v", b, err)
+		t.Errorf("readValue returns %+v and the error %v, want only the value of the positions", b, err)
 	}
 	if _, err := readValue(v, "0xabd", ignore); err == nil {
 		t.Error("the value of another account was read")

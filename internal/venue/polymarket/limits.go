@@ -8,9 +8,9 @@ import (
 )
 
 // Limits returns the documented limits. Polymarket first delays calls above a limit, and only later refuses them. So the client
-// cannot learn the limits from errors. Endpoints with the same path share a limit. Only the two endpoints for events are in
-// different limits. EndpointEvent has its own limit of 200 calls, and EndpointEventSearch shares a limit of 300 calls with other
-// endpoints. Together they make at most the 500 calls that Polymarket allows to their path.
+// cannot learn the limits from errors. Endpoints with the same path share a limit, except the two endpoints for events.
+// EndpointEvent has its own limit of 200 calls, and EndpointEventSearch shares a limit of 300 calls with other endpoints. So the
+// two endpoints together make at most 500 calls, which is Polymarket's limit for their path.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}

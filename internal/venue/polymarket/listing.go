@@ -14,8 +14,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// listing is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets.
-type listing struct {
+// listPosition is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets.
+type listPosition struct {
 	closed bool
 	// ended reports that the list has no more markets, or that the search does not use the list.
 	ended bool
@@ -26,16 +26,16 @@ type listing struct {
 	skip int
 }
 
-// String encodes the position for parseListing.
-func (l listing) String() string {
+// String encodes the position for parsePosition.
+func (l listPosition) String() string {
 	if l.ended {
 		return "-"
 	}
 	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cursor))
 }
 
-// parseListing decodes a position. If the text is not from String, ok is false.
-func parseListing(closed bool, text string) (l listing, ok bool) {
+// parsePosition decodes a position. If the text is not from String, ok is false.
+func parsePosition(closed bool, text string) (l listPosition, ok bool) {
 	l.closed = closed
 	if text == "-" {
 		l.ended = true
@@ -48,25 +48,25 @@ func parseListing(closed bool, text string) (l listing, ok bool) {
 	return l, found && err == nil && badCursor == nil && skip >= 0 && skip <= maxPageSize && len(cursor) <= maxCursor
 }
 
-// startListings returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
+// startPositions returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
 // closed markets.
-func startListings(q queries.Search) (both [2]listing, err error) {
+func startPositions(q queries.Search) (both [2]listPosition, err error) {
 	if q.Page == "" {
 		open, closed := sides(q.Status)
-		return [2]listing{{ended: !open}, {closed: true, ended: !closed}}, nil
+		return [2]listPosition{{ended: !open}, {closed: true, ended: !closed}}, nil
 	}
 	open, closed, _ := strings.Cut(q.Page, ",")
 	var ok, alsoOK bool
-	both[0], ok = parseListing(false, open)
-	both[1], alsoOK = parseListing(true, closed)
+	both[0], ok = parsePosition(false, open)
+	both[1], alsoOK = parsePosition(true, closed)
 	if !ok || !alsoOK {
 		err = rest.BadInput(reqctx.EndpointSearch, "the cursor is not from this service")
 	}
 	return both, err
 }
 
-// listed is one page of a list.
-type listed struct {
+// listResult is one page of a list.
+type listResult struct {
 	rows []marketRow
 	// next is the cursor of the next page. It is empty on the last page.
 	next string
@@ -80,7 +80,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	if orders[q.Sort] == "" {
 		q.Sort, q.Direction = queries.SortVolume24h, queries.Descending
 	}
-	at, err := startListings(q)
+	at, err := startPositions(q)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 		}
 	}
 	var n rest.Drift
-	var pages [2]listed
+	var pages [2]listResult
 	var drifts [2]rest.Drift
 	rest.ForEach(len(at), func(i int) {
 		if !at[i].ended {
@@ -117,7 +117,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 }
 
 // listPage requests one page of a list.
-func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listing, note func(string)) listed {
+func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listPosition, note func(string)) listResult {
 	const e = reqctx.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
@@ -126,13 +126,13 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.cursor)
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {
-		return listed{err: rest.BadIfNotFound(e, err)}
+		return listResult{err: rest.BadIfNotFound(e, err)}
 	}
 	rows, next, err := readMarkets(payload, note)
 	if err == nil && next != "" && next == at.cursor {
-		return listed{err: rest.UnknownForm(e, "the venue repeats its cursor")}
+		return listResult{err: rest.UnknownForm(e, "the venue repeats its cursor")}
 	}
-	return listed{rows, next, form(e, err)}
+	return listResult{rows, next, formError(e, err)}
 }
 
 // dateText returns a time in the form that Gamma reads. If t is zero, dateText returns "".
@@ -146,7 +146,7 @@ func dateText(t time.Time) string {
 // mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It
 // also stops at the end of a page that has a next page, because the next row of the result may be on that next page. If all merged
 // rows are unreadable, mergeLists returns an error.
-func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.SearchPage, error) {
+func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
 	var bad rest.RowErrors
@@ -184,7 +184,7 @@ func mergeLists(q queries.Search, at [2]listing, pages [2]listed) (*queries.Sear
 		case more(i):
 			at[i].skip = places[i]
 		default:
-			at[i] = listing{closed: at[i].closed, cursor: pages[i].next, ended: pages[i].next == ""}
+			at[i] = listPosition{closed: at[i].closed, cursor: pages[i].next, ended: pages[i].next == ""}
 		}
 	}
 	if !at[0].ended || !at[1].ended {

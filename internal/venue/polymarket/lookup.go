@@ -70,9 +70,9 @@ func (read reader[T]) bisect(ctx context.Context, e reqctx.Endpoint, ids []strin
 	return out, nil
 }
 
-// form returns the rest.UnknownForm error of a response. err is the error of the function that read the response. If err is nil,
-// form returns nil.
-func form(e reqctx.Endpoint, err error) error {
+// formError returns the rest.UnknownForm error of a response. err is the error of the function that read the response. If err is
+// nil, formError returns nil.
+func formError(e reqctx.Endpoint, err error) error {
 	if err == nil {
 		return nil
 	}

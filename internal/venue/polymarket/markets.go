@@ -89,7 +89,7 @@ func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
 					break
 				}
 			}
-			d.decide(ctx, undecided, note)
+			d.addResults(ctx, undecided, note)
 			return out, nil
 		})
 }
@@ -106,7 +106,7 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 		return nil, err
 	}
 	rows, _, err := readMarkets(payload, note)
-	return rows, form(by.endpoint, err)
+	return rows, formError(by.endpoint, err)
 }
 
 // takeMarket stores the market of a row under each requested id that identifies the market. If there is no such id, takeMarket
@@ -126,9 +126,9 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 	return named
 }
 
-// decide reads the results of closed markets from the CLOB API, because Gamma does not state these results. It makes one call for
-// each market. If the call fails or its response does not state the result, the status of the market does not change.
-func (d *Driver) decide(ctx context.Context, markets []*market.Market, note func(string)) {
+// addResults reads the results of closed markets from the CLOB API, because Gamma does not state these results. It makes one call
+// for each market. If the call fails or its response does not state the result, the status of the market does not change.
+func (d *Driver) addResults(ctx context.Context, markets []*market.Market, note func(string)) {
 	results := make([]result, len(markets))
 	errs := make([]error, len(markets))
 	rest.ForEach(len(markets), func(i int) {

@@ -52,17 +52,17 @@ func TestClosedMarketsTakeASecondCall(t *testing.T) {
 	s.calls = nil
 	results, err = d.MarketsByToken(t.Context(), []string{"9", "8"})
 	if err != nil || results[0].Value == nil || results[0].Value != results[1].Value {
-		t.Fatalf("%+v, error %v", results, err)
+		t.Fatalf("MarketsByToken returns %+v and the error %v, want the same market twice", results, err)
 	}
 	check(t, fmt.Sprint(results[0].Value.Status, " ", results[0].Value.Winner().Label), "RESOLVED Yes")
 	check(t, []int{s.count("GET /markets/keyset"), s.count("GET /markets/0xa4")}, []int{2, 1})
 
 	m, err := d.MarketBySlug(t.Context(), "slug-2")
 	if err != nil || m == nil || m.MarketID != "0xa2" {
-		t.Errorf("%+v, error %v", m, err)
+		t.Errorf("MarketBySlug of slug-2 returns %+v and the error %v, want 0xa2", m, err)
 	}
 	if m, err = d.MarketBySlug(t.Context(), "slug-99"); err != nil || m != nil {
-		t.Errorf("%+v, error %v", m, err)
+		t.Errorf("MarketBySlug of an unknown slug returns %+v and the error %v", m, err)
 	}
 }
 
@@ -75,13 +75,13 @@ func TestAnIgnoredFilterIsNoticed(t *testing.T) {
 	}})
 	results, err := d.MarketsByID(t.Context(), []string{"0xa1", "0xa2"})
 	if err != nil || results[0].Value == nil || market.CodeOf(results[1].Err) != market.CodeUpstreamBadResponse {
-		t.Errorf("%+v, error %v", results, err)
+		t.Errorf("MarketsByID returns %+v and the error %v, want a market and UPSTREAM_BAD_RESPONSE", results, err)
 	}
 	if e, err := d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("%+v, error %v", e, err)
+		t.Errorf("Event of the id 6 returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", e, err)
 	}
 	if e, err := d.Event(t.Context(), market.EventRef{EventSlug: "five"}); e == nil || err != nil {
-		t.Errorf("%+v, error %v", e, err)
+		t.Errorf("Event of the slug five returns %+v and the error %v, want the event", e, err)
 	}
 }
 
@@ -99,13 +99,13 @@ func TestManyMarketsTakeTheEstimatedCalls(t *testing.T) {
 	}
 	for i, r := range results {
 		if r.Value == nil || r.Value.MarketID != want[i] {
-			t.Fatalf("%s: %+v", want[i], r)
+			t.Fatalf("the result of %s is %+v", want[i], r)
 		}
 	}
 	check(t, len(s.calls), d.Cost(reqctx.EndpointMarketsByID, 90, 0))
 	for _, call := range s.calls {
 		if len(call) > 4<<10 {
-			t.Errorf("a URL has %d bytes", len(call))
+			t.Errorf("a URL has %d bytes, want at most 4096", len(call))
 		}
 	}
 }
@@ -120,10 +120,10 @@ func TestAClosedEvent(t *testing.T) {
 	}})
 	e, err := d.Event(t.Context(), market.EventRef{EventID: "5"})
 	if err != nil || e == nil || len(e.Markets) != 1 || e.Exclusive == nil || !*e.Exclusive || e.Volume == nil {
-		t.Fatalf("%+v, error %v", e, err)
+		t.Fatalf("Event of a closed event returns %+v and the error %v", e, err)
 	}
 	if e, err = d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || err != nil {
-		t.Errorf("%+v, error %v", e, err)
+		t.Errorf("Event of an unknown id returns %+v and the error %v", e, err)
 	}
 	check(t, len(s.calls), 4)
 }
@@ -178,7 +178,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 		got := pages(t, d, q)
 		check(t, slices.Concat(got...), want)
 		if len(s.calls) > 2*len(got) {
-			t.Errorf("%d calls for %d pages", len(s.calls), len(got))
+			t.Errorf("the driver makes %d calls for %d pages, want at most two calls for each page", len(s.calls), len(got))
 		}
 	}
 	// A read of the same page with a greater limit begins with the same markets.
@@ -200,7 +200,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	check(t, len(s.calls), 2)
 	for _, bad := range []string{"x", "1.a,2", "0.,0.,", "-1.,-", "101.,-"} {
 		if _, err := d.Search(t.Context(), queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
-			t.Errorf("page %q: %v", bad, err)
+			t.Errorf("Search with the invalid page %q returns the error %v, want BAD_USER_INPUT", bad, err)
 		}
 	}
 }
@@ -233,7 +233,7 @@ func TestEventsWithoutSortField(t *testing.T) {
 		d, _, _ := open(t, answers{"GET /events/keyset": func(url.Values, []byte) answer { return ok(map[string]any{"events": list}) }})
 		_, err := d.SearchEvents(t.Context(), queries.Search{Sort: queries.SortLiquidity, Direction: queries.Descending, Status: []market.Status{market.StatusOpen}})
 		if got := market.CodeOf(err); (err != nil) != (test.want != "") || err != nil && got != test.want {
-			t.Errorf("%v: error %v", test.liquidity, err)
+			t.Errorf("for events with the liquidity %v, SearchEvents returns the error %v, want the code %q", test.liquidity, err, test.want)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func TestTagsAreLookedUpOnceADay(t *testing.T) {
 	d, s, c := open(t, answers{
 		"GET /markets/keyset": func(q url.Values, _ []byte) answer {
 			if q.Get("tag_id") != "102" {
-				t.Errorf("tag_id is %q", q.Get("tag_id"))
+				t.Errorf("the request has the tag_id %q, want 102", q.Get("tag_id"))
 			}
 			return keyset([]map[string]any{gammaMarket(1, false, nil)}, nil)(q, nil)
 		},
@@ -259,14 +259,14 @@ func TestTagsAreLookedUpOnceADay(t *testing.T) {
 		c.Advance(step.wait)
 		page, err := d.Search(t.Context(), queries.Search{Tag: step.tag})
 		if err != nil || len(page.Markets) != 1 {
-			t.Fatalf("%+v, error %v", page, err)
+			t.Fatalf("Search by tag returns %+v and the error %v, want one market", page, err)
 		}
 		check(t, s.count("GET /tags/slug/crypto-prices"), step.want)
 	}
 	for range 2 {
 		page, err := d.Search(t.Context(), queries.Search{Tag: "nothing"})
 		if err != nil || len(page.Markets) != 0 {
-			t.Fatalf("%+v, error %v", page, err)
+			t.Fatalf("Search by an unknown tag returns %+v and the error %v, want no market", page, err)
 		}
 	}
 	check(t, s.count("GET /tags/slug/nothing"), 1)
@@ -284,15 +284,15 @@ func TestSearchByText(t *testing.T) {
 	}})
 	check(t, pages(t, d, queries.Search{Text: "bit coin & co"}), [][]string{{"10", "11"}, {"20", "21"}})
 	if !strings.Contains(s.calls[0], "q=bit+coin+%26+co&") {
-		t.Error(s.calls[0])
+		t.Errorf("the driver calls %s, want the escaped text in q", s.calls[0])
 	}
 	p, err := d.Search(t.Context(), queries.Search{Text: "bitcoin", Tag: "crypto-prices", Status: []market.Status{market.StatusOpen}})
 	if err != nil || len(p.Markets) != 1 || len(p.LeftOut) != 1 || p.Total != nil || p.Markets[0].EventTitle != "Five" {
-		t.Errorf("%+v, error %v", p, err)
+		t.Errorf("Search by text and tag returns %+v and the error %v, want one market of the event Five and one bad row", p, err)
 	}
 	for _, q := range []queries.Search{{Text: "b", Sort: queries.SortVolume}, {Category: "Sports"}} {
 		if _, err := d.Search(t.Context(), q); market.CodeOf(err) != market.CodeUnsupported {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("Search of %+v returns the error %v, want UNSUPPORTED", q, err)
 		}
 	}
 }

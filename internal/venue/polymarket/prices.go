@@ -15,9 +15,9 @@ import (
 // tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (rest.Values[T], error)
 
-// tokens returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
+// tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
 // empty, the lookup uses the path of the endpoint.
-func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
+func tokenLookup[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
 			type token struct {
@@ -32,7 +32,7 @@ func tokens[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T
 				return nil, err
 			}
 			got, err := read(payload, ids, note)
-			return got, form(e, err)
+			return got, formError(e, err)
 		})
 }
 
@@ -49,7 +49,7 @@ func body(v any) []byte {
 // token has neither price, the Value of the result is nil.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = reqctx.EndpointPrices
-	results, err := tokens(d, e, "", readMidpoints).Read(ctx, tokenIDs)
+	results, err := tokenLookup(d, e, "", readMidpoints).Read(ctx, tokenIDs)
 	if err != nil {
 		return results, err
 	}
@@ -62,7 +62,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 	if len(missing) == 0 {
 		return results, nil
 	}
-	last, _ := tokens(d, e, pathLastTrades, readLastTrades).Read(ctx, missing)
+	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, missing)
 	n := 0
 	for i, r := range results {
 		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
@@ -74,7 +74,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	return tokens(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Spread], error) {
+	return tokenLookup(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Spread], error) {
 		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, tokenIDs)
 }
@@ -118,7 +118,7 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory
 				return nil, err
 			}
 			got, err := readHistories(payload, ids, from, to, note)
-			return got, form(e, err)
+			return got, formError(e, err)
 		})
 }
 

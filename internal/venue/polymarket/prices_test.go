@@ -34,7 +34,7 @@ func TestPricesOf500TokensAreOneCall(t *testing.T) {
 		}
 		for i, r := range results {
 			if r.Err != nil || r.Value == nil || r.Value.TokenID != ids[i] || r.Value.Basis != market.BasisMidpoint {
-				t.Fatalf("%s: %+v", ids[i], r)
+				t.Fatalf("the result of token %s is %+v", ids[i], r)
 			}
 		}
 		check(t, len(s.calls), d.Cost(reqctx.EndpointPrices, n, 0))
@@ -95,7 +95,7 @@ func TestABadTokenDoesNotSpoilTheList(t *testing.T) {
 	}
 	for i, r := range results {
 		if bad := list[i].TokenID == "7"; bad != (r.Err != nil) || bad != (r.Value == nil) {
-			t.Errorf("%s: %+v", list[i].TokenID, r)
+			t.Errorf("the result of token %s is %+v; want an error for token 7, and books for the other tokens", list[i].TokenID, r)
 		}
 	}
 	check(t, len(s.calls), 7) // the driver bisects to find the bad id: calls with 8, 4+4, 2+2 and 1+1 ids
@@ -107,17 +107,17 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	}})
 	results, err := d.Spreads(t.Context(), []string{"5"})
 	if err != nil || results[0].Err != nil || results[0].Value != nil {
-		t.Errorf("%+v, error %v", results, err)
+		t.Errorf("Spreads of a token without a book returns %+v and the error %v, want no value and no error", results, err)
 	}
 }
 
-// TestTextsThatAreNoIDs checks a text that cannot be an id. Its result must be absent without an error, even if the call for the
-// other ids fails.
+// TestTextsThatAreNoIDs checks a text that cannot be an id. The result of the text must have no value and no error, even if the
+// call for the other ids fails.
 func TestTextsThatAreNoIDs(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})
 	results, err := d.Spreads(t.Context(), []string{"5", "no id"})
 	if err != nil || results[0].Err == nil || results[1].Err != nil {
-		t.Errorf("%+v, error %v", results, err)
+		t.Errorf("Spreads returns %+v and the error %v, want an error for token 5 only", results, err)
 	}
 }
 
@@ -137,7 +137,7 @@ func TestRefusedAndEarlyCalls(t *testing.T) {
 	})
 	results, err := d.Prices(t.Context(), []string{"1"})
 	if err != nil || results[0].Value == nil || tries != 2 {
-		t.Errorf("after 425: %+v, error %v, %d calls", results, err, tries)
+		t.Errorf("after a response with status 425, Prices returns %+v and the error %v after %d calls, want a price after 2 calls", results, err, tries)
 	}
 	_, err = d.Spreads(t.Context(), []string{"1", "2"})
 	check(t, market.CodeOf(err), market.CodeRateLimited)
@@ -171,7 +171,7 @@ func TestPriceHistoriesShareCalls(t *testing.T) {
 	}
 	for i, r := range results[:22] {
 		if absent := i == 9; r.Err != nil || absent != (r.Value == nil) || !absent && len(r.Value.Points) != 1 {
-			t.Errorf("%d: %+v", i, r)
+			t.Errorf("the result of token %d is %+v", i, r)
 		}
 	}
 	check(t, market.CodeOf(results[22].Err), market.CodeBadUserInput)

@@ -109,7 +109,7 @@ type result struct {
 func readClobResult(v wire.Value, conditionID string, note func(string)) (result, error) {
 	r := wire.NewRow(v, note)
 	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(id, conditionID) {
-		return result{}, errors.New("the market is another one")
+		return result{}, errors.New("the response is about another market")
 	}
 	list, ok := r.Of(fieldTokens).List()
 	if !ok {

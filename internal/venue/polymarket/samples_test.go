@@ -111,7 +111,7 @@ func TestRecordedAccount(t *testing.T) {
 		`TRADE/TRADE 2026-09-08T16:47:06Z amount 13.89215 0x706b…cd7f 488060…4499 "Yes" BUY 0.0864503644*155.03`)
 	b, err := readValue(parse(t, dir, "data_v2", "value.json"), market.Address("0x7c3db723f1d4d8cb9c550095203b686cb11e5c6b"), ignore)
 	if err != nil || number(b.PositionsValue) != "684953.8942" {
-		t.Errorf("value %+v, error %v", b, err)
+		t.Errorf("readValue returns %+v and the error %v, want 684953.8942", b, err)
 	}
 	var got []string
 	for _, p := range readPoints(rows("prices-history_rows.json"), ignore).list {

@@ -141,7 +141,7 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	const e = reqctx.EndpointSearch
 	events, err := readEvents(payload)
 	if err != nil {
-		return nil, form(e, err)
+		return nil, formError(e, err)
 	}
 	page, seen := &queries.SearchPage{}, make(map[string]bool)
 	var bad rest.RowErrors

@@ -84,11 +84,11 @@ type change struct {
 	at  time.Time
 }
 
-func same(a, b *market.Decimal) bool {
+func equalDecimals(a, b *market.Decimal) bool {
 	return a == nil && b == nil || a != nil && b != nil && a.Cmp(*b) == 0
 }
 
-func (t top) equal(u top) bool { return same(t.bid, u.bid) && same(t.ask, u.ask) }
+func (t top) equal(u top) bool { return equalDecimals(t.bid, u.bid) && equalDecimals(t.ask, u.ask) }
 
 func (l ladder) top() (t top) {
 	if best := l.bids.Best(); best != nil {
@@ -100,8 +100,8 @@ func (l ladder) top() (t top) {
 	return t
 }
 
-// with returns a copy of the ladder with a new total at a price. A total of 0 removes the level.
-func (l ladder) with(c market.LevelChange) *ladder {
+// withLevel returns a copy of the ladder with a new total at a price. A total of 0 removes the level.
+func (l ladder) withLevel(c market.LevelChange) *ladder {
 	if c.Side == market.SideBuy {
 		l.bids = l.bids.Set(c.Side, c.Level)
 	} else {
@@ -112,8 +112,8 @@ func (l ladder) with(c market.LevelChange) *ladder {
 
 func (l ladder) equal(bids, asks market.Side) bool { return l.bids.Equal(bids) && l.asks.Equal(asks) }
 
-// market returns the ladder as the book of the token with the given id. A book whose best bid is above its best ask has no spread.
-func (l ladder) market(id string, at time.Time) *market.Book {
+// toBook returns the ladder as the book of the token with the given id. A book whose best bid is above its best ask has no spread.
+func (l ladder) toBook(id string, at time.Time) *market.Book {
 	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
 	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
 		b.Spread = nil
@@ -146,7 +146,7 @@ func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap b
 		a.scratch, a.burstAt, a.burstBy = a.book, c.at, now.Add(burstWithin)
 	}
 	a.changed = true
-	a.scratch = a.scratch.with(c.LevelChange)
+	a.scratch = a.scratch.withLevel(c.LevelChange)
 	a.burst = append(a.burst, c)
 	if !a.scratch.top().equal(c.top) {
 		return nil, false
@@ -196,24 +196,25 @@ func (a *asset) keep(c change) {
 	a.kept = append(a.kept, c)
 }
 
-// withLater applies changes to the book b from REST. It skips the changes that are older than b. It returns the new book and the
+// applyLater applies changes to the book b from REST. It skips the changes that are older than b. It returns the new book and the
 // time of the last applied change. If it applies no change, the time is that of b. It also applies changes with the same time as b,
 // because b may lack some of these changes. Applying a change twice does no harm, because a change contains the new total.
-func withLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
+func applyLater(b *market.Book, changes []change) (l *ladder, at time.Time) {
 	l, at = &ladder{b.Bids, b.Asks}, b.Timestamp
 	for _, c := range changes {
 		if !c.at.Before(b.Timestamp) {
-			l = l.with(c.LevelChange)
+			l = l.withLevel(c.LevelChange)
 			at = c.at
 		}
 	}
 	return l, at
 }
 
-// splice applies the kept changes to the book b from REST, as withLater does. If the last kept change is not older than b, but reports
-// best prices that the new book does not have, ok is false. In this case, a change is missing, or b is too old.
+// splice applies the kept changes to the book b from REST, as applyLater does. The last kept change reports best prices. If this
+// change is not older than b and the new book has other best prices, ok is false. In this case, a change is missing, or b is too
+// old.
 func (a *asset) splice(b *market.Book) (l *ladder, at time.Time, ok bool) {
-	l, at = withLater(b, a.kept)
+	l, at = applyLater(b, a.kept)
 	if n := len(a.kept); n > 0 && !a.kept[n-1].at.Before(at) {
 		return l, at, l.top().equal(a.kept[n-1].top)
 	}

@@ -36,7 +36,8 @@ type codec struct {
 	read readBooksFunc
 
 	mu sync.Mutex
-	// greeted reports that the codec has sent the first subscription. This subscription has a different form from later ones.
+	// greeted reports that the codec has sent a subscription. The first subscription on a socket has a different form from the later
+	// subscriptions.
 	greeted bool
 	assets  map[string]*asset
 	numbers stream.Numbering
@@ -47,14 +48,14 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 }
 
 // Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no frame before the first
-// subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If the codec
-// missed a change of this book, it first reads the book over REST.
+// subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If the codec has
+// missed a change of the book, the codec first reads the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
 		Resyncs:  true,
-		// A market topic uses the subscription of one of the market's tokens. But the subject of the topic is the market, because
-		// the tokens may not be known yet.
+		// The subject is the id of a token. For a market topic, the subject is the id of the market. A market topic uses the subscription
+		// of one of the market's tokens, but this token may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
 		PingEvery: pingEvery, Silence: silence,
 	}
@@ -62,7 +63,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 
 // wholeBooks reads books with all their levels.
 func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
-	return tokens(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
+	return tokenLookup(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
 // assetOf returns the asset of a topic. If the socket does not serve the topic, or the tokens of a market are unknown, ok is false.
@@ -77,8 +78,9 @@ func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	return "", false
 }
 
-// subscription is a request to the venue. The first request on a socket has a type, and all later requests have an operation.
-type subscription struct {
+// assetRequest is a subscription or an unsubscription. The first request on a socket has a type, and all later requests have an
+// operation.
+type assetRequest struct {
 	Assets    []string `json:"assets_ids"`
 	Type      string   `json:"type,omitempty"`
 	Operation string   `json:"operation,omitempty"`
@@ -128,7 +130,7 @@ func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 }
 
 func (c *codec) subscribeFrame(ids []string) []byte {
-	s := subscription{Assets: ids, Dump: true, Custom: true}
+	s := assetRequest{Assets: ids, Dump: true, Custom: true}
 	if c.greeted {
 		s.Operation = "subscribe"
 	} else {
@@ -156,12 +158,12 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	if len(ended) == 0 {
 		return nil
 	}
-	return [][]byte{body(subscription{Assets: ended, Operation: "unsubscribe"})}
+	return [][]byte{body(assetRequest{Assets: ended, Operation: "unsubscribe"})}
 }
 
-// resync makes the next call of codec.tick deliver the state of a topic again. If the codec missed a change of the book,
-// it first reads the book over REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue sends the book after a
-// new subscription.
+// resync makes the next call of codec.tick deliver the state of a topic again. If the codec has missed a change of the book, the
+// codec first reads the book over REST. After maxRepairs failed repairs, resync subscribes to the asset again, because the venue
+// sends the book after a new subscription.
 func (c *codec) resync(t messages.Topic) [][]byte {
 	id, ok := c.assetOf(t)
 	a := c.assets[id]
@@ -173,5 +175,5 @@ func (c *codec) resync(t messages.Topic) [][]byte {
 		return nil
 	}
 	a.reset()
-	return [][]byte{body(subscription{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
+	return [][]byte{body(assetRequest{Assets: []string{id}, Operation: "unsubscribe"}), c.subscribeFrame([]string{id})}
 }

@@ -45,7 +45,7 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	defer c.mu.Unlock()
 	events := []stream.Event{{Kind: stream.EventLife}}
 	for _, v := range rows {
-		events = append(events, c.one(wire.NewRow(v, c.env.Observer.Drift), at)...)
+		events = append(events, c.decodeOne(wire.NewRow(v, c.env.Observer.Drift), at)...)
 	}
 	for i := range events {
 		events[i].At = at
@@ -53,8 +53,8 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	return events
 }
 
-// one decodes one message.
-func (c *codec) one(r *wire.Row, now time.Time) []stream.Event {
+// decodeOne decodes one message.
+func (c *codec) decodeOne(r *wire.Row, now time.Time) []stream.Event {
 	kind := r.Text(fieldEventType)
 	if kind == "" && r.Has(wire.FieldBids) {
 		kind = "book" // the first books of a socket may have no type
@@ -111,14 +111,14 @@ func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	at := r.Time(fieldTimestamp)
 	bids, asks := r.Levels()
 	if r.Err != nil {
-		return c.unusable(a, r)
+		return c.handleUnusable(a, r)
 	}
 	l := &ladder{bids, asks}
 	owed := a.owes(messages.ChannelOrderbook)
 	pending := len(a.burst) > 0
 	a.changed = true
 	if a.replace(l, at) || pending || owed {
-		return c.whole(a, now)
+		return c.publishState(a, now)
 	}
 	return c.report(a, l.top(), at, now)
 }
@@ -128,12 +128,12 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// whole publishes the book and the prices of an asset to the subscribed topics. After whole, no topic waits for the current state,
-// even if no price was published.
-func (c *codec) whole(a *asset, now time.Time) (events []stream.Event) {
+// publishState publishes the book and the prices of an asset to the subscribed topics. After publishState, no topic waits for the
+// current state, even if no price was published.
+func (c *codec) publishState(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
-		m.Book = a.book.market(a.id, a.at)
+		m.Book = a.book.toBook(a.id, a.at)
 		m.Book.Epoch, m.Book.Seq = m.Epoch, m.Seq
 		events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 	}
@@ -163,16 +163,16 @@ func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// unusable marks the book of an asset as lost after a frame that cannot be read.
-func (c *codec) unusable(a *asset, r *wire.Row) []stream.Event {
+// handleUnusable marks the book of an asset as lost after a frame that cannot be read.
+func (c *codec) handleUnusable(a *asset, r *wire.Row) []stream.Event {
 	r.Note("bad frame")
 	a.lose()
-	return c.bad(a)
+	return c.lossEvents(a)
 }
 
-// bad returns an event that reports the loss of an asset's book. The topic of the book and the topic of the prices depend on the
-// book, but an event for one of these topics is enough. If neither topic is subscribed, bad returns no event.
-func (c *codec) bad(a *asset) []stream.Event {
+// lossEvents returns an event that reports the loss of an asset's book. The topic of the book and the topic of the prices depend on
+// the book, but an event for one of these topics is enough. If neither topic is subscribed, lossEvents returns no event.
+func (c *codec) lossEvents(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
 			c.numbers.Next(t)
@@ -198,7 +198,7 @@ func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) 
 		}
 		ch := readChange(row, at)
 		if row.Err != nil {
-			events = append(events, c.unusable(a, row)...)
+			events = append(events, c.handleUnusable(a, row)...)
 			continue
 		}
 		events = append(events, c.apply(a, ch, now)...)
@@ -216,7 +216,7 @@ func readChange(r *wire.Row, at time.Time) change {
 	case "SELL":
 		ch.Side = market.SideSell
 	default:
-		r.Fail(fieldStreamSide, "is none")
+		r.Fail(fieldStreamSide, "is not BUY or SELL")
 	}
 	ch.Level = market.Level{Price: r.Price(wire.FieldPrice), Size: r.Size(wire.FieldSize)}
 	return ch
@@ -224,17 +224,17 @@ func readChange(r *wire.Row, at time.Time) change {
 
 // readTop reads the reported best prices. The bid is nil if it is missing, "" or 0. The ask is nil if it is missing, "", 0 or 1.
 func readTop(r *wire.Row) (t top) {
-	if d := unit(r, fieldTopBid); d != nil && d.Sign() > 0 {
+	if d := optionalPrice(r, fieldTopBid); d != nil && d.Sign() > 0 {
 		t.bid = d
 	}
-	if d := unit(r, fieldTopAsk); d != nil && d.Sign() > 0 && d.Cmp(one) < 0 {
+	if d := optionalPrice(r, fieldTopAsk); d != nil && d.Sign() > 0 && d.Cmp(one) < 0 {
 		t.ask = d
 	}
 	return t
 }
 
-// unit reads an optional price, which may be "".
-func unit(r *wire.Row, f wire.Field) *market.Decimal {
+// optionalPrice reads an optional price, which may be "".
+func optionalPrice(r *wire.Row, f wire.Field) *market.Decimal {
 	if r.Of(f).Is("") {
 		return nil
 	}
@@ -254,7 +254,7 @@ func (c *codec) apply(a *asset, ch change, now time.Time) []stream.Event {
 	done, gap := a.apply(ch, now)
 	if gap {
 		a.lose(ch)
-		return c.bad(a)
+		return c.lossEvents(a)
 	}
 	t, wanted := a.topic(messages.ChannelOrderbook)
 	if len(done) == 0 || !wanted {

@@ -25,9 +25,9 @@ const (
 	catchUp = 2 * time.Second
 	// retryEvery is the least time between two reads of lost books.
 	retryEvery = time.Second
-	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more
-	// than maxFrozen frozen books, and if these are more than 1/frozenShare of the changed books. A book is changed if the socket
-	// has changed the book between the starts of the previous comparison and of this comparison.
+	// A book is frozen if the socket no longer sends the changes of the book. The socket is replaced if one comparison finds more than
+	// maxFrozen frozen books, and if these are more than 1/frozenShare of the changed books. When a comparison begins, a book counts
+	// as changed if the socket has changed it since the previous comparison began.
 	maxFrozen   = 3
 	frozenShare = 10
 	// If the venue does not send the first book of an asset within firstBookWithin, the codec reads the book over REST.
@@ -85,7 +85,7 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 		reads.Go(func() {
 			defer reading.Store(false)
 			c.readAll(ctx, lost, func(id string, r market.Result[*market.Book]) {
-				emit(func(now time.Time) []stream.Event { return c.repaired(id, r, now) })
+				emit(func(now time.Time) []stream.Event { return c.finishRepair(id, r, now) })
 			})
 			c.readAll(ctx, compared, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
 		})
@@ -117,16 +117,16 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 		a.awaitFirst(now)
 		if !a.burstBy.IsZero() && !now.Before(a.burstBy) {
 			a.lose()
-			events = append(events, c.bad(a)...)
+			events = append(events, c.lossEvents(a)...)
 		}
 		if cmp := a.comparison; cmp != nil && cmp.rest != nil && !now.Before(cmp.deadline) && len(a.burst) == 0 {
 			a.comparison = nil
-			if l, at := withLater(cmp.rest, cmp.since); !a.book.equal(l.bids, l.asks) {
+			if l, at := applyLater(cmp.rest, cmp.since); !a.book.equal(l.bids, l.asks) {
 				if at.Equal(cmp.rest.Timestamp) {
 					frozen++
 				}
 				a.lose(cmp.since...)
-				events = append(events, c.bad(a)...)
+				events = append(events, c.lossEvents(a)...)
 				events = append(events, c.repair(a, cmp.rest, now)...)
 			}
 		}
@@ -143,7 +143,7 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 // settle delivers the state of an asset to the topics that wait for this state.
 func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	if a.owes(messages.ChannelOrderbook) {
-		return c.whole(a, now)
+		return c.publishState(a, now)
 	}
 	events := c.report(a, a.book.top(), a.at, now)
 	a.owed = nil
@@ -151,7 +151,7 @@ func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 }
 
 // lostAssets returns the assets whose books are lost and had fewer than maxRepairs failed repairs. The caller must read these books
-// and pass the results to repaired.
+// and pass the results to finishRepair.
 func (c *codec) lostAssets() []string {
 	return c.choose(func(a *asset) bool {
 		a.reading, a.outdated = a.lost && a.failures < maxRepairs, false
@@ -188,8 +188,8 @@ func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 	return ids
 }
 
-// repaired handles the result of a REST read of a lost book. If the book was lost again during the read, the repair has failed.
-func (c *codec) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
+// finishRepair handles the result of a REST read of a lost book. If the book was lost again during the read, the repair has failed.
+func (c *codec) finishRepair(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]
@@ -216,12 +216,12 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 	if b != nil {
 		if l, at, ok := a.splice(b); ok {
 			a.replace(l, at)
-			events = c.whole(a, now)
+			events = c.publishState(a, now)
 		}
 	}
 	if a.lost {
 		if a.failures++; a.failures == maxRepairs {
-			events = c.bad(a)
+			events = c.lossEvents(a)
 		}
 	}
 	for i := range events {
@@ -244,7 +244,7 @@ func (c *codec) compare(id string, b *market.Book, now time.Time) {
 		a.comparison = nil
 		return
 	}
-	if l, _ := withLater(b, a.comparison.since); len(a.burst) == 0 && a.book.equal(l.bids, l.asks) {
+	if l, _ := applyLater(b, a.comparison.since); len(a.burst) == 0 && a.book.equal(l.bids, l.asks) {
 		a.comparison = nil
 		return
 	}

@@ -174,7 +174,7 @@ func TestStreamRequests(t *testing.T) {
 			topics = append(topics, test.topic)
 		}
 		if got := s.request(test.verb, topics...); got != test.want {
-			t.Errorf("verb %d of %v sends %s; want %s", test.verb, test.topic, got, test.want)
+			t.Errorf("the request with verb %d and topic %v sends %s; want %s", test.verb, test.topic, got, test.want)
 		}
 	}
 }
@@ -191,7 +191,7 @@ func TestStreamFrames(t *testing.T) {
 	s.expect(s.frame(`{"event_type":"new_market","market":"other","timestamp":"9"}`))
 	for text, kind := range map[string]stream.EventKind{"PONG": stream.EventLife, "{": stream.EventGarbage, `{"event_type":"x"}`: stream.EventLife, "[]": stream.EventLife} {
 		if events := s.Decode([]byte(text), s.now); len(events) != 1 || events[0].Kind != kind {
-			t.Errorf("%s gives %+v", text, events)
+			t.Errorf("the frame %s decodes to the events %+v; want one event of kind %d", text, events, kind)
 		}
 	}
 	s.expect(s.frame(`{"event_type":"book","asset_id":"A","timestamp":"10","bids":[{"price":"2","size":"1"}],"asks":[]}`), "bad orderbook A")
@@ -205,7 +205,7 @@ func TestTradeIDs(t *testing.T) {
 		return events[1].Message.Trades[0].TradeID
 	}
 	if id("2") == "" || id("2") != id("2.0") || id("2") == id("3") {
-		t.Errorf("the ids are %s, %s and %s", id("2"), id("2.0"), id("3"))
+		t.Errorf("the ids for the sizes 2, 2.0 and 3 are %s, %s and %s; want equal ids for 2 and 2.0 only", id("2"), id("2.0"), id("3"))
 	}
 }
 
@@ -222,7 +222,7 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	events := s.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.62","size":"78.50","side":"SELL","timestamp":"1900000013900","transaction_hash":"0xt1"}`), s.now)
 	want := events[1].Message.Trades[0]
 	if got.TradeID == "" || got.Key() != want.Key() || got.Price.Cmp(want.Price) != 0 || got.Size.Cmp(want.Size) != 0 || got.Side != want.Side || got.TokenID != want.TokenID {
-		t.Errorf("REST has %+v\nthe stream %+v", got, want)
+		t.Errorf("the trade from REST is %+v\nthe trade from the stream is %+v", got, want)
 	}
 	if got.TransactionHash = ""; publicID(&got) != "" {
 		t.Error("a trade without a transaction has an id")
@@ -248,7 +248,7 @@ func TestLaterChangeShowsGap(t *testing.T) {
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
 	// The book from REST has the time 4, so the codec applies the changes of the times 4 and 5 to this book.
-	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
+	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
 // TestOpenBurstShowsGap checks a burst whose last frames are lost. If no further frame arrives within burstWithin, the codec must
@@ -284,7 +284,7 @@ func TestStreamNumbersGoOn(t *testing.T) {
 	events, _ := s.tick(s.now)
 	s.expect(show(events), "orderbook A 3 book b0.3×10 b0.1×7 a0.4×10")
 	if e := events[0].Message.Epoch; e != "E" {
-		t.Errorf("the epoch is %s", e)
+		t.Errorf("the epoch is %s, want E", e)
 	}
 }
 
@@ -294,18 +294,18 @@ func TestFailedRepairs(t *testing.T) {
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301"))
-	s.expect(show(s.repaired("A", market.Result[*market.Book]{Err: errFrozen}, s.now)))
+	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Err: errFrozen}, s.now)))
 	s.expect(s.request(stream.VerbResync, bookA))
-	s.expect(show(s.repaired("A", market.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
+	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
 	s.expect(s.request(stream.VerbResync, bookA),
 		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
-// repaired begins a repair of the lost books, and passes the REST result for one asset to the codec.
-func (s *socket) repaired(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
+// finishRepair begins a repair of the lost books, and passes the REST result for one asset to the codec.
+func (s *socket) finishRepair(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
 	s.lostAssets()
-	return s.codec.repaired(id, r, now)
+	return s.codec.finishRepair(id, r, now)
 }
 
 // TestLossDuringRepair checks that the codec discards a book from REST if the stream loses another change during the REST call. An
@@ -317,19 +317,19 @@ func TestLossDuringRepair(t *testing.T) {
 	s.expect(s.frame(unreadable), "bad orderbook A")
 	for i, want := range []string{"", "bad orderbook A"} { // one iteration for each of maxRepairs failed repairs
 		if lost := s.lostAssets(); !slices.Equal(lost, []string{"A"}) {
-			t.Fatalf("read %d: the lost books are %q", i, lost)
+			t.Fatalf("before read %d, the lost books are %q, want A", i, lost)
 		}
 		s.expect(s.frame(unreadable), "bad orderbook A")
 		var events []string
 		if want != "" {
 			events = []string{want}
 		}
-		s.expect(show(s.codec.repaired("A", market.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
+		s.expect(show(s.codec.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
 	}
 	// No repair is running now, so the codec must ignore this result of a REST call.
-	s.expect(show(s.codec.repaired("A", market.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
+	s.expect(show(s.codec.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
 	if lost := s.lostAssets(); len(lost) != 0 {
-		t.Errorf("after the failures, %q are read again", lost)
+		t.Errorf("after maxRepairs failed repairs, the codec reads the books %q again", lost)
 	}
 	s.expect(s.request(stream.VerbResync, bookA),
 		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
@@ -374,7 +374,7 @@ func TestOneReadRepairsAllBooks(t *testing.T) {
 		time.Sleep(time.Second)
 		s.expect(events(), "orderbook A 3 book b0.29×10 b0.1×1 a0.301×10", "orderbook C 3 book b0.29×10 b0.1×1 a0.301×10")
 		if !slices.Equal(s.reads, []string{"A C"}) {
-			t.Errorf("the reads are %q", s.reads)
+			t.Errorf("the REST calls have the ids %q, want one call with A and C", s.reads)
 		}
 	})
 }
@@ -428,7 +428,7 @@ func TestSilentFreeze(t *testing.T) {
 			slices.Sort(got)
 			s.expect(strings.Join(got, "\n"), want...)
 			if err := failure(); errors.Is(err, errFrozen) != test.failed {
-				t.Errorf("with %d frozen books, Maintain returns %v", test.frozen, err)
+				t.Errorf("with %d frozen books of %d, Maintain returns %v, want errFrozen: %t", test.frozen, test.books, err, test.failed)
 			}
 		})
 	}
@@ -468,7 +468,7 @@ func TestLostDeepChange(t *testing.T) {
 			s.mu.Unlock()
 		}
 		if got := events(); !strings.HasPrefix(got, "bad orderbook A\n") || strings.Contains(got, "b0.2") || !strings.Contains(got, " book b0.3×10 b0.1×") {
-			t.Errorf("got\n%s\nwant a gap and the book without the level at 0.2", got)
+			t.Errorf("the events are\n%s\nwant a gap and the book without the level at 0.2", got)
 		}
 		if err := failure(); err != nil {
 			t.Errorf("a book with a lost change counts as frozen: %v", err)
@@ -510,18 +510,18 @@ func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (burst
 	for _, f := range frames {
 		for _, e := range s.Decode(f, s.now) {
 			if e.Kind == stream.EventBad {
-				t.Errorf("a gap at %.80s", f)
+				t.Errorf("the frame %.80s causes a gap", f)
 			}
 			if e.Kind == stream.EventMessage && e.Message.Topic.Channel == messages.ChannelOrderbook {
 				bursts++
 				if a := s.assets[id]; a.top == nil || e.Message.Topic.ID == id && e.Message.Kind == messages.KindBookDelta && !a.book.top().equal(reportedTop(t, f, id)) {
-					t.Errorf("the top of the book disagrees after %.80s", f)
+					t.Errorf("after the frame %.80s, the best prices of the book are not the reported best prices", f)
 				}
 			}
 		}
 	}
 	if a := s.assets[id]; len(a.burst) > 0 || a.lost {
-		t.Errorf("the run ends with %d open changes, lost %t", len(a.burst), a.lost)
+		t.Errorf("after the last frame, the burst has %d changes and lost is %t, want 0 and false", len(a.burst), a.lost)
 	}
 	return bursts
 }
@@ -565,7 +565,7 @@ func TestRecordedRun(t *testing.T) {
 	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
 	frames := recorded(t, "market_book_then_price_changes.json")
 	if n := replay(t, s, recordedAsset, frames); n != len(frames) {
-		t.Errorf("%d messages of %d frames", n, len(frames))
+		t.Errorf("%d frames cause %d messages, want one message for each frame", len(frames), n)
 	}
 }
 
@@ -590,6 +590,6 @@ func TestRecordedBurst(t *testing.T) {
 	}
 	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
 	if n := replay(t, s, recordedAsset, append([]json.RawMessage{before}, frames...)); n != 2 {
-		t.Errorf("%d messages; want the book and one change: the last book confirms it", n)
+		t.Errorf("the frames cause %d messages; want 2, the book and one change, because the last book equals the changed book", n)
 	}
 }

@@ -63,7 +63,7 @@ func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
 	}
 	id, ok := fieldID.Of(payload).ID()
 	if !payload.IsNull() && (!ok || id == "" || !fieldSlug.Of(payload).Is(slug)) {
-		return "", rest.UnknownForm(e, "no tag of the slug")
+		return "", rest.UnknownForm(e, "no tag with the requested slug")
 	}
 	d.tags.put(slug, id)
 	return id, nil

@@ -28,7 +28,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
 		t := r.UserTrade()
 		if !strings.EqualFold(t.MarketID, q.MarketID) {
-			r.Fail(wire.FieldMarketID, "is another market's")
+			r.Fail(wire.FieldMarketID, "is the id of another market")
 		}
 		return t
 	})

@@ -60,22 +60,22 @@ func TestTradesOfAnotherMarket(t *testing.T) {
 	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})
 	p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10})
 	if err != nil || len(p.Trades) != 1 || p.Trades[0].MarketID != "0xa1" || len(p.LeftOut) != 1 {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("MarketTrades returns %+v and the error %v, want one trade and one row in LeftOut", p, err)
 	}
 	rows = rows[:1]
 	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("a page of another market gives %+v, %v", p, err)
+		t.Errorf("a page with trades of another market only gives %+v and the error %v, want UPSTREAM_BAD_RESPONSE", p, err)
 	}
 }
 
 func TestTradesWithoutACall(t *testing.T) {
 	d, s, _ := open(t, nil)
 	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Limit: 10}); err != nil || len(p.Trades) != 0 || p.Next != "" {
-		t.Errorf("%+v, %v", p, err)
+		t.Errorf("MarketTrades of an id that is no condition id returns %+v and the error %v, want an empty page", p, err)
 	}
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1", Page: "x"}, {MarketID: "0xa1", Limit: 101}, {MarketID: "0xa1", TokenID: "1", Limit: 101}, {MarketID: "a,b"}} {
 		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
-			t.Errorf("%+v: %v", q, err)
+			t.Errorf("MarketTrades of %+v returns the error %v, want BAD_USER_INPUT", q, err)
 		}
 	}
 	check(t, len(s.calls), 0)

@@ -22,8 +22,7 @@ type Handler interface {
 	// topic's state. Up may be called again for a topic that is already up.
 	Up(topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
-	// these topics. If Protocol.Acknowledges is false, Acknowledged follows Up at once. If Protocol.Acknowledges is true, Acknowledged
-	// is called only after a confirmation.
+	// these topics. If Protocol.Acknowledges is false, the client calls Acknowledged directly after Up.
 	Acknowledged(topics []messages.Topic)
 	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
 	// topic that was just unwatched and watched again.
@@ -297,7 +296,7 @@ func (c *Client) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.State, s.Since = c.state, c.since
-	s.Topics, s.Identities, s.Connections = c.pool.wanted, c.pool.identities, c.pool.open()
+	s.Topics, s.Identities, s.Connections = c.pool.watchedCount, c.pool.identityCount, c.pool.countOpen()
 	return s
 }
 

@@ -44,8 +44,8 @@ type connection struct {
 	drop           bool
 	state          State
 
-	// Only the connection's goroutine uses the fields below. failures is the number of failures for the backoff. The count starts
-	// again after a socket was open for stableAfter.
+	// Only the connection's goroutine uses the fields below. failures is the number of failures since a socket was open for
+	// stableAfter. The backoff depends on failures.
 	failures int
 	lastSlow time.Time
 	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
@@ -67,16 +67,16 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 	}
 }
 
-func (k *connection) user() bool { return k.identity.Channel == messages.ChannelUser }
+func (k *connection) isUser() bool { return k.identity.Channel == messages.ChannelUser }
 
 // changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1. The caller holds Client.mu.
 func (k *connection) changeLoad(t messages.Topic, delta int) {
-	of := k.client.cfg.Protocol.Subject
-	if of == nil || k.user() {
+	subjectOf := k.client.cfg.Protocol.Subject
+	if subjectOf == nil || k.isUser() {
 		k.load += delta
 		return
 	}
-	subject := of(t)
+	subject := subjectOf(t)
 	if k.subjects[subject] += delta; k.subjects[subject] == 0 {
 		delete(k.subjects, subject)
 	}
@@ -86,8 +86,8 @@ func (k *connection) changeLoad(t messages.Topic, delta int) {
 // carries reports whether the connection has a watched topic with the same subject as t. It returns false if
 // Protocol.Subject is nil. The caller holds Client.mu.
 func (k *connection) carries(t messages.Topic) bool {
-	of := k.client.cfg.Protocol.Subject
-	return of != nil && k.subjects[of(t)] > 0
+	subjectOf := k.client.cfg.Protocol.Subject
+	return subjectOf != nil && k.subjects[subjectOf(t)] > 0
 }
 
 // markDirty tells the goroutine that a topic was watched or unwatched. The caller holds Client.mu.
@@ -128,7 +128,7 @@ func (k *connection) run(ctx context.Context) {
 			return
 		}
 		k.client.setState(k, StateDisconnected)
-		if k.user() && codeOf(err) == closeCredentials {
+		if k.isUser() && codeOf(err) == closeCredentials {
 			k.client.refuseAll(k, errUnauthenticated)
 		}
 		wait := k.waitAfter(err, live)
@@ -204,7 +204,7 @@ func (k *connection) reportLoss(err error, wait time.Duration) {
 	}
 	k.lossLogged = true
 	k.attempts++
-	k.client.log.Log(context.Background(), level, "the stream is interrupted", "connection", k.number, "user", k.user(),
+	k.client.log.Log(context.Background(), level, "the stream is interrupted", "connection", k.number, "user", k.isUser(),
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
 
@@ -213,11 +213,11 @@ func (k *connection) reportOpen() {
 	if k.opened {
 		k.client.count.reconnects.Add(1)
 	}
-	about := []any{"connection", k.number, "user", k.user()}
+	attrs := []any{"connection", k.number, "user", k.isUser()}
 	if k.lossLogged {
-		about = append(about, "outage", time.Since(k.lostAt), "reason", k.lostReason, "failures", k.attempts, "topics", k.count())
+		attrs = append(attrs, "outage", time.Since(k.lostAt), "reason", k.lostReason, "failures", k.attempts, "topics", k.count())
 	}
-	k.client.log.Info("the stream is open", about...)
+	k.client.log.Info("the stream is open", attrs...)
 	k.opened, k.lossLogged = true, false
 	k.client.setState(k, StateLive)
 }
@@ -229,12 +229,13 @@ func (k *connection) count() int {
 	return len(k.topics)
 }
 
-// loginEntry returns the entry whose credentials authenticate the connection. ok is false if the connection needs no authentication.
+// loginEntry returns the entry whose credentials authenticate the connection. ok is false if the connection needs no
+// authentication.
 func (k *connection) loginEntry() (e entry, ok bool) {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	for _, e := range k.topics {
-		if e.wanted && e.creds != nil && k.user() {
+		if e.wanted && e.creds != nil && k.isUser() {
 			return *e, true
 		}
 	}

@@ -15,7 +15,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if d.Decode(frame, received)[0].Kind != EventMessage {
-					b.Fatal("no message")
+					b.Fatalf("the frame %s decodes to no message", name)
 				}
 			}
 		})

@@ -98,15 +98,15 @@ func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 		events := make([]Event, 0, len(list)+1)
 		events = append(events, Event{Kind: EventLife, At: at})
 		for _, v := range list {
-			events = append(events, d.one(v, at)...)
+			events = append(events, d.decodeOne(v, at)...)
 		}
 		return events
 	}
-	return d.one(v, at)
+	return d.decodeOne(v, at)
 }
 
-// one decodes one frame, or one element of a frame that is a list.
-func (d *decoder) one(v wire.Value, at time.Time) []Event {
+// decodeOne decodes one frame, or one element of a frame that is a list.
+func (d *decoder) decodeOne(v wire.Value, at time.Time) []Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
 	if t := r.Of(fieldType); t.Kind() == wire.String {
@@ -266,14 +266,14 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
 	return []Event{e}
 }
 
-// message returns a message with the fields that all kinds have. seq reports whether the sequence numbers in the frame count the
+// message returns a message with the fields that all kinds have. useSeq reports whether the sequence numbers in the frame count the
 // messages of topic t.
-func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, seq bool) *messages.Message {
+func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, useSeq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
 		m.Epoch = d.epoch
 	}
-	if seq {
+	if useSeq {
 		m.Seq, m.PrevSeq = sequence(r, wire.FieldSeq), sequence(r, fieldPrev)
 	}
 	return m

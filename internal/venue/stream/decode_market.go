@@ -146,7 +146,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Ev
 		}
 	}
 	if len(events) == 0 {
-		r.Fail(fieldYesPrice, "is missing, like noPrice")
+		r.Fail(fieldYesPrice, "and noPrice are missing")
 	}
 	if r.Err != nil {
 		return badFrame(r, yes, no)
@@ -202,7 +202,7 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	case "SELL", "ASK", "ASKS":
 		change.Side = market.SideSell
 	default:
-		in.Fail(wire.FieldSide, "is none")
+		in.Fail(wire.FieldSide, "is not a known side")
 	}
 	change.Level = market.Level{Price: in.Price(wire.FieldPrice), Size: in.Size(wire.FieldSize)}
 	if in.Err != nil {
@@ -287,7 +287,7 @@ func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 	t := r.Trade()
 	t.TokenID = cmp.Or(t.TokenID, topic.ID)
 	if t.TokenID != topic.ID {
-		r.Fail(wire.FieldTokenID, "is another one")
+		r.Fail(wire.FieldTokenID, "is not the token of the topic")
 	}
 	return t
 }

@@ -29,7 +29,7 @@ func golden(t testing.TB, name string) []byte {
 	}
 	var file struct{ Frame, Frames json.RawMessage }
 	if err := json.Unmarshal(raw, &file); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("the golden file %s is unreadable: %v", name, err)
 	}
 	frame := file.Frame
 	if frame == nil {
@@ -37,7 +37,7 @@ func golden(t testing.TB, name string) []byte {
 	}
 	var b bytes.Buffer
 	if err := json.Compact(&b, frame); err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatalf("the golden file %s is unreadable: %v", name, err)
 	}
 	return b.Bytes()
 }
@@ -234,17 +234,17 @@ func TestGoldenFrames(t *testing.T) {
 	for _, name := range files {
 		expected, ok := want[name]
 		if !ok {
-			t.Errorf("%s has no expectation", name)
+			t.Errorf("want has no entry for the golden file %s", name)
 			continue
 		}
 		delete(want, name)
 		d, _ := testDecoder(t, user("s1"))
 		if got := showAll(d.Decode(golden(t, name), received)); got != expected {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, expected)
+			t.Errorf("the golden frame %s decodes to\n%s\nwant\n%s", name, got, expected)
 		}
 	}
 	for name := range want {
-		t.Errorf("%s has no file", name)
+		t.Errorf("the golden file %s of an entry in want does not exist", name)
 	}
 }
 
@@ -273,16 +273,16 @@ func TestGoldenRequests(t *testing.T) {
 	for _, name := range goldenNames(t, "requests") {
 		r, ok := want[strings.TrimPrefix(name, "requests/")]
 		if !ok {
-			t.Errorf("%s has no expectation", name)
+			t.Errorf("want has no entry for the golden file %s", name)
 			continue
 		}
 		delete(want, strings.TrimPrefix(name, "requests/"))
 		if got, expected := string(encode(&r)), string(golden(t, name)); got != expected {
-			t.Errorf("%s:\n%s\nwant\n%s", name, got, expected)
+			t.Errorf("the request %s is encoded as\n%s\nwant\n%s", name, got, expected)
 		}
 	}
 	for name := range want {
-		t.Errorf("%s has no file", name)
+		t.Errorf("the golden file %s of an entry in want does not exist", name)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestBadFrames(t *testing.T) {
 			if len(frame) > 300 {
 				frame = frame[:300]
 			}
-			t.Errorf("%s:\n%s\nwant\n%s", frame, got, test.want)
+			t.Errorf("the frame %s decodes to\n%s\nwant\n%s", frame, got, test.want)
 		}
 	}
 }
@@ -392,11 +392,11 @@ func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
 		if got := showAll(d.Decode(golden(t, name), received)); got != "life" {
-			t.Errorf("%s: %s", name, got)
+			t.Errorf("the frame %s decodes to %q, want \"life\"", name, got)
 		}
 	}
 	if len(o.drifts) != 3 {
-		t.Errorf("drifts: %q", o.drifts)
+		t.Errorf("the observer got the drifts %q, want 3 drifts", o.drifts)
 	}
 }
 
@@ -413,35 +413,35 @@ func FuzzFrame(f *testing.F) {
 		d.epoch, d.depth = "k3f9", 200
 		events := d.Decode(frame, received)
 		if len(events) == 0 {
-			t.Fatal("no event")
+			t.Fatal("Decode returned no event")
 		}
 		for _, e := range events {
 			if !e.At.Equal(received) {
-				t.Fatal("an event without time")
+				t.Fatalf("an event has the time %s, want %s", e.At, received)
 			}
 			if e.Kind == EventBad && !validTopic(messages.Topic{Channel: e.Topic.Channel, ID: e.Topic.ID}) {
-				t.Fatalf("a bad frame of %v", e.Topic)
+				t.Fatalf("an EventBad has the invalid topic %v", e.Topic)
 			}
 			if e.Kind == EventMessage {
-				check(t, e.Message)
+				checkMessage(t, e.Message)
 			}
 			_ = show(e)
 		}
 	})
 }
 
-// check fails the test if a message is inconsistent.
-func check(t *testing.T, m *messages.Message) {
+// checkMessage fails the test if a message is inconsistent.
+func checkMessage(t *testing.T, m *messages.Message) {
 	if !validTopic(m.Topic) {
-		t.Fatalf("a message of %v", m.Topic)
+		t.Fatalf("a message has the invalid topic %v", m.Topic)
 	}
 	sorted := func(levels []market.Level, sign int) {
 		for i, l := range levels {
 			if !wire.InUnit(l.Price) || l.Size.Sign() <= 0 {
-				t.Fatalf("level %s×%s", &l.Price, &l.Size)
+				t.Fatalf("a book has the invalid level %s×%s", &l.Price, &l.Size)
 			}
 			if i > 0 && levels[i-1].Price.Cmp(l.Price)*sign >= 0 {
-				t.Fatal("levels out of order")
+				t.Fatal("the levels of a book are not in order")
 			}
 		}
 	}
@@ -476,6 +476,6 @@ func check(t *testing.T, m *messages.Message) {
 		ok = false
 	}
 	if !ok {
-		t.Fatalf("a bad message of kind %d", m.Kind)
+		t.Fatalf("a message of kind %d is inconsistent: %+v", m.Kind, m)
 	}
 }

@@ -17,9 +17,10 @@ var (
 	fieldPosition  = wire.NewField("position")
 )
 
-// account returns the message of a frame about an account. If the frame has no address, the account is that of the connection. ok
-// is false if the frame has an unreadable address or the address of another account, or if the connection has no account.
-func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
+// accountMessage returns the message of a frame about an account. If the frame has no address, the account is that of the
+// connection. ok is false if the frame has an unreadable address or the address of another account, or if the connection has no
+// account.
+func (d *decoder) accountMessage(r *wire.Row, kind messages.Kind, at time.Time) (m *messages.Message, ok bool) {
 	address := r.Of(fieldAddress)
 	t := d.topic(messages.ChannelUser, address.Text())
 	if address.Kind() != wire.String && !address.IsNull() || t.ID == "" || t != d.identity {
@@ -31,7 +32,7 @@ func (d *decoder) account(r *wire.Row, kind messages.Kind, at time.Time) (m *mes
 
 // userSnapshot decodes a complete account. The balance is optional.
 func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
-	m, ok := d.account(r, messages.KindUserSnapshot, at)
+	m, ok := d.accountMessage(r, messages.KindUserSnapshot, at)
 	if !ok {
 		return nil
 	}
@@ -66,8 +67,9 @@ func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row
 	return out
 }
 
-// within decodes the object in the JSON field f of a frame. If the frame has no such field, within decodes the frame itself.
-func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
+// readNested decodes the object in the JSON field f of a frame. If the frame has no such field, readNested decodes the frame
+// itself.
+func readNested[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)
 	}
@@ -75,37 +77,37 @@ func within[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 }
 
 func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []Event {
-	m, ok := d.account(r, messages.KindOrder, at)
+	m, ok := d.accountMessage(r, messages.KindOrder, at)
 	if !ok {
 		return nil
 	}
-	m.Orders = []market.Order{within(r, fieldOrder, (*wire.Row).Order)}
+	m.Orders = []market.Order{readNested(r, fieldOrder, (*wire.Row).Order)}
 	return deliver(r, m)
 }
 
 func (d *decoder) fill(r *wire.Row, at time.Time) []Event {
-	m, ok := d.account(r, messages.KindFill, at)
+	m, ok := d.accountMessage(r, messages.KindFill, at)
 	if !ok {
 		return nil
 	}
-	m.Trades = []market.Trade{within(r, fieldTrade, (*wire.Row).UserTrade)}
+	m.Trades = []market.Trade{readNested(r, fieldTrade, (*wire.Row).UserTrade)}
 	return deliver(r, m)
 }
 
 func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []Event {
-	m, ok := d.account(r, messages.KindPosition, at)
+	m, ok := d.accountMessage(r, messages.KindPosition, at)
 	if !ok {
 		return nil
 	}
-	m.Positions = []market.Position{within(r, fieldPosition, (*wire.Row).Position)}
+	m.Positions = []market.Position{readNested(r, fieldPosition, (*wire.Row).Position)}
 	return deliver(r, m)
 }
 
 func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []Event {
-	m, ok := d.account(r, messages.KindBalance, at)
+	m, ok := d.accountMessage(r, messages.KindBalance, at)
 	if !ok {
 		return nil
 	}
-	m.Balance = within(r, fieldBalance, (*wire.Row).Balance)
+	m.Balance = readNested(r, fieldBalance, (*wire.Row).Balance)
 	return deliver(r, m)
 }

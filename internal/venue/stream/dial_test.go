@@ -58,7 +58,7 @@ func (f *forward) expect(t *testing.T, want ...string) {
 				t.Fatalf("the handler was called with %q, want %q", got, w)
 			}
 		case <-time.After(patience):
-			t.Fatalf("no %q", w)
+			t.Fatalf("the handler was not called with %q", w)
 		}
 	}
 }
@@ -105,10 +105,10 @@ func TestRealSocket(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-farewell; websocket.CloseStatus(err) != websocket.StatusNormalClosure {
-		t.Errorf("the client left with %v", err)
+		t.Errorf("the server read the error %v, want a normal closure", err)
 	}
 	if s := c.Stats(); s.Reconnects != 1 || s.Connections != 0 || s.State != StateDisconnected {
-		t.Errorf("%+v", s)
+		t.Errorf("the stats after Run are %+v; want one reconnect, no connection and the state DISCONNECTED", s)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestDialErrors(t *testing.T) {
 			w.Header().Set("Upgrade", "tea")
 			w.WriteHeader(http.StatusSwitchingProtocols)
 		default:
-			t.Errorf("asked for %s", r.URL.Path)
+			t.Errorf("the client requested the path %s", r.URL.Path)
 		}
 	}))
 	defer server.Close()
@@ -146,21 +146,21 @@ func TestDialErrors(t *testing.T) {
 	} {
 		_, err := dialer{}.Dial(t.Context(), "ws://u:canary-password@"+path+"?key=canary-query", nil)
 		if err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("Dial of %s returns %v, want an error without secrets", path, err)
 		}
 		var h *HandshakeError
 		if want.Status == 0 {
 			if errors.As(err, &h) {
-				t.Errorf("%s: %v", path, err)
+				t.Errorf("Dial of %s returns the HandshakeError %v, want another error", path, err)
 			}
 		} else if !errors.As(err, &h) || *h != want {
-			t.Errorf("%s: %v, want %v", path, err, want)
+			t.Errorf("Dial of %s returns %v, want %+v", path, err, want)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := (dialer{}).Dial(ctx, "ws://"+host+"/ok?key=canary", nil); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "canary") {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("Dial with a cancelled context returns %v, want context.Canceled without secrets", err)
 	}
 }
 
@@ -177,10 +177,10 @@ func TestFrameLimit(t *testing.T) {
 	}
 	defer func() { _ = c.Close(0) }()
 	if frame, err := c.Read(t.Context()); err != nil || len(frame) != maxFrameBytes {
-		t.Errorf("%d bytes, %v", len(frame), err)
+		t.Errorf("the first frame has %d bytes and the error %v, want %d bytes", len(frame), err, maxFrameBytes)
 	}
 	if _, err := c.Read(t.Context()); !errors.Is(err, websocket.ErrMessageTooBig) {
-		t.Errorf("%v", err)
+		t.Errorf("Read of the second frame returns %v, want ErrMessageTooBig", err)
 	}
 }
 
@@ -195,7 +195,7 @@ func TestCloseCode(t *testing.T) {
 	}
 	defer func() { _ = c.Close(0) }()
 	if _, err := c.Read(t.Context()); codeOf(err) != closeRestart || strings.Contains(err.Error(), "canary") {
-		t.Errorf("%v", err)
+		t.Errorf("Read returns %v, want an error with the code %d and without the venue's text", err, closeRestart)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestDeadPeer(t *testing.T) {
 				t.Error("Read returned a frame")
 			}
 		})
-		if code == 0 { // with a close code, the close frame would wait for the pending write
+		if code == 0 { // with another code, Close sends a close frame, which would wait for the pending write
 			started := make(chan struct{})
 			ended.Go(func() {
 				var err error
@@ -232,7 +232,7 @@ func TestDeadPeer(t *testing.T) {
 		_ = c.Close(code)
 		ended.Wait()
 		if took := time.Since(begun); took > 4*time.Second { // without the close of conn.raw, coder/websocket takes 5 s
-			t.Errorf("closing with %d took %s", code, took)
+			t.Errorf("Close(%d) took %s, want at most 4s", code, took)
 		}
 		close(release)
 	}

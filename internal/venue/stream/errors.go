@@ -53,7 +53,7 @@ func (e *disconnectError) Error() string { return e.err.Error() }
 func (e *disconnectError) Unwrap() error { return e.err }
 
 var (
-	errSilence   = &disconnectError{"silence", errors.New("no frame arrived for 2.5 heartbeat intervals")}
+	errSilence   = &disconnectError{"silence", errors.New("no frame arrived for too long")}
 	errPong      = &disconnectError{"pong", errors.New("a ping was not answered")}
 	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
 	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}

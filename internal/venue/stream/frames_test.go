@@ -24,19 +24,19 @@ func TestFrameBytes(t *testing.T) {
 		b.watch(messages.Topic{Channel: messages.ChannelMarket, ID: "M1"}, messages.Topic{Channel: messages.ChannelMarket, ID: "M2"})
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		b.watchUser("s1")
-		b.pass(30 * time.Second)
+		b.advance(30 * time.Second)
 		b.Resync(book("T1"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.Unwatch(price("T1"))
 		b.Unwatch(book("T\"2"))
 		b.Unwatch(messages.Topic{Channel: messages.ChannelMarket, ID: "M2"})
-		b.pass(45 * time.Second)
+		b.advance(45 * time.Second)
 		b.conn(0).drop(1006)
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		b.conn(1).drop(1006)
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		sent = b.venue.sent("")
 	})
 	var got strings.Builder
@@ -47,7 +47,7 @@ func TestFrameBytes(t *testing.T) {
 	}
 	for _, verb := range []string{"auth", "subscribe", "unsubscribe", "resync", "ping"} {
 		if !verbs[verb] {
-			t.Errorf("the session has no %s", verb)
+			t.Errorf("the client sent no frame of the type %s", verb)
 		}
 	}
 	file := filepath.Join("testdata", "frames.txt")

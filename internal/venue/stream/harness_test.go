@@ -197,8 +197,8 @@ func (c *fakeConn) answer(f sentFrame) {
 	}
 }
 
-// to returns a function for venue.respond. The function calls respond for each frame of the type kind.
-func to(kind string, respond func(c *fakeConn, f sentFrame)) func(*fakeConn, sentFrame) bool {
+// respondTo returns a function for venue.respond. The function calls respond for each frame of the type kind.
+func respondTo(kind string, respond func(c *fakeConn, f sentFrame)) func(*fakeConn, sentFrame) bool {
 	return func(c *fakeConn, f sentFrame) bool {
 		if f.Type == kind {
 			respond(c, f)
@@ -234,7 +234,7 @@ func (v *venue) conn(n int) *fakeConn {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if n >= len(v.conns) {
-		v.t.Fatalf("there are %d connections, want number %d", len(v.conns), n)
+		v.t.Fatalf("the client has opened only %d connections, so connection %d (counted from 0) does not exist", len(v.conns), n)
 	}
 	return v.conns[n]
 }
@@ -419,7 +419,7 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 				stopped = true
 				cancel()
 				if err := <-done; err != nil {
-					t.Errorf("Run: %v", err)
+					t.Errorf("Run returned %v", err)
 				}
 			}
 		}
@@ -439,8 +439,8 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 
 func (b *bench) settle() { synctest.Wait() }
 
-// pass advances the time of the bubble by d, and waits until all goroutines block.
-func (b *bench) pass(d time.Duration) {
+// advance advances the time of the bubble by d, and waits until all goroutines block.
+func (b *bench) advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
@@ -494,8 +494,8 @@ func (b *bench) reasons() []string {
 	return slices.Clone(b.observe.reasons)
 }
 
-// kind returns the number of frames of a type that the observer has counted.
-func (b *bench) kind(name string) int {
+// frameCount returns the number of frames of a type that the observer has counted.
+func (b *bench) frameCount(name string) int {
 	b.observe.mu.Lock()
 	defer b.observe.mu.Unlock()
 	return b.observe.kinds[name]

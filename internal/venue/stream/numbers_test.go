@@ -36,7 +36,7 @@ func TestInternalNumbers(t *testing.T) {
 	handler := &numberRecord{}
 	inBubble(t, func(_ *Config, v *venue) {
 		v.handler = handler
-		v.respond = to("subscribe", func(c *fakeConn, _ sentFrame) {
+		v.respond = respondTo("subscribe", func(c *fakeConn, _ sentFrame) {
 			c.send(`{"type":"orderbook_snapshot","tokenId":"T1","bids":[],"asks":[]}`)
 		})
 	}, func(b *bench) {
@@ -55,12 +55,12 @@ func TestInternalNumbers(t *testing.T) {
 		epoch := first[0].Epoch
 		want := []messages.Internal{{Epoch: epoch, Seq: 1}, {Epoch: epoch, Seq: 2}, {Epoch: epoch, Seq: 4}}
 		if !slices.Equal(first, want) {
-			b.Errorf("the numbers are %v; want %v", first, want)
+			b.Errorf("the internal numbers are %v; want %v", first, want)
 		}
 		b.conn(0).drop(1006)
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		if second := handler.take(); len(second) == 0 || second[0].Epoch == epoch || second[0].Seq == 0 {
-			b.Errorf("on another socket the numbers are %v; want another epoch than %d", second, epoch)
+			b.Errorf("the internal numbers on another socket are %v; want another epoch than %d", second, epoch)
 		}
 	})
 }

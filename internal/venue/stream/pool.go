@@ -14,14 +14,14 @@ type pool struct {
 	public []*connection
 	// users contains the connections for user topics.
 	users map[messages.Topic]*connection
-	// wanted is the number of watched topics. identities is the number of watched user topics.
-	wanted, identities int
+	// watchedCount is the number of watched topics. identityCount is the number of watched user topics.
+	watchedCount, identityCount int
 	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce
 	// this number.
 	perConnection int
-	// numbers is the number of connections that were ever added. turns is the number of successful calls of Watch.
-	numbers int
-	turns   uint64
+	// lastNumber is the number of the newest connection. turns is the number of successful calls of Watch.
+	lastNumber int
+	turns      uint64
 }
 
 // entry is a watched topic, or a topic that was unwatched but not yet released by its connection. Until the release, the topic
@@ -44,8 +44,8 @@ func newPool(perConnection int) pool {
 	}
 }
 
-// open returns the number of connections whose state is StateLive.
-func (p *pool) open() int {
+// countOpen returns the number of connections whose state is StateLive.
+func (p *pool) countOpen() int {
 	n := 0
 	for _, k := range p.public {
 		if k.state == StateLive {
@@ -162,12 +162,12 @@ func (c *Client) assign(t messages.Topic) *connection {
 }
 
 // hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
-// carries its subject. hasRoom limits the total number of subjects on all public connections. It does not check the number on one
-// connection, which may exceed perConnection: an unwatched topic may be watched again after another topic has taken its place. The
-// caller holds c.mu.
+// carries its subject. hasRoom limits the total number of subjects on all public connections, but not the number on each
+// connection. A connection may have more than perConnection subjects, because an unwatched topic may be watched again after another
+// topic has taken its place. The caller holds c.mu.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
-		return c.pool.identities < maxIdentities
+		return c.pool.identityCount < maxIdentities
 	}
 	load := 0
 	for _, k := range c.pool.public {
@@ -178,9 +178,9 @@ func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 
 // add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds c.mu.
 func (c *Client) add(identity messages.Topic) *connection {
-	c.pool.numbers++
-	k := newConnection(c, c.pool.numbers, identity)
-	if k.user() {
+	c.pool.lastNumber++
+	k := newConnection(c, c.pool.lastNumber, identity)
+	if k.isUser() {
 		c.pool.users[identity] = k
 	} else {
 		c.pool.public = append(c.pool.public, k)
@@ -192,10 +192,10 @@ func (c *Client) add(identity messages.Topic) *connection {
 
 // addWatched adds 1 or -1 to the counts of watched topics. The caller holds c.mu.
 func (c *Client) addWatched(e *entry, by int) {
-	c.pool.wanted += by
+	c.pool.watchedCount += by
 	e.conn.changeLoad(e.topic, by)
-	if e.conn.user() {
-		c.pool.identities += by
+	if e.conn.isUser() {
+		c.pool.identityCount += by
 	}
 }
 
@@ -246,7 +246,7 @@ func (c *Client) retire(k *connection) bool {
 	if len(k.topics) > 0 {
 		return false
 	}
-	if k.user() {
+	if k.isUser() {
 		if c.pool.users[k.identity] == k {
 			delete(c.pool.users, k.identity)
 		}
@@ -268,7 +268,7 @@ func (c *Client) shrink(k *connection, limit int) {
 	c.pool.perConnection = min(c.pool.perConnection, limit)
 	excess := k.load - c.pool.perConnection
 	for _, e := range k.topics {
-		if excess <= 0 || k.user() {
+		if excess <= 0 || k.isUser() {
 			break
 		}
 		if !e.wanted {

@@ -58,15 +58,15 @@ func TestFullPool(t *testing.T) {
 		b.settle()
 		b.Unwatch(all[0])
 		b.Unwatch(all[2])
-		b.watch(book("new"), all[0]) // both topics go to the first connection, which then has three topics
+		b.watch(book("new"), all[0]) // the first connection takes both, so it has one topic more than TopicsPerConnection
 		b.equal("error of a fifth topic", b.Watch(book("more"), nil), ErrFull)
 		b.settle()
 		b.calls.take()
 		b.Reconnect(all[0])
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		for _, call := range b.calls.take() {
 			if strings.HasPrefix(call, "refused") {
-				t.Error(call)
+				t.Errorf("the handler was called with %q", call)
 			}
 		}
 		b.equal("topics", b.Stats().Topics, 4)
@@ -80,10 +80,10 @@ func TestPool(t *testing.T) {
 		all := books(6)
 		b.watch(all...)
 		if err := b.Watch(book("more"), nil); !errors.Is(err, ErrFull) {
-			t.Errorf("the seventh topic: %v", err)
+			t.Errorf("Watch of a seventh topic returns %v, want ErrFull", err)
 		}
 		if err := b.Watch(all[0], nil); err != nil {
-			t.Errorf("a topic that is there: %v", err)
+			t.Errorf("Watch of a topic that is already watched: got the error %v", err)
 		}
 		b.settle()
 		carried := map[int][]string{}
@@ -95,7 +95,7 @@ func TestPool(t *testing.T) {
 			carried[conn] = slices.Compact(carried[conn])
 		}
 		if len(carried) != 2 || len(carried[0]) != 3 || len(carried[1]) != 3 {
-			t.Errorf("carried %v", carried)
+			t.Errorf("the connections have the topics %v, want 3 topics on each of 2 connections", carried)
 		}
 		b.equal("connections", b.Stats().Connections, 2)
 		b.Unwatch(all[4])
@@ -107,7 +107,7 @@ func TestPool(t *testing.T) {
 			b.watch(user(fmt.Sprint(i)))
 		}
 		if err := b.Watch(user("more"), nil); !errors.Is(err, ErrFull) {
-			t.Errorf("one identity too many: %v", err)
+			t.Errorf("Watch of user topic %d returns %v, want ErrFull", maxIdentities+1, err)
 		}
 		b.Unwatch(user("0"))
 		b.watch(user("more"))
@@ -116,7 +116,7 @@ func TestPool(t *testing.T) {
 		b.equal("connections", b.Stats().Connections, 2+maxIdentities)
 		for _, bad := range []messages.Topic{{}, {Channel: "weather", ID: "x"}, {Channel: messages.ChannelPrices}, {Channel: messages.ChannelPrices, ID: "a,b"}, {Channel: messages.ChannelPrices, ID: "T", Scope: "s"}} {
 			if err := b.Watch(bad, nil); market.CodeOf(err) != market.CodeBadUserInput {
-				t.Errorf("Watch(%v): %v", bad, err)
+				t.Errorf("Watch(%v) returns %v, want BAD_USER_INPUT", bad, err)
 			}
 		}
 	})
@@ -134,15 +134,15 @@ func TestWatchBeforeRun(t *testing.T) {
 		}
 	}
 	if s := c.Stats(); s.Topics != 3 || s.State != StateConnecting || s.Connections != 0 || !s.LastMessageAt.IsZero() {
-		t.Errorf("%+v", s)
+		t.Errorf("the stats before Run are %+v", s)
 	}
 	if n := len(v.dialled()); n != 0 {
-		t.Errorf("%d dials before Run", n)
+		t.Errorf("the client dials %d times before Run", n)
 	}
 }
 
-// TestVenueLimit checks that the client opens more connections if the venue accepts fewer topics on each connection. The client
-// must refuse a topic if no connection has room for it.
+// TestVenueLimit checks that the client opens further connections if the venue accepts fewer topics on each connection than the
+// configuration allows. The client must refuse a topic if no connection has room for it.
 func TestVenueLimit(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		c.Connections = 3
@@ -151,7 +151,7 @@ func TestVenueLimit(t *testing.T) {
 	}, func(b *bench) {
 		b.watch(books(13)...)
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		refused, up := 0, 0
 		for _, call := range b.calls.take() {
 			if strings.HasPrefix(call, "refused") && strings.HasSuffix(call, string(market.CodeRateLimited)) {
@@ -161,15 +161,15 @@ func TestVenueLimit(t *testing.T) {
 				up++
 			}
 		}
-		b.equal("refused, up", []int{refused, up}, []int{1, 12})
+		b.equal("numbers of refused topics and of messages", []int{refused, up}, []int{1, 12})
 		b.equal("topics", b.Stats().Topics, 12)
 		perConn := map[int]int{}
 		for _, f := range b.venue.sent("subscribe") {
 			perConn[f.conn] += len(f.TokenIDs)
 		}
-		b.equal("on each", perConn, map[int]int{0: 4, 1: 4, 2: 4})
+		b.equal("topics of each connection", perConn, map[int]int{0: 4, 1: 4, 2: 4})
 		if err := b.Watch(book("more"), nil); !errors.Is(err, ErrFull) {
-			t.Errorf("the next topic: %v", err)
+			t.Errorf("Watch of a further topic returns %v, want ErrFull", err)
 		}
 	})
 }
@@ -179,42 +179,42 @@ func TestVenueLimit(t *testing.T) {
 func TestIdle(t *testing.T) {
 	inBubble(t, func(c *Config, _ *venue) { c.TopicsPerConnection = 2 }, func(b *bench) {
 		b.settle()
-		b.equal("idle", b.Stats().Connections, 1)
+		b.equal("connections before the first topic", b.Stats().Connections, 1)
 		all := books(4)
 		b.watch(all...)
 		b.settle()
-		b.equal("in use", b.Stats().Connections, 2)
+		b.equal("connections of four topics", b.Stats().Connections, 2)
 		for _, topic := range all[2:] {
 			b.Unwatch(topic)
 		}
-		b.pass(idleFor - 1)
+		b.advance(idleFor - 1)
 		b.watch(book("T9"))
-		b.pass(time.Minute)
-		b.equal("in use again", b.Stats().Connections, 2)
+		b.advance(time.Minute)
+		b.equal("connections after a topic was watched in time", b.Stats().Connections, 2)
 		b.Unwatch(book("T9"))
-		b.pass(idleFor)
-		b.equal("surplus", b.Stats().Connections, 1)
-		b.equal("farewell", b.conn(1).code, closeNormal)
+		b.advance(idleFor)
+		b.equal("connections after idleFor", b.Stats().Connections, 1)
+		b.equal("close code", b.conn(1).code, closeNormal)
 		b.Unwatch(all[0])
 		b.Unwatch(all[1])
-		b.pass(time.Hour)
-		b.equal("the last", b.Stats().Connections, 1)
+		b.advance(time.Hour)
+		b.equal("connections without any topic", b.Stats().Connections, 1)
 		b.equal("dials", len(b.venue.dialled()), 2)
 		b.equal("state", b.Stats().State, StateLive)
-		// After an outage, the client does not open a connection without topics again.
+		// After an outage without topics, the client reopens only one public connection.
 		b.watch(all...)
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = errors.New("away") })
 		b.conn(0).drop(1006)
 		b.conn(2).drop(1006)
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		for _, topic := range all {
 			b.Unwatch(topic)
 		}
 		b.settle()
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(time.Minute)
-		b.equal("after the outage", b.Stats().Connections, 1)
+		b.advance(time.Minute)
+		b.equal("connections after the outage", b.Stats().Connections, 1)
 	})
 }
 
@@ -232,16 +232,16 @@ func TestState(t *testing.T) {
 		}
 		observe()
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(time.Second)
+		b.advance(time.Second)
 		since := b.Stats().Since
-		b.equal("since", since.Sub(b.venue.start), 500*time.Millisecond)
+		b.equal("time of the first connection", since.Sub(b.venue.start), 500*time.Millisecond)
 		observe()
 		b.watch(book("T1"), book("T2"))
 		b.settle()
 		observe()
 		b.conn(1).drop(1006)
 		observe()
-		b.pass(time.Second)
+		b.advance(time.Second)
 		observe()
 		b.watch(user("s"))
 		b.settle()
@@ -265,7 +265,7 @@ func TestStopped(t *testing.T) {
 		}
 		b.stop()
 		if err := b.Watch(book("T1"), nil); !errors.Is(err, ErrStopped) {
-			t.Errorf("Watch after Run: %v", err)
+			t.Errorf("Watch after Run returns %v, want ErrStopped", err)
 		}
 		b.Unwatch(book("T1"))
 		b.Resync(book("T1"))
@@ -273,9 +273,9 @@ func TestStopped(t *testing.T) {
 	})
 }
 
-// TestLateVerdicts checks that a late rejection of an earlier subscription does not remove a topic that was watched again since
+// TestLateRejection checks that a late rejection of an earlier subscription does not remove a topic that was watched again since
 // then.
-func TestLateVerdicts(t *testing.T) {
+func TestLateRejection(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"), user("s1"))
 		b.settle()
@@ -289,7 +289,7 @@ func TestLateVerdicts(t *testing.T) {
 		b.refuse(k, book("T1"), turn, errUnsupported)
 		b.refuse(k, book("T2"), turn, errUnsupported)
 		b.calls.expect(t)
-		b.equal("retired", []bool{b.retire(k), b.retire(u.conn)}, []bool{false, false})
+		b.equal("results of retire", []bool{b.retire(k), b.retire(u.conn)}, []bool{false, false})
 		b.equal("topics", b.Stats().Topics, 2)
 	})
 }

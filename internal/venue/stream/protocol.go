@@ -54,9 +54,9 @@ type Codec interface {
 // Maintainer is a Codec that also works in the background, for example to read lost books over REST.
 type Maintainer interface {
 	Codec
-	// Maintain runs until ctx ends. If it returns an error, the client closes the socket. To deliver events,
-	// Maintain calls emit with a function that returns them. emit waits until no frame is being decoded, calls this function and
-	// delivers its events. If the socket has ended, emit does nothing.
+	// Maintain runs until ctx ends. If Maintain returns an error, the client closes the socket. To deliver events, Maintain calls emit
+	// with a function that returns the events. emit waits until no frame is being decoded, calls this function and delivers its
+	// events. If the socket has ended, emit does nothing.
 	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 
@@ -75,7 +75,8 @@ const (
 // Request is a request to the venue. All topics of a request have the same channel. A resync and a request for a user topic have
 // one topic.
 type Request struct {
-	Verb   Verb
+	Verb Verb
+	// Rid is the id of the request. The venue's response may contain this id.
 	Rid    string
 	Topics []messages.Topic
 	// Depth is set if the request subscribes to books.
@@ -95,11 +96,11 @@ const (
 	EventGarbage
 	// EventHello is the first frame of a connection. It sets Epoch and Hello.
 	EventHello
-	// EventAck confirms the request Rid. It sets Topics if the venue lists the topics of the request. If Rid and Topics are empty,
-	// EventAck only shows that the venue is alive.
+	// EventAck confirms the request with the id Rid. It sets Topics if the venue lists the topics of the request. If Rid and Topics
+	// are empty, EventAck only shows that the venue is alive.
 	EventAck
-	// EventError rejects the request Rid, or reports another error if Rid is empty. It sets Code. It sets IDs if the venue names
-	// the rejected ids, and RetryAfter if the venue requests a wait.
+	// EventError rejects the request with the id Rid, or reports another error if Rid is empty. It sets Code. It sets IDs if the venue
+	// names the rejected ids, and RetryAfter if the venue requests a wait.
 	EventError
 	// EventHeartbeat sets Epoch and Seqs.
 	EventHeartbeat

@@ -76,7 +76,7 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 
 		// To get another snapshot, the client must unsubscribe and subscribe again.
 		b.Resync(book("T1"))
-		b.pass(2 * time.Second)
+		b.advance(2 * time.Second)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 socket/2")
 		frames := b.venue.sent("")
 		last := frames[len(frames)-2:]
@@ -84,10 +84,10 @@ func TestProtocolWithoutAnswers(t *testing.T) {
 		b.equal("frames", last[0].raw+last[1].raw, `{"tokenId":"T1","type":"off"}{"tokenId":"T1","type":"on"}`)
 
 		// The client sends a ping after each Protocol.PingEvery. The pongs keep the connection open.
-		b.pass(61 * time.Second)
+		b.advance(61 * time.Second)
 		b.calls.expect(t)
 		if n := len(b.venue.sent("PING")); n != 6 {
-			t.Errorf("%d pings in a minute", n)
+			t.Errorf("the client sent %d pings in a minute, want 6", n)
 		}
 	})
 }
@@ -117,18 +117,18 @@ func TestSharedSubjects(t *testing.T) {
 
 // TestHandshakeHeader checks that the client calls Protocol.Header for each handshake, and sends the header that it returns.
 func TestHandshakeHeader(t *testing.T) {
-	n := 0
+	calls := 0
 	header := func() (http.Header, error) {
-		n++
+		calls++
 		return http.Header{"Signature": {"s"}}, nil
 	}
 	inBubble(t, bareProtocol(header), func(b *bench) {
 		b.watch(book("T1"))
 		b.settle()
 		b.conn(0).drop(1006)
-		b.pass(2 * time.Second)
-		b.equal("headers", n, 2)
-		b.equal("sent", b.venue.headers, []http.Header{{"Signature": {"s"}}, {"Signature": {"s"}}})
+		b.advance(2 * time.Second)
+		b.equal("calls of Header", calls, 2)
+		b.equal("headers of the handshakes", b.venue.headers, []http.Header{{"Signature": {"s"}}, {"Signature": {"s"}}})
 	})
 }
 
@@ -158,27 +158,27 @@ func TestMaintenance(t *testing.T) {
 		c.Protocol.NewCodec = func(messages.Topic, Env) Codec { return &maintainedCodec{fail: errors.New("frozen")} }
 	}, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(61 * time.Second)
+		b.advance(61 * time.Second)
 		b.conn(0).send("book T1")
 		b.settle()
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 socket/1", "message orderbook:T1 socket/2", "message orderbook:T1 socket/3")
-		b.pass(60 * time.Second)
+		b.advance(60 * time.Second)
 		b.equal("reasons", b.reasons(), []string{"frozen"})
 	})
 }
 
-// TestMaintenanceIsNoLife checks that messages from Maintain do not count as frames from the venue: a connection on which the venue
-// is silent must still end.
-func TestMaintenanceIsNoLife(t *testing.T) {
+// TestSilenceDuringMaintenance checks that messages from Maintain do not count as frames from the venue: a connection on which the
+// venue is silent must still end.
+func TestSilenceDuringMaintenance(t *testing.T) {
 	inBubble(t, func(c *Config, v *venue) {
 		bareProtocol(nil)(c, v)
 		c.Protocol.NewCodec = func(messages.Topic, Env) Codec { return &maintainedCodec{} }
 		c.Protocol.Silence, c.Protocol.PingEvery = 70*time.Second, time.Hour
 	}, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(69 * time.Second)
+		b.advance(69 * time.Second)
 		b.equal("reasons", b.reasons(), []string{})
-		b.pass(2 * time.Second)
+		b.advance(2 * time.Second)
 		b.equal("reasons", b.reasons(), []string{"silence"})
 	})
 }

@@ -25,24 +25,24 @@ func (b *bench) waits() []time.Duration {
 func TestBackoff(t *testing.T) {
 	s := time.Second
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("connection refused") }, func(b *bench) {
-		b.pass(80 * s)
+		b.advance(80 * s)
 		b.equal("waits", b.waits(), []time.Duration{s / 2, s, 2 * s, 4 * s, 8 * s, 15 * s, 15 * s, 15 * s, 15 * s})
 		b.equal("reasons", slices.Compact(b.reasons()), []string{"dial"})
 		b.equal("state", b.Stats().State, StateDisconnected)
 		b.equal("warnings", strings.Count(b.log.String(), "level=WARN"), 1)
 
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(15 * s)
+		b.advance(15 * s)
 		b.conn(0).drop(1006) // the connection was open for less than a minute
-		b.pass(15 * s)
-		b.equal("still long", b.waits()[len(b.waits())-1] >= 15*s, true)
-		b.pass(time.Minute)
+		b.advance(15 * s)
+		b.equal("the wait is still at least 15 s", b.waits()[len(b.waits())-1] >= 15*s, true)
+		b.advance(time.Minute)
 		n := len(b.waits())
 		b.conn(1).drop(1006)
-		b.pass(s/2 - 1)
-		b.equal("short again", len(b.waits()), n)
-		b.pass(1)
-		b.equal("short again", len(b.waits()), n+1)
+		b.advance(s/2 - 1)
+		b.equal("waits before the short wait has ended", len(b.waits()), n)
+		b.advance(1)
+		b.equal("waits after the short wait", len(b.waits()), n+1)
 		b.equal("reconnects", b.Stats().Reconnects, 2)
 	})
 }
@@ -55,7 +55,7 @@ func TestWaitEnds(t *testing.T) {
 		b.settle()
 		before := time.Now()
 		b.stop()
-		b.equal("stopped after", time.Since(before), time.Duration(0))
+		b.equal("time until Run returns", time.Since(before), time.Duration(0))
 	})
 }
 
@@ -78,13 +78,13 @@ func TestCloseCodes(t *testing.T) {
 	} {
 		inBubble(t, nil, func(b *bench) {
 			b.watch(book("T1"))
-			b.pass(10 * time.Second)
+			b.advance(10 * time.Second)
 			b.calls.take()
 			b.conn(0).end(test.err)
 			if test.wait > 0 {
-				b.pass(test.wait - 1)
+				b.advance(test.wait - 1)
 				b.calls.expect(t, "down orderbook:T1")
-				b.pass(1)
+				b.advance(1)
 				b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 			} else {
 				b.settle()
@@ -102,30 +102,30 @@ func TestTooSlowAgain(t *testing.T) {
 		b.settle()
 		for i := range 5 {
 			b.conn(i).drop(closeSlow)
-			b.pass(10 * time.Second)
+			b.advance(10 * time.Second)
 		}
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		b.conn(5).drop(closeSlow)
 		b.settle()
 		b.conn(6)
 		b.conn(6).drop(closeSlow)
 		b.settle()
 		b.equal("connections", len(b.venue.dialled()), 7)
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		b.equal("connections", len(b.venue.dialled()), 8)
 	})
 }
 
-// TestHandshake checks that the client waits for HandshakeError.RetryAfter after a rejected handshake.
-func TestHandshake(t *testing.T) {
+// TestHandshakeRetryAfter checks that the client waits for HandshakeError.RetryAfter after a rejected handshake.
+func TestHandshakeRetryAfter(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = &HandshakeError{Status: 429, RetryAfter: 20 * time.Second} }, func(b *bench) {
-		b.pass(45 * time.Second)
+		b.advance(45 * time.Second)
 		b.equal("waits", b.waits(), []time.Duration{20 * time.Second, 20 * time.Second})
 	})
 }
 
-// TestReconnectAsked checks that Reconnect closes an open connection, and has no effect before the connection is open.
-func TestReconnectAsked(t *testing.T) {
+// TestReconnectCall checks that Reconnect closes an open connection, and has no effect before the connection is open.
+func TestReconnectCall(t *testing.T) {
 	// No connection opens while the venue is locked.
 	inBubble(t, func(_ *Config, v *venue) { v.mu.Lock() }, func(b *bench) {
 		b.Reconnect(book("T1"))
@@ -135,16 +135,16 @@ func TestReconnectAsked(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.Reconnect(book("T1"))
-		b.pass(500 * time.Millisecond)
+		b.advance(500 * time.Millisecond)
 		b.calls.expect(t, "down orderbook:T1", "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.equal("reasons", b.reasons(), []string{"asked"})
 	})
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.Reconnect(book("T1"))
 		b.Resync(book("T1"))
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		b.equal("reasons", b.reasons(), []string(nil))
 		b.equal("resyncs", len(b.venue.sent("resync")), 0)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
@@ -159,7 +159,7 @@ func TestOutage(t *testing.T) {
 		b.calls.take()
 		b.venue.set(func() { b.venue.refuse = errors.New("away") })
 		b.conn(0).drop(1006)
-		b.pass(10 * time.Second)
+		b.advance(10 * time.Second)
 		b.calls.expect(t, "down orderbook:T1 orderbook:T2 prices:T1")
 		b.Unwatch(book("T1"))
 		b.watch(book("T3"), book("T4"))
@@ -170,7 +170,7 @@ func TestOutage(t *testing.T) {
 		b.Reconnect(book("T2"))
 		b.equal("topics", b.Stats().Topics, 3)
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		calls := b.calls.take()
 		slices.Sort(calls)
 		b.equal("calls", calls, []string{"message orderbook:T2 e1/1", "message orderbook:T3 e1/1", "message prices:T1 e1/1",

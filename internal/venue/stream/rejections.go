@@ -49,12 +49,12 @@ type rejection struct {
 	err   *market.Error
 }
 
-// rejected handles an error frame. down contains the topics that are down until the queue subscribes them again. refused contains
-// the topics that the venue has refused.
-func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refused []rejection) {
+// handleRejection handles an error frame. down contains the topics that are down until the queue subscribes them again. refused
+// contains the topics that the venue has refused.
+func (q *sendQueue) handleRejection(e *Event, class class) (down []messages.Topic, refused []rejection) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && class != classLater {
-		r = q.unanswered(e.IDs)
+		r = q.findRequest(e.IDs)
 	}
 	if r == nil {
 		q.k.client.cfg.Observer.Drift("error without a matching request")
@@ -89,9 +89,10 @@ func (q *sendQueue) rejected(e *Event, class class) (down []messages.Topic, refu
 	return down, nil
 }
 
-// unanswered finds the request that an error is about if the error has no request id (rid). This request subscribes to one of the
-// ids, and the venue has not yet answered for this id. If there is no such request, unanswered returns nil.
-func (q *sendQueue) unanswered(ids []string) *Request {
+// findRequest finds the request that an error rejects if the error has no request id (rid). The argument ids contains the ids in
+// the error. The request is a subscription to one of these ids that the venue has not answered yet. If there is no such request,
+// findRequest returns nil.
+func (q *sendQueue) findRequest(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
 			s := q.subs[t]
@@ -154,16 +155,16 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 
 // retryDelay returns the wait before a postponed request. The wait is a random backoff or the wait that the venue has requested,
 // whichever is longer.
-func (q *sendQueue) retryDelay(s *sub, asked time.Duration) time.Duration {
+func (q *sendQueue) retryDelay(s *sub, requested time.Duration) time.Duration {
 	c := &q.k.client.cfg
 	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
 	s.attempts++
-	return max(asked, bound/2+time.Duration(c.Rand()*float64(bound/2)))
+	return max(requested, bound/2+time.Duration(c.Rand()*float64(bound/2)))
 }
 
 // pauseFor makes the queue send nothing for the time that the venue has requested, but at least for a second.
-func (q *sendQueue) pauseFor(now time.Time, asked time.Duration) {
-	until := now.Add(max(asked, time.Second))
+func (q *sendQueue) pauseFor(now time.Time, requested time.Duration) {
+	until := now.Add(max(requested, time.Second))
 	for i := range q.window.times {
 		q.window.times[i] = market.Later(q.window.times[i], until.Add(-frameSpan))
 	}

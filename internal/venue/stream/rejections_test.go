@@ -15,7 +15,7 @@ import (
 // name these topics.
 func TestUnknownToken(t *testing.T) {
 	// most is the maximum number of subscribe frames that the client may need to find the two unknown topics among 62 topics.
-	most := map[string]int{"named": 3, "named, the rest taken": 1, "not named": 22, "named, without request": 3}
+	most := map[string]int{"named": 3, "named, other topics accepted": 1, "not named": 22, "named, without rid": 3}
 	for name, respond := range map[string]func(c *fakeConn, f sentFrame) bool{
 		"named": func(c *fakeConn, f sentFrame) bool {
 			i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
@@ -25,7 +25,7 @@ func TestUnknownToken(t *testing.T) {
 			c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, f.TokenIDs[i])
 			return true
 		},
-		"named, the rest taken": func(c *fakeConn, f sentFrame) bool {
+		"named, other topics accepted": func(c *fakeConn, f sentFrame) bool {
 			if f.Type != "subscribe" {
 				return false
 			}
@@ -51,7 +51,7 @@ func TestUnknownToken(t *testing.T) {
 			c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","error":"unknown token"}`, f.Rid)
 			return true
 		},
-		"named, without request": func(c *fakeConn, f sentFrame) bool {
+		"named, without rid": func(c *fakeConn, f sentFrame) bool {
 			i := slices.IndexFunc(f.TokenIDs, func(id string) bool { return strings.HasPrefix(id, "bad") })
 			if i >= 0 {
 				c.send(`{"type":"error","code":"UNKNOWN_TOKEN","tokenId":%q}`, f.TokenIDs[i])
@@ -66,7 +66,7 @@ func TestUnknownToken(t *testing.T) {
 				b.watch(books(60)[40:]...)
 				b.watch(book("bad2"))
 				b.venue.set(func() { b.venue.refuse, b.venue.respond = nil, respond })
-				b.pass(20 * time.Second)
+				b.advance(20 * time.Second)
 				state := map[string]string{}
 				for _, call := range b.calls.take() {
 					kind, rest, _ := strings.Cut(call, " ")
@@ -78,7 +78,7 @@ func TestUnknownToken(t *testing.T) {
 					case "message":
 						id, _, _ := strings.Cut(rest, " ")
 						if state[id] != "up" && state[id] != "good" {
-							t.Errorf("%s while it is %q", call, state[id])
+							t.Errorf("%q arrived while the state of the topic was %q", call, state[id])
 						}
 						state[id] = "good"
 					case "refused":
@@ -88,12 +88,12 @@ func TestUnknownToken(t *testing.T) {
 				}
 				for _, topic := range books(60) {
 					if s := state["orderbook:"+topic.ID]; s != "good" {
-						t.Errorf("%s is %q", topic.ID, s)
+						t.Errorf("the state of the known topic %s is %q, want \"good\"", topic.ID, s)
 					}
 				}
 				for _, id := range []string{"bad1", "bad2"} {
 					if s := state["orderbook:"+id]; s != "NOT_FOUND" {
-						t.Errorf("%s is %q", id, s)
+						t.Errorf("the state of the unknown topic %s is %q, want \"NOT_FOUND\"", id, s)
 					}
 				}
 				b.equal("topics", b.Stats().Topics, 60)
@@ -101,10 +101,10 @@ func TestUnknownToken(t *testing.T) {
 				// The client does not subscribe to the refused topics again.
 				n := len(b.venue.sent("subscribe"))
 				if n > most[name] {
-					t.Errorf("%d subscriptions", n)
+					t.Errorf("the client sent %d subscribe frames, want at most %d", n, most[name])
 				}
 				b.conn(0).drop(1006)
-				b.pass(time.Second)
+				b.advance(time.Second)
 				for _, f := range b.venue.sent("subscribe")[n:] {
 					if slices.Contains(f.TokenIDs, "bad1") {
 						t.Error("a refused topic is subscribed again")
@@ -158,21 +158,21 @@ func TestRateLimited(t *testing.T) {
 		}
 	}, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(0)
+		b.advance(0)
 		b.calls.expect(t, "up orderbook:T1", "down orderbook:T1")
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "up orderbook:T1", "down orderbook:T1")
-		b.pass(6 * time.Second)
+		b.advance(6 * time.Second)
 		b.calls.expect(t)
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		// A RATE_LIMITED error without a rid delays all further frames on the connection.
 		b.conn(0).send(`{"type":"error","code":"RATE_LIMITED","retryAfterMs":3000}`)
 		b.settle()
 		b.watch(book("T2"))
-		b.pass(2900 * time.Millisecond)
+		b.advance(2900 * time.Millisecond)
 		b.calls.expect(t)
-		b.pass(200 * time.Millisecond)
+		b.advance(200 * time.Millisecond)
 		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		b.equal("dials", len(b.venue.dialled()), 1)
 	})
@@ -182,10 +182,10 @@ func TestRateLimited(t *testing.T) {
 // inBubble, each wait is three quarters of its maximum.
 func TestRateLimitedAgain(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = to("subscribe", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid) })
+		v.respond = respondTo("subscribe", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"TOO_MANY_REQUESTS"}`, f.Rid) })
 	}, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(80 * time.Second)
+		b.advance(80 * time.Second)
 		var waits []time.Duration
 		frames := b.venue.sent("subscribe")
 		for i := 1; i < len(frames); i++ {
@@ -213,9 +213,9 @@ func TestRateLimitedResync(t *testing.T) {
 		b.settle()
 		b.calls.take()
 		b.Resync(book("T1"))
-		b.pass(4 * time.Second)
+		b.advance(4 * time.Second)
 		b.calls.expect(t)
-		b.pass(500 * time.Millisecond)
+		b.advance(500 * time.Millisecond)
 		b.calls.expect(t, "message orderbook:T1 e1/9")
 	})
 }

@@ -7,9 +7,9 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// unsubscription removes topics of one channel from q.unsubscribes and returns a request that unsubscribes them.
-func (q *sendQueue) unsubscription() *Request {
-	b := q.batch(q.unsubscribes[0])
+// takeUnsubscription removes topics of one channel from q.unsubscribes and returns a request that unsubscribes them.
+func (q *sendQueue) takeUnsubscription() *Request {
+	b := q.newBatch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
 	for _, t := range q.unsubscribes {
 		if !b.add(t) {
@@ -20,15 +20,15 @@ func (q *sendQueue) unsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// subscription removes topics of one channel that may share a request (see sub.group) from q.pending. It returns a request that
+// takeSubscription removes topics of one channel that may share a request (see sub.group) from q.pending. It returns a request that
 // subscribes them, or nil if no topic is due.
-func (q *sendQueue) subscription(now time.Time) *Request {
+func (q *sendQueue) takeSubscription(now time.Time) *Request {
 	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if first < 0 {
 		return nil
 	}
 	group := q.pending[first].group
-	b := q.batch(q.pending[first].topic)
+	b := q.newBatch(q.pending[first].topic)
 	rest := q.pending[:0]
 	for _, s := range q.pending {
 		if s.group != group || now.Before(s.notBefore) || !b.add(s.topic) {
@@ -47,14 +47,14 @@ func (q *sendQueue) subscription(now time.Time) *Request {
 type batch struct {
 	channel messages.Channel
 	topics  []messages.Topic
-	room    int
-	most    int
+	// bytesLeft is the number of bytes that further ids may use. maxTopics is the maximum number of topics.
+	bytesLeft, maxTopics int
 }
 
-func (q *sendQueue) batch(first messages.Topic) batch {
-	b := batch{channel: first.Channel, room: q.limits.FrameBytes - frameOverhead, most: batchIDs}
+func (q *sendQueue) newBatch(first messages.Topic) batch {
+	b := batch{channel: first.Channel, bytesLeft: q.limits.FrameBytes - frameOverhead, maxTopics: batchIDs}
 	if first.Channel == messages.ChannelUser {
-		b.most = 1
+		b.maxTopics = 1
 	}
 	return b
 }
@@ -62,10 +62,10 @@ func (q *sendQueue) batch(first messages.Topic) batch {
 // add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
 	size := idSize(t)
-	if t.Channel != b.channel || len(b.topics) == b.most || len(b.topics) > 0 && size > b.room {
+	if t.Channel != b.channel || len(b.topics) == b.maxTopics || len(b.topics) > 0 && size > b.bytesLeft {
 		return false
 	}
 	b.topics = append(b.topics, t)
-	b.room -= size
+	b.bytesLeft -= size
 	return true
 }

@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// TestNoResync checks that the client subscribes again if the venue rejects a resync.
-func TestNoResync(t *testing.T) {
+// TestRejectedResync checks that the client subscribes again if the venue rejects a resync.
+func TestRejectedResync(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
-		v.respond = to("resync", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid) })
+		v.respond = respondTo("resync", func(c *fakeConn, f sentFrame) { c.send(`{"type":"error","rid":%q,"code":"UNSUPPORTED"}`, f.Rid) })
 	}, func(b *bench) {
 		b.watch(book("T1"))
 		b.settle()
 		b.calls.take()
 		b.Resync(book("T1"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 		b.equal("unsubscribed", len(b.venue.sent("unsubscribe")), 1)
 	})
 }
 
-// TestLostBetween checks that the client calls Handler.Down if the connection is lost after a second Watch, but before the new
-// subscription.
-func TestLostBetween(t *testing.T) {
+// TestLossBeforeResubscription checks that the client calls Handler.Down if the connection is lost after a second Watch, but before
+// the new subscription.
+func TestLossBeforeResubscription(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","epoch":"e1","limits":{"framesPerSecond":1}}`
 	}, func(b *bench) {
@@ -59,42 +59,42 @@ func TestResync(t *testing.T) {
 		for range 10 {
 			b.Resync(book("T1"))
 		}
-		b.pass(resyncJitter/2 - ms)
+		b.advance(resyncJitter/2 - ms)
 		b.Resync(book("T1"))
 		b.settle()
-		b.equal("before the jitter", resyncs(), []time.Duration(nil))
-		b.pass(ms)
+		b.equal("times of resyncs before the jitter has ended", resyncs(), []time.Duration(nil))
+		b.advance(ms)
 		first := 125 * ms
-		b.equal("once", resyncs(), []time.Duration{first})
+		b.equal("times of resyncs after the jitter", resyncs(), []time.Duration{first})
 		b.equal("frame", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"2","channel":"orderbook","tokenId":"T1"}`)
 		// If the venue does not respond to a resync, the client may send the resync again after resyncWithin.
-		b.pass(resyncWithin - ms)
+		b.advance(resyncWithin - ms)
 		b.Resync(book("T1"))
-		b.pass(ms)
+		b.advance(ms)
 		b.Resync(book("T1"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		second := first + resyncWithin + 125*ms
-		b.equal("repeated", resyncs(), []time.Duration{first, second})
+		b.equal("times of resyncs after resyncWithin", resyncs(), []time.Duration{first, second})
 		// If the venue responds to a resync, the client may send another resync one second later.
 		mute = false
 		b.conn(0).snapshot("orderbook", "T1", 5)
 		b.settle()
 		b.Resync(book("T1"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		third := second + time.Second + 125*ms
-		b.equal("answered", resyncs(), []time.Duration{first, second, third})
+		b.equal("times of resyncs after a response", resyncs(), []time.Duration{first, second, third})
 		b.Resync(book("T1"))
-		b.pass(5 * time.Second)
-		b.equal("not sooner than a second", resyncs()[3]-third, time.Second+125*ms)
+		b.advance(5 * time.Second)
+		b.equal("time between the last two resyncs", resyncs()[3]-third, time.Second+125*ms)
 		b.calls.expect(t, "message orderbook:T1 e1/5", "message orderbook:T1 e1/9", "message orderbook:T1 e1/9")
 		b.equal("resyncs", b.Stats().Resyncs, 4)
 		// If a snapshot arrives before the client sends a requested resync, the client does not send the resync.
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		b.Resync(book("T1"))
 		b.settle()
 		b.conn(0).snapshot("orderbook", "T1", 10)
-		b.pass(5 * time.Second)
-		b.equal("not needed", len(resyncs()), 4)
+		b.advance(5 * time.Second)
+		b.equal("resyncs after an unrequested snapshot", len(resyncs()), 4)
 	})
 }
 
@@ -103,17 +103,17 @@ func TestResync(t *testing.T) {
 func TestResyncLimit(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(books(200)...)
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		for _, topic := range books(200) {
 			b.Resync(topic)
 		}
-		b.pass(2 * time.Second)
+		b.advance(2 * time.Second)
 		b.watch(price("new"))
-		b.pass(100 * time.Millisecond)
+		b.advance(100 * time.Millisecond)
 		if n := len(b.venue.sent("subscribe")); b.venue.sent("subscribe")[n-1].Channel != "prices" {
 			t.Error("the new topic waits behind the resyncs")
 		}
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		frames := b.venue.sent("resync")
 		b.equal("resyncs", len(frames), 200)
 		for i := 10; i < len(frames); i++ {
@@ -133,25 +133,25 @@ func TestBadFrame(t *testing.T) {
 		b.calls.take()
 		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[{"side":"BUY","price":0.4,"size":1},{"side":"BUY"}]}`)
 		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T9","seq":2,"prevSeq":1,"changes":[{}]}`)
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "message orderbook:T1 e1/9")
 		b.equal("resyncs", len(b.venue.sent("resync")), 1)
 
 		b.venue.set(func() {
-			b.venue.respond = to("resync", func(c *fakeConn, _ sentFrame) {
+			b.venue.respond = respondTo("resync", func(c *fakeConn, _ sentFrame) {
 				c.send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
 			})
 		})
 		b.conn(0).send(`{"type":"orderbook_snapshot","tokenId":"T1","seq":3,"bids":[7],"asks":[]}`)
-		b.pass(10 * time.Minute)
+		b.advance(10 * time.Minute)
 		b.calls.expect(t)
 		frames := b.venue.sent("resync")[1:]
 		if n := len(frames); n < 15 || n > 26 {
-			t.Fatalf("%d resyncs in ten minutes", n)
+			t.Fatalf("the client sent %d resyncs in ten minutes, want 15 to 26", n)
 		}
 		last := frames[len(frames)-1].at - frames[len(frames)-2].at
 		if last < maxResyncEvery || last > maxResyncEvery+time.Second {
-			t.Errorf("the last two resyncs are %s apart", last)
+			t.Errorf("the last two resyncs are %s apart, want about %s", last, maxResyncEvery)
 		}
 	})
 }

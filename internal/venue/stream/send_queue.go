@@ -16,8 +16,8 @@ const (
 	// assumedFrames (frames per second) and assumedBytes (bytes in a frame) replace limits that the venue's hello does not contain.
 	assumedFrames = 20
 	assumedBytes  = 64 << 10
-	// The client sends a request only if it has sent fewer frames in the last frameSpan than the venue accepts in a second. frameSpan
-	// is longer than a second, because the network may deliver frames in less time than the client took to send them.
+	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. frameSpan is longer
+	// than a second, because the network may deliver frames in less time than the client took to send them.
 	frameSpan = 1100 * time.Millisecond
 	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
 	// resyncWithin is the time for which the client waits for a requested snapshot.
@@ -58,8 +58,8 @@ type sub struct {
 	resyncAt, resyncSent, resyncLast time.Time
 	// badFrames is the number of bad frames since the last good snapshot.
 	badFrames int
-	// numbered is the last messages.Internal number that was used. A message and a bad frame use one number each.
-	numbered uint64
+	// lastInternal is the Seq of the topic's last messages.Internal. A message and a bad frame use one number each.
+	lastInternal uint64
 }
 
 // sendQueue contains the subscriptions of one socket, the requests to send and the last sent requests. Only session.loop uses it.
@@ -87,12 +87,12 @@ func (q *sendQueue) init(k *connection) {
 	q.subs = make(map[messages.Topic]*sub)
 	q.awaited = make(map[string]*Request)
 	q.epoch = k.client.count.epochs.Add(1)
-	q.limit(Hello{})
+	q.setLimits(Hello{})
 }
 
-// limit sets the venue's limits. It replaces missing limits with the assumed limits. It reduces FramesPerSecond to at most 1,000,
-// and increases FrameBytes if the longest id would not fit into a frame.
-func (q *sendQueue) limit(h Hello) {
+// setLimits sets the venue's limits. It replaces missing limits with the assumed limits. It reduces FramesPerSecond to at most
+// 1,000, and increases FrameBytes if the longest id would not fit into a frame.
+func (q *sendQueue) setLimits(h Hello) {
 	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
 	h.Depth = cmp.Or(h.Depth, assumedDepth)
@@ -103,7 +103,7 @@ func (q *sendQueue) limit(h Hello) {
 }
 
 // nextRid returns the id of the next request, which is a number in a string. To limit the size of awaited, nextRid deletes the
-// request whose number is smaller by maxAwaited.
+// request that was sent maxAwaited requests earlier.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -112,8 +112,8 @@ func (q *sendQueue) nextRid() string {
 	return strconv.FormatUint(q.rid, 10)
 }
 
-// carries reports whether this socket is subscribed to a topic.
-func (q *sendQueue) carries(t messages.Topic) bool {
+// isSubscribed reports whether this socket is subscribed to a topic.
+func (q *sendQueue) isSubscribed(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
 }
@@ -159,7 +159,7 @@ func (q *sendQueue) add(s *sub) {
 // the turn of the new sub.
 func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.remove(s)
-	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, numbered: s.numbered})
+	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, lastInternal: s.lastInternal})
 }
 
 // sync queues requests for the calls of Watch, Unwatch and Resync since the last sync. drop reports whether Reconnect was called.
@@ -209,14 +209,14 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// badFrame queues a resync of a subscribed topic after an unusable frame. The frame may have been a requested snapshot, so the
-// queue no longer waits for this snapshot. The frame may also have been a change, so badFrame skips one internal number.
-func (q *sendQueue) badFrame(t messages.Topic, now time.Time) {
+// handleBadFrame queues a resync of a subscribed topic after an unusable frame. The frame may have been a requested snapshot, so
+// the queue no longer waits for this snapshot. The frame may also have been a change, so handleBadFrame skips one internal number.
+func (q *sendQueue) handleBadFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
 		q.resync(s, now)
 		s.badFrames++
-		s.numbered++
+		s.lastInternal++
 	}
 }
 
@@ -227,8 +227,8 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 	if s == nil || !s.subscribed {
 		return false
 	}
-	s.numbered++
-	m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.numbered}
+	s.lastInternal++
+	m.Internal = messages.Internal{Epoch: q.epoch, Seq: s.lastInternal}
 	s.answered, s.attempts = true, 0
 	switch m.Kind {
 	case messages.KindBookSnapshot, messages.KindTradesSnapshot, messages.KindUserSnapshot, messages.KindPrice, messages.KindMarket:
@@ -257,17 +257,17 @@ func (q *sendQueue) workAt(open bool) time.Time {
 			sooner(market.Later(s.notBefore, time.Unix(past, 0)))
 		}
 		for _, s := range q.resyncs {
-			sooner(market.Later(s.resyncAt, q.resyncWindow.opens()))
+			sooner(market.Later(s.resyncAt, q.resyncWindow.opensAt()))
 		}
 	}
 	if at.IsZero() {
 		return at
 	}
-	return market.Later(at, q.window.opens())
+	return market.Later(at, q.window.opensAt())
 }
 
-// compact removes subs from two lists: from pending those that no longer need a subscription, and from resyncs those that no longer
-// need a snapshot.
+// compact removes two kinds of subs: those in pending that no longer need a subscription, and those in resyncs that no longer need
+// a snapshot.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
@@ -284,13 +284,13 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 		return nil
 	}
 	if len(q.unsubscribes) > 0 {
-		return q.unsubscription()
+		return q.takeUnsubscription()
 	}
 	q.compact()
-	if r := q.subscription(now); r != nil {
+	if r := q.takeSubscription(now); r != nil {
 		return r
 	}
-	if !q.resyncWindow.open(now) {
+	if !q.resyncWindow.isOpen(now) {
 		return nil
 	}
 	for i, s := range q.resyncs {
@@ -301,7 +301,7 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 				s.resyncLast = now
 				q.resubscribe(s, s.turn)
 				q.k.client.count.resyncs.Add(1)
-				return q.unsubscription()
+				return q.takeUnsubscription()
 			}
 			return &Request{Verb: VerbResync, Topics: []messages.Topic{s.topic}}
 		}

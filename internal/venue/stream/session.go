@@ -262,7 +262,7 @@ func (s *session) arm(now time.Time) {
 	}
 	if s.writeBy.IsZero() && s.failure == nil {
 		if s.phase != phaseHello && s.pongBy.IsZero() {
-			sooner(market.Later(s.pingAt, s.queue.window.opens()))
+			sooner(market.Later(s.pingAt, s.queue.window.opensAt()))
 		}
 		if s.phase != phaseHello {
 			sooner(s.queue.workAt(s.phase == phaseOpen))
@@ -277,7 +277,7 @@ func (s *session) arm(now time.Time) {
 // afterHello ends phaseHello. If the connection has credentials, afterHello begins phaseAuth and queues the auth request. If not,
 // it begins phaseOpen.
 func (s *session) afterHello(now time.Time) error {
-	s.queue.limit(s.limits)
+	s.queue.setLimits(s.limits)
 	s.liveAt = now
 	if e, ok := s.k.loginEntry(); ok {
 		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
@@ -314,7 +314,7 @@ func (s *session) sync(now time.Time) error {
 // phaseOpen, it also releases the unwatched topics of a user connection.
 func (s *session) checkIdle(now time.Time) error {
 	s.client.mu.Lock()
-	if s.phase != phaseOpen && s.k.user() {
+	if s.phase != phaseOpen && s.k.isUser() {
 		for _, e := range s.k.topics {
 			if !e.wanted {
 				s.client.release(e)
@@ -326,7 +326,7 @@ func (s *session) checkIdle(now time.Time) error {
 	switch {
 	case !empty:
 		s.idleBy = time.Time{}
-	case s.k.user():
+	case s.k.isUser():
 		if s.client.retire(s.k) {
 			return errRetired
 		}
@@ -339,7 +339,7 @@ func (s *session) checkIdle(now time.Time) error {
 // send passes the next request to the writer. It does nothing in phaseHello, while a write is running, or after a write has failed.
 // It also does nothing if no request is due, or if the venue's limits allow no frame now.
 func (s *session) send(now time.Time) {
-	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.open(now) {
+	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.isOpen(now) {
 		return
 	}
 	var r *Request

@@ -53,7 +53,7 @@ func (s *session) handle(events []Event) error {
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventBad:
-		s.queue.badFrame(e.Topic, e.At)
+		s.queue.handleBadFrame(e.Topic, e.At)
 	case e.Kind == EventMessage && s.queue.accept(e.Message):
 		s.client.handler.Message(e.Message)
 	}
@@ -67,14 +67,14 @@ func (s *session) handleHello(e *Event) error {
 	if s.phase == phaseHello {
 		return s.afterHello(e.At)
 	}
-	s.queue.limit(s.limits)
+	s.queue.setLimits(s.limits)
 	return nil
 }
 
 // handleHeartbeat passes the sequence numbers of the subscribed topics to the Handler.
 func (s *session) handleHeartbeat(e *Event) {
 	for t := range e.Seqs {
-		if !s.queue.carries(t) {
+		if !s.queue.isSubscribed(t) {
 			delete(e.Seqs, t)
 		}
 	}
@@ -87,7 +87,7 @@ func (s *session) handleHeartbeat(e *Event) {
 // the venue postpones the authentication, handleError returns errLimited.
 func (s *session) handleError(e *Event) error {
 	class := classify(e.Code)
-	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.user() && class == classUnauthenticated {
+	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && class == classUnauthenticated {
 		if class == classLater {
 			return errLimited
 		}
@@ -99,7 +99,7 @@ func (s *session) handleError(e *Event) error {
 		s.queue.clear()
 		return s.checkIdle(e.At)
 	}
-	down, rejected := s.queue.rejected(e, class)
+	down, rejected := s.queue.handleRejection(e, class)
 	if len(down) > 0 {
 		s.client.handler.Down(down, errors.New("the venue postponed the subscription"))
 	}

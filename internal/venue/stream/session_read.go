@@ -39,9 +39,9 @@ func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 
 // maintain runs the background work of a codec that is a Maintainer.
 func (s *session) maintain(ctx context.Context, m Maintainer) {
-	err := m.Maintain(ctx, func(make func(now time.Time) []Event) {
+	err := m.Maintain(ctx, func(produce func(now time.Time) []Event) {
 		s.deliver(ctx, func() []Event {
-			events := make(time.Now())
+			events := produce(time.Now())
 			for i := range events {
 				events[i].maintained = true
 			}

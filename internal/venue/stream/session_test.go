@@ -27,7 +27,7 @@ func TestOpen(t *testing.T) {
 			`{"type":"subscribe","rid":"4","channel":"market","marketIds":["M1"]}`,
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+			t.Errorf("the client sent\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		calls := b.calls.take()
 		slices.Sort(calls) // the snapshots of a channel may arrive before the next channel is up
@@ -36,7 +36,7 @@ func TestOpen(t *testing.T) {
 			"up market:M1", "up orderbook:T1 orderbook:T2", "up prices:T1", "up trades:T1",
 		}
 		if !slices.Equal(calls, wantCalls) {
-			t.Errorf("calls %q", calls)
+			t.Errorf("the handler was called with %q, want %q", calls, wantCalls)
 		}
 		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[]}`)
 		b.conn(0).send(`{"type":"orderbook_update","tokenId":"T9","seq":2,"prevSeq":1,"changes":[]}`)
@@ -65,7 +65,7 @@ func TestAcknowledged(t *testing.T) {
 			b.calls.mu.Lock()
 			defer b.calls.mu.Unlock()
 			if !slices.Equal(b.calls.acks, want) {
-				t.Errorf("confirmed %q, want %q", b.calls.acks, want)
+				t.Errorf("Acknowledged was called with %q, want %q", b.calls.acks, want)
 			}
 			b.calls.acks = nil
 		}
@@ -113,10 +113,10 @@ func TestDepth(t *testing.T) {
 		}, func(b *bench) {
 			b.watch(book("T1"))
 			b.settle()
-			b.equal(fmt.Sprint(test), b.venue.sent("subscribe")[0].Depth, test.want)
+			b.equal(fmt.Sprint("depth of the subscription in ", test), b.venue.sent("subscribe")[0].Depth, test.want)
 			b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"changes":[]}`)
 			b.settle()
-			b.equal(fmt.Sprint(test, " as heard"), []int{heard.book, heard.changes}, []int{test.want, test.want})
+			b.equal(fmt.Sprint("depths of the last book and message in ", test), []int{heard.book, heard.changes}, []int{test.want, test.want})
 		})
 	}
 }
@@ -136,20 +136,20 @@ func TestBatches(t *testing.T) {
 		for _, n := range sizes {
 			total += n
 			if n > batchIDs {
-				t.Errorf("%d ids in a frame", n)
+				t.Errorf("a frame has %d ids, want at most %d", n, batchIDs)
 			}
 		}
 		b.equal("subscribed", total, 200)
 
 		b.conn(0).drop(1006)
-		b.pass(time.Second)
+		b.advance(time.Second)
 		sizes = nil
 		for _, f := range b.venue.sent("subscribe") {
 			if f.conn == 1 {
 				sizes = append(sizes, len(f.TokenIDs))
 			}
 		}
-		b.equal("after reconnecting", sizes, []int{100, 100})
+		b.equal("ids of each frame after the reconnect", sizes, []int{100, 100})
 	})
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","limits":{"frameBytes":1000,"framesPerSecond":3}}`
@@ -160,16 +160,16 @@ func TestBatches(t *testing.T) {
 			b.watch(topic)
 		}
 		b.venue.set(func() { b.venue.refuse = nil })
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		frames := b.venue.sent("subscribe")
 		total := 0
 		for i, f := range frames {
 			total += len(f.TokenIDs)
 			if len(f.raw) > 1000 {
-				t.Errorf("a frame of %d bytes", len(f.raw))
+				t.Errorf("a frame has %d bytes, want at most 1000", len(f.raw))
 			}
 			if i >= 3 && f.at-frames[i-3].at < time.Second {
-				t.Errorf("four frames within %s", f.at-frames[i-3].at)
+				t.Errorf("the client sent four frames within %s, want at most three in a second", f.at-frames[i-3].at)
 			}
 		}
 		b.equal("subscribed", total, 200)
@@ -180,10 +180,10 @@ func TestBatches(t *testing.T) {
 func TestNoHello(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(helloWithin - time.Millisecond)
+		b.advance(helloWithin - time.Millisecond)
 		b.calls.expect(t)
 		b.equal("state", b.Stats().State, StateConnecting)
-		b.pass(time.Millisecond)
+		b.advance(time.Millisecond)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
 		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
 		// The client still applies a late hello.
@@ -195,18 +195,18 @@ func TestNoHello(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "up orderbook:T2", "message orderbook:T2 e1/1")
 		// The pongs keep the connection open.
-		b.pass(time.Hour)
+		b.advance(time.Hour)
 		b.equal("dials", len(b.venue.dialled()), 1)
 	})
 }
 
-// TestHelloLater checks that the client waits for the hello if another frame arrives first.
-func TestHelloLater(t *testing.T) {
+// TestFrameBeforeHello checks that the client waits for the hello if another frame arrives first.
+func TestFrameBeforeHello(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
 		b.watch(book("T1"))
 		b.settle()
 		b.conn(0).send(`{"type":"welcome"}`)
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t)
 		b.conn(0).send(helloFrame)
 		b.settle()
@@ -218,27 +218,27 @@ func TestHelloLater(t *testing.T) {
 func TestPing(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(time.Minute + time.Second)
+		b.advance(time.Minute + time.Second)
 		var at []time.Duration
 		for _, f := range b.venue.sent("ping") {
 			at = append(at, f.at)
 		}
-		b.equal("pings", at, []time.Duration{20 * time.Second, 40 * time.Second, 60 * time.Second})
+		b.equal("times of the pings", at, []time.Duration{20 * time.Second, 40 * time.Second, 60 * time.Second})
 
 		b.calls.take()
 		mute := func(c *fakeConn, f sentFrame) bool { return f.Type == "ping" }
 		b.venue.set(func() { b.venue.respond = mute })
-		b.pass(20 * time.Second)                 // until 81 s: the ping sent at 80 s is unanswered
+		b.advance(20 * time.Second)              // until 81 s: the ping sent at 80 s is unanswered
 		b.conn(0).snapshot("orderbook", "T1", 2) // any frame counts as a response
 		b.settle()
 		b.calls.expect(t, "message orderbook:T1 e1/2")
-		b.pass(28*time.Second + 999*time.Millisecond) // until 1 ms before 110 s, which is 10 s after the ping sent at 100 s
+		b.advance(28*time.Second + 999*time.Millisecond) // until 1 ms before 110 s, which is 10 s after the ping sent at 100 s
 		b.calls.expect(t)
-		b.pass(time.Millisecond)
+		b.advance(time.Millisecond)
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"pong"})
-		b.equal("farewell", b.conn(0).code, 0)
-		b.pass(500 * time.Millisecond)
+		b.equal("close code", b.conn(0).code, 0)
+		b.advance(500 * time.Millisecond)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 	})
 }
@@ -250,17 +250,17 @@ func TestSilence(t *testing.T) {
 	}, func(b *bench) {
 		b.watch(book("T1"))
 		for range 3 {
-			b.pass(4 * time.Second)
+			b.advance(4 * time.Second)
 			b.conn(0).send(`{"type":"whatever"}`)
 		}
 		b.settle()
 		b.calls.take()
-		b.pass(5*time.Second - time.Millisecond)
+		b.advance(5*time.Second - time.Millisecond)
 		b.calls.expect(t)
-		b.pass(time.Millisecond)
+		b.advance(time.Millisecond)
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"silence"})
-		b.equal("unknown", b.kind("unknown"), 3)
+		b.equal("frames of unknown types", b.frameCount("unknown"), 3)
 	})
 }
 
@@ -284,7 +284,7 @@ func TestGarbage(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"garbage"})
-		b.equal("kinds", b.kind("garbage"), 55)
+		b.equal("garbage frames", b.frameCount("garbage"), 55)
 	})
 }
 
@@ -307,24 +307,24 @@ func TestWriteBlocked(t *testing.T) {
 		b.settle()
 		b.venue.set(func() { b.venue.stalled = true })
 		b.watch(book("T2"))
-		b.pass(writeWithin - time.Millisecond)
+		b.advance(writeWithin - time.Millisecond)
 		b.equal("reasons", b.reasons(), []string(nil))
-		b.pass(time.Millisecond)
+		b.advance(time.Millisecond)
 		b.equal("reasons", b.reasons(), []string{"write"})
 		b.venue.set(func() { b.venue.stalled = false })
 		b.calls.take()
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "up orderbook:T1 orderbook:T2", "message orderbook:T1 e1/1", "message orderbook:T2 e1/1")
 	})
 }
 
-// tired is a slow Handler.
-type tired struct {
+// slowHandler is a slow Handler.
+type slowHandler struct {
 	record
 	rest time.Duration
 }
 
-func (h *tired) Message(m *messages.Message) {
+func (h *slowHandler) Message(m *messages.Message) {
 	time.Sleep(h.rest)
 	h.record.Message(m)
 }
@@ -332,20 +332,20 @@ func (h *tired) Message(m *messages.Message) {
 // TestSlowHandler checks that frames keep the connection open if they arrive before a deadline, even if a slow Handler gets them
 // after the deadline.
 func TestSlowHandler(t *testing.T) {
-	h := &tired{rest: 12 * time.Second}
+	h := &slowHandler{rest: 12 * time.Second}
 	inBubble(t, func(_ *Config, v *venue) {
 		h.start = time.Now()
 		v.handler = h
 		v.hello = `{"type":"hello","epoch":"e1","heartbeatMs":6000}`
 	}, func(b *bench) {
 		b.watch(book("T1"))
-		b.pass(5 * time.Second)
+		b.advance(5 * time.Second)
 		for range 4 {
 			b.conn(0).snapshot("orderbook", "T1", 2)
-			b.pass(12 * time.Second)
+			b.advance(12 * time.Second)
 		}
 		b.equal("reasons", b.reasons(), []string(nil))
-		b.equal("pings", len(b.venue.sent("ping")) > 0, true)
+		b.equal("the client has sent pings", len(b.venue.sent("ping")) > 0, true)
 	})
 }
 
@@ -357,13 +357,13 @@ func TestWriteFails(t *testing.T) {
 			b.settle()
 			b.venue.set(func() { b.venue.broken = true })
 			b.watch(book("T1"))
-			b.pass(closeCodeWithin / 2)
+			b.advance(closeCodeWithin / 2)
 			if code != 0 {
 				b.conn(0).drop(code)
 			}
 			b.settle()
 			b.venue.set(func() { b.venue.broken = false })
-			b.pass(closeCodeWithin / 2)
+			b.advance(closeCodeWithin / 2)
 			b.equal("reasons", b.reasons(), []string{want})
 		})
 	}
@@ -371,21 +371,21 @@ func TestWriteFails(t *testing.T) {
 
 func TestDialTimeout(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.slow = true }, func(b *bench) {
-		b.pass(defaultDialWithin - 1)
+		b.advance(defaultDialWithin - 1)
 		b.equal("reasons", b.reasons(), []string(nil))
-		b.pass(1)
+		b.advance(1)
 		b.equal("reasons", b.reasons(), []string{"dial"})
 	})
 }
 
-// TestPingWaits checks that a ping counts towards the limit of frames per second.
-func TestPingWaits(t *testing.T) {
+// TestFrameLimitDelaysPing checks that a ping counts towards the limit of frames per second.
+func TestFrameLimitDelaysPing(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		v.hello = `{"type":"hello","limits":{"framesPerSecond":1}}`
 	}, func(b *bench) {
-		b.pass(pingEvery - time.Second/2)
+		b.advance(pingEvery - time.Second/2)
 		b.watch(book("T1"))
-		b.pass(time.Minute)
-		b.equal("ping", b.venue.sent("ping")[0].at, pingEvery-time.Second/2+frameSpan)
+		b.advance(time.Minute)
+		b.equal("time of the ping", b.venue.sent("ping")[0].at, pingEvery-time.Second/2+frameSpan)
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// strict is a Handler that fails the test if a call breaks the rules in the comments of Handler.
-type strict struct {
+// strictHandler is a Handler that fails the test if a call breaks the rules in the comments of Handler.
+type strictHandler struct {
 	t  *testing.T
 	mu sync.Mutex
 	// busy contains the topics of the calls that are running. Up adds its topics to up, and Down removes them.
@@ -21,7 +21,7 @@ type strict struct {
 	messages int
 }
 
-func (s *strict) enter(topics ...messages.Topic) func() {
+func (s *strictHandler) enter(topics ...messages.Topic) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -39,7 +39,7 @@ func (s *strict) enter(topics ...messages.Topic) func() {
 	}
 }
 
-func (s *strict) Up(topics []messages.Topic) {
+func (s *strictHandler) Up(topics []messages.Topic) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,30 +49,30 @@ func (s *strict) Up(topics []messages.Topic) {
 	}
 }
 
-func (s *strict) Acknowledged(topics []messages.Topic) {
+func (s *strictHandler) Acknowledged(topics []messages.Topic) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
 		if !s.up[t] {
-			s.t.Errorf("%v is confirmed without being up", t)
+			s.t.Errorf("%v is acknowledged, but is not up", t)
 		}
 	}
 }
 
-func (s *strict) Down(topics []messages.Topic, _ error) {
+func (s *strictHandler) Down(topics []messages.Topic, _ error) {
 	defer s.enter(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
 		if !s.up[t] {
-			s.t.Errorf("%v is down without having been up", t)
+			s.t.Errorf("Down was called for %v, which was not up", t)
 		}
 		delete(s.up, t)
 	}
 }
 
-func (s *strict) Message(m *messages.Message) {
+func (s *strictHandler) Message(m *messages.Message) {
 	defer s.enter(m.Topic)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,13 +81,13 @@ func (s *strict) Message(m *messages.Message) {
 		s.t.Errorf("a message of %v, which is not up", m.Topic)
 	}
 	if m.Seq < s.seq[m.Topic] {
-		s.t.Errorf("message %d of %v after %d", m.Seq, m.Topic, s.seq[m.Topic])
+		s.t.Errorf("message %d of %v arrived after message %d", m.Seq, m.Topic, s.seq[m.Topic])
 	}
 	s.seq[m.Topic] = m.Seq
 }
 
-func (s *strict) Heartbeat(string, map[messages.Topic]uint64) {}
-func (s *strict) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
+func (s *strictHandler) Heartbeat(string, map[messages.Topic]uint64) {}
+func (s *strictHandler) Refused(t messages.Topic, _ error)           { s.t.Errorf("%v was refused", t) }
 
 // TestStress checks that, after 3,000 random calls, faults and pauses, the client is subscribed to all watched topics and to no
 // other topics.
@@ -98,7 +98,7 @@ func TestStress(t *testing.T) {
 }
 
 func stress(t *testing.T, seed uint64) {
-	h := &strict{t: t, busy: map[messages.Topic]bool{}, up: map[messages.Topic]bool{}, seq: map[messages.Topic]uint64{}}
+	h := &strictHandler{t: t, busy: map[messages.Topic]bool{}, up: map[messages.Topic]bool{}, seq: map[messages.Topic]uint64{}}
 	random := rand.New(rand.NewPCG(seed, 1))
 	inBubble(t, func(c *Config, v *venue) {
 		c.TopicsPerConnection, c.Connections = 7, 4
@@ -113,7 +113,7 @@ func stress(t *testing.T, seed uint64) {
 				if err := b.Watch(topic, nil); err == nil {
 					watched[topic] = true
 				} else if !errors.Is(err, ErrFull) || len(watched) < 28 {
-					t.Errorf("%v with %d topics", err, len(watched))
+					t.Errorf("Watch returns %v with %d watched topics", err, len(watched))
 				}
 			case 5, 6, 7:
 				b.Unwatch(topic)
@@ -135,15 +135,15 @@ func stress(t *testing.T, seed uint64) {
 					c.send(`[{"type":"orderbook_update","tokenId":%q,"changes":[{}]},{"type":"error","code":"X"}]`, topic.ID)
 				}
 			case 11:
-				b.pass(time.Duration(random.IntN(3000)) * time.Millisecond)
+				b.advance(time.Duration(random.IntN(3000)) * time.Millisecond)
 			}
 		}
-		b.pass(3 * time.Minute)
+		b.advance(3 * time.Minute)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		for topic := range watched {
 			if !h.up[topic] || h.seq[topic] == 0 {
-				t.Errorf("seed %d: %v is watched and not live", seed, topic)
+				t.Errorf("seed %d: the watched topic %v is not up or has no message", seed, topic)
 			}
 		}
 		b.equal("topics", b.Stats().Topics, len(watched))
@@ -168,15 +168,15 @@ func stress(t *testing.T, seed uint64) {
 			}
 		}
 		if len(subscribed) != len(watched) {
-			t.Errorf("seed %d: %d subscribed, %d watched", seed, len(subscribed), len(watched))
+			t.Errorf("seed %d: %d topics are subscribed, but %d are watched", seed, len(subscribed), len(watched))
 		}
 		b.mu.Lock()
 		if n := len(b.pool.topics); n != len(watched) {
-			t.Errorf("seed %d: %d entries", seed, n)
+			t.Errorf("seed %d: the pool has %d topics, want %d", seed, n, len(watched))
 		}
 		b.mu.Unlock()
 		if h.messages < 500 {
-			t.Errorf("only %d messages", h.messages)
+			t.Errorf("the handler got %d messages, want at least 500", h.messages)
 		}
 	})
 }

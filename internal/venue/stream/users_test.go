@@ -31,7 +31,7 @@ func TestUsers(t *testing.T) {
 				if f.conn == i+1 {
 					types = append(types, f.Type+f.Channel)
 					if f.Type == "auth" && (f.Credentials["apiKey"] != scope || f.Address != address) {
-						t.Errorf("auth %s", f.raw)
+						t.Errorf("the auth frame is %s", f.raw)
 					}
 				}
 			}
@@ -44,18 +44,18 @@ func TestUsers(t *testing.T) {
 		b.settle()
 		b.calls.expect(t, "message user:"+address+"@s1 e1/2", "heartbeat e1 user:"+address+"@s1=2")
 		b.Resync(user("s2"))
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.equal("resync", b.venue.sent("resync")[0].raw, `{"type":"resync","rid":"3","channel":"user","address":"`+address+`"}`)
 		b.calls.expect(t, "message user:"+address+"@s2 e1/9")
 		// On a new connection, the client authenticates again.
 		b.conn(1).drop(1006)
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "down user:"+address+"@s1", "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 		b.equal("auths", len(b.venue.sent("auth")), 3)
 		// The client closes the connection of an unwatched user topic at once.
 		b.Unwatch(user("s1"))
 		b.settle()
-		b.equal("farewell", b.conn(3).code, closeNormal)
+		b.equal("close code", b.conn(3).code, closeNormal)
 		b.equal("connections", b.Stats().Connections, 2)
 		b.Unwatch(user("s2"))
 		b.watch(user("s2"))
@@ -73,7 +73,7 @@ func TestUserLeavesEarly(t *testing.T) {
 		b.settle()
 		b.Unwatch(user("s1"))
 		b.settle()
-		b.equal("farewell", b.conn(1).code, closeNormal)
+		b.equal("close code", b.conn(1).code, closeNormal)
 		b.equal("auths", len(b.venue.sent("auth")), 0)
 		b.calls.expect(t)
 	})
@@ -84,14 +84,14 @@ func TestUserLeavesEarly(t *testing.T) {
 func TestUserLeavesInOutage(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) { v.refuse = errors.New("away") }, func(b *bench) {
 		b.watch(user("s1"))
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		b.Unwatch(user("s1"))
 		b.settle()
 		b.mu.Lock()
-		b.equal("left", []int{len(b.pool.users), len(b.pool.topics)}, []int{0, 0})
+		b.equal("user connections and topics", []int{len(b.pool.users), len(b.pool.topics)}, []int{0, 0})
 		b.mu.Unlock()
 		n := len(b.venue.dialled())
-		b.pass(time.Minute)
+		b.advance(time.Minute)
 		b.equal("dials", len(b.venue.dialled())-n, 4)
 	})
 }
@@ -102,9 +102,9 @@ func TestAuthUnanswered(t *testing.T) {
 		v.respond = func(_ *fakeConn, f sentFrame) bool { return f.Type == "auth" }
 	}, func(b *bench) {
 		b.watchUser("s1")
-		b.pass(authWithin - 1)
+		b.advance(authWithin - 1)
 		b.calls.expect(t)
-		b.pass(1)
+		b.advance(1)
 		b.calls.expect(t, "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 	})
 }
@@ -112,7 +112,7 @@ func TestAuthUnanswered(t *testing.T) {
 // TestAuthRefused checks that the client refuses a user topic without a retry, in whatever form the venue rejects the credentials.
 func TestAuthRefused(t *testing.T) {
 	for name, test := range map[string]struct {
-		to      string
+		frame   string // the type of the frame to which the venue responds
 		respond func(c *fakeConn, f sentFrame)
 		code    market.Code
 	}{
@@ -120,7 +120,7 @@ func TestAuthRefused(t *testing.T) {
 		"error": {"auth", func(c *fakeConn, f sentFrame) {
 			c.send(`{"type":"error","rid":%q,"code":"UNAUTHENTICATED","error":"no such key canary-key-7f3a"}`, f.Rid)
 		}, market.CodeUnauthenticated},
-		"error without request": {"auth", func(c *fakeConn, _ sentFrame) {
+		"error without rid": {"auth", func(c *fakeConn, _ sentFrame) {
 			c.send(`{"type":"error","code":"UNAUTHORIZED","error":"no such key canary-key-7f3a"}`)
 		}, market.CodeUnauthenticated},
 		"foreign address": {"auth", func(c *fakeConn, f sentFrame) {
@@ -129,7 +129,7 @@ func TestAuthRefused(t *testing.T) {
 		"at the subscription": {"subscribe", func(c *fakeConn, f sentFrame) {
 			c.send(`{"type":"error","rid":%q,"code":"FORBIDDEN"}`, f.Rid)
 		}, market.CodeForbidden},
-		"late": {"subscribe", func(c *fakeConn, f sentFrame) {
+		"after the subscription": {"subscribe", func(c *fakeConn, f sentFrame) {
 			c.answer(f)
 			c.send(`{"type":"error","code":"UNAUTHENTICATED"}`)
 		}, market.CodeUnauthenticated},
@@ -137,12 +137,12 @@ func TestAuthRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, nil, func(b *bench) {
 				b.settle()
-				b.venue.set(func() { b.venue.respond = to(test.to, test.respond) })
+				b.venue.set(func() { b.venue.respond = respondTo(test.frame, test.respond) })
 				b.watchUser("s1")
-				b.pass(10 * time.Minute)
+				b.advance(10 * time.Minute)
 				calls := b.calls.take()
 				if len(calls) == 0 || calls[len(calls)-1] != "refused user:"+address+"@s1 "+string(test.code) {
-					t.Errorf("calls %q", calls)
+					t.Errorf("the handler was called with %q, want a final refusal with %s", calls, test.code)
 				}
 				b.equal("identities", b.Stats().Identities, 0)
 				b.equal("connections", b.Stats().Connections, 1)
@@ -153,8 +153,8 @@ func TestAuthRefused(t *testing.T) {
 	}
 }
 
-// TestAuthPutOff checks that the client authenticates again after a RATE_LIMITED error.
-func TestAuthPutOff(t *testing.T) {
+// TestAuthPostponed checks that the client authenticates again after a RATE_LIMITED error.
+func TestAuthPostponed(t *testing.T) {
 	inBubble(t, func(_ *Config, v *venue) {
 		n := 0
 		v.respond = func(c *fakeConn, f sentFrame) bool {
@@ -166,7 +166,7 @@ func TestAuthPutOff(t *testing.T) {
 		}
 	}, func(b *bench) {
 		b.watchUser("s1")
-		b.pass(time.Second)
+		b.advance(time.Second)
 		b.calls.expect(t, "up user:"+address+"@s1", "message user:"+address+"@s1 e1/1")
 	})
 }
@@ -180,18 +180,18 @@ func TestSecrets(t *testing.T) {
 		b.settle()
 		b.mu.Lock()
 		if s := fmt.Sprintf("%+v %v", *b.pool.topics[user("s1")], credentials(t, canary)); strings.Contains(s, "canary") {
-			t.Errorf("a secret prints: %s", s)
+			t.Errorf("the text of an entry contains a secret: %s", s)
 		}
 		b.mu.Unlock()
 		b.conn(1).send(`{"type":"error","rid":"2","code":"canary-code","error":"canary"}`)
 		b.conn(0).end(&CloseError{Code: 1008})
-		b.pass(time.Second)
+		b.advance(time.Second)
 		for _, f := range b.venue.sent("") {
 			if f.Type != "auth" && strings.Contains(f.raw, "canary") {
-				t.Errorf("a secret in %s", f.raw)
+				t.Errorf("the frame %s contains a secret", f.raw)
 			}
 			if f.Type == "auth" && f.Credentials["extra"] != "canary-extra" {
-				t.Errorf("auth %s", f.raw)
+				t.Errorf("the auth frame is %s", f.raw)
 			}
 		}
 		if !strings.Contains(b.log.String(), "wss://venue.example/ws") {
@@ -200,13 +200,13 @@ func TestSecrets(t *testing.T) {
 	})
 	for _, bad := range []string{"", "http://canary.example", "ws://", "ws://%zzcanary", "canary", "wss:///canary"} {
 		if _, err := New(Config{URL: bad}, &record{}); err == nil || strings.Contains(err.Error(), "canary") {
-			t.Errorf("New(%q): %v", bad, err)
+			t.Errorf("New(%q) returns %v, want an error without the URL", bad, err)
 		}
 	}
 	if _, err := New(Config{URL: "ws://venue.example"}, nil); err == nil {
-		t.Error("a client without handler")
+		t.Error("New accepts a nil handler")
 	}
 	if _, err := New(Config{URL: "ws://venue.example", Connections: -1}, &record{}); err == nil {
-		t.Error("a negative limit")
+		t.Error("New accepts a negative limit")
 	}
 }

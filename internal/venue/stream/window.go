@@ -10,15 +10,15 @@ type window struct {
 
 func newWindow(n int) window { return window{times: make([]time.Time, max(n, 1))} }
 
-// opens returns the earliest time for the next frame. This time may be in the past.
-func (w *window) opens() time.Time {
+// opensAt returns the earliest time for the next frame. This time may be in the past.
+func (w *window) opensAt() time.Time {
 	if t := w.times[w.next]; !t.IsZero() {
 		return t.Add(frameSpan)
 	}
 	return time.Time{}
 }
 
-func (w *window) open(now time.Time) bool { return !now.Before(w.opens()) }
+func (w *window) isOpen(now time.Time) bool { return !now.Before(w.opensAt()) }
 
 func (w *window) take(now time.Time) {
 	w.times[w.next] = now
