@@ -23,7 +23,7 @@ func TestSchemaDescribesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	described := func(description string, path ...string) {
+	wantDescription := func(description string, path ...string) {
 		t.Helper()
 		if strings.TrimSpace(description) == "" {
 			t.Errorf("%s has no description", strings.Join(path, "."))
@@ -34,18 +34,18 @@ func TestSchemaDescribesEverything(t *testing.T) {
 		if def.BuiltIn || strings.HasPrefix(name, "__") {
 			continue
 		}
-		described(def.Description, name)
+		wantDescription(def.Description, name)
 		for _, field := range def.Fields {
 			if strings.HasPrefix(field.Name, "__") {
 				continue
 			}
-			described(field.Description, name, field.Name)
+			wantDescription(field.Description, name, field.Name)
 			for _, arg := range field.Arguments {
-				described(arg.Description, name, field.Name, arg.Name)
+				wantDescription(arg.Description, name, field.Name, arg.Name)
 			}
 		}
 		for _, value := range def.EnumValues {
-			described(value.Description, name, value.Name)
+			wantDescription(value.Description, name, value.Name)
 		}
 	}
 }

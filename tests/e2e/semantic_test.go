@@ -65,14 +65,14 @@ func TestSemanticNonNull(t *testing.T) {
 				failed[asJSON(e.Path)] = true
 			}
 			w := semanticWalk{t: t, schema: schema, failed: failed, seen: map[string]bool{}}
-			w.object(doc.Operations[0].SelectionSet, data, nil)
+			w.checkObject(doc.Operations[0].SelectionSet, data, nil)
 			if fault == nil && credentials == keyOf50 {
 				seenFields = len(w.seen)
 				if w.nulls > 0 {
-					t.Errorf("%d fields are null: %v", w.nulls, errors)
+					t.Errorf("%s: with credentials, %d fields are null, want none; the errors are %v", name, w.nulls, errors)
 				}
 			} else if w.nulls == 0 {
-				t.Errorf("%s, credentials %.20q: no field is null, want some", name, credentials)
+				t.Errorf("%s: with the credentials %.20q, no field is null, want some", name, credentials)
 			}
 		}
 		s.setFaults(t)
@@ -90,16 +90,16 @@ func TestSemanticNonNull(t *testing.T) {
 	}
 }
 
-// semanticWalk compares the nulls of a response with its errors.
+// semanticWalk compares the null values of a response with the errors of the response.
 type semanticWalk struct {
 	t      *testing.T
 	schema *ast.Schema
 	failed map[string]bool // the paths of errors
 	seen   map[string]bool // the fields with @semanticNonNull that are in the response
-	nulls  int
+	nulls  int             // the number of null values at fields with @semanticNonNull
 }
 
-func (w *semanticWalk) object(set ast.SelectionSet, v any, path []any) {
+func (w *semanticWalk) checkObject(set ast.SelectionSet, v any, path []any) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		return
@@ -114,11 +114,11 @@ func (w *semanticWalk) object(set ast.SelectionSet, v any, path []any) {
 				levels = a.Value.String()
 			}
 		}
-		w.value(f, levels, 0, object[f.Alias], append(path[:len(path):len(path)], f.Alias))
+		w.checkValue(f, levels, 0, object[f.Alias], append(path[:len(path):len(path)], f.Alias))
 	}
 }
 
-func (w *semanticWalk) value(f *ast.Field, levels string, level int, v any, path []any) {
+func (w *semanticWalk) checkValue(f *ast.Field, levels string, level int, v any, path []any) {
 	switch v := v.(type) {
 	case nil:
 		if !strings.Contains(levels, string(rune('0'+level))) {
@@ -129,9 +129,9 @@ func (w *semanticWalk) value(f *ast.Field, levels string, level int, v any, path
 		}
 	case []any:
 		for i, item := range v {
-			w.value(f, levels, level+1, item, append(path[:len(path):len(path)], i))
+			w.checkValue(f, levels, level+1, item, append(path[:len(path):len(path)], i))
 		}
 	default:
-		w.object(f.SelectionSet, v, path)
+		w.checkObject(f.SelectionSet, v, path)
 	}
 }

@@ -68,6 +68,6 @@ func TestSettlement(t *testing.T) {
 	wantJSON(t, "portfolio", at(data, "user.portfolio"), `{"positionsValue":"35","unrealizedPnl":"7","unpricedPositions":0}`)
 	for redeemable, want := range map[string]string{"true": "2", "false": "3"} {
 		data := s.ask(t, `{ user(address: "`+addressOfAny+`") { positions(redeemable: `+redeemable+`) { totalCount } } }`, nil, keyOfAny)
-		wantJSON(t, "redeemable "+redeemable, at(data, "user.positions.totalCount"), want)
+		wantJSON(t, "the number of positions with redeemable: "+redeemable, at(data, "user.positions.totalCount"), want)
 	}
 }

@@ -14,25 +14,25 @@ func TestStaleReason(t *testing.T) {
 		s := startInBubble(t, startTime)
 		const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price freshness { stale reason } } }`
 		variables := vars{"ids": s.openTokens(1)}
-		pass := func(d time.Duration) {
+		advance := func(d time.Duration) {
 			s.clock.Advance(d)
 			time.Sleep(d) // meanwhile, the service retries the refresh
 		}
-		want := func(when, freshness string) {
+		wantFreshness := func(when, freshness string) {
 			t.Helper()
 			wantJSON(t, when, at(s.ask(t, query, variables, anonymous), "tokenPrices.0.freshness"), freshness)
 			synctest.Wait()
 		}
-		want("at first", `{"stale":false,"reason":null}`)
+		wantFreshness("at first", `{"stale":false,"reason":null}`)
 		s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-		pass(2 * time.Second)
-		want("after the fresh time", `{"stale":true,"reason":"EXPIRED"}`)
-		pass(2 * time.Second)
-		want("after a failed refresh", `{"stale":true,"reason":"UPSTREAM_DOWN"}`)
+		advance(2 * time.Second)
+		wantFreshness("after the fresh time", `{"stale":true,"reason":"EXPIRED"}`)
+		advance(2 * time.Second)
+		wantFreshness("after a failed refresh", `{"stale":true,"reason":"UPSTREAM_DOWN"}`)
 		s.setFaults(t)
-		pass(5 * time.Second)
+		advance(5 * time.Second)
 		s.ask(t, query, variables, anonymous)
 		synctest.Wait()
-		want("after a refresh", `{"stale":false,"reason":null}`)
+		wantFreshness("after a refresh", `{"stale":false,"reason":null}`)
 	})
 }

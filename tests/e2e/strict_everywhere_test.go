@@ -35,8 +35,10 @@ func minimalEndpoints() map[string]strictEndpoint {
 func TestMinimalVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
-		query, want   string
-		first, second []string
+		query, want string
+		// firstCalls and secondCalls are the calls of the two reads. Each text has the endpoint, the
+		// parameters and the status of a call.
+		firstCalls, secondCalls []string
 	}{
 		"prices": {`{ tokenPrices(tokenIds: ["7"]) { price basis } }`, `{"tokenPrices":[{"basis":"VENUE","price":"0.41"}]}`,
 			[]string{"prices tokenId 200"}, []string{"prices tokenId 200"}},
@@ -64,17 +66,17 @@ func TestMinimalVenue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			venue := newStrictStub(t, minimalEndpoints())
 			s := start(t, "--venue-url="+venue.URL, "--venue-credentials=query", "--venue-retries=0", "--cache-market-stale=0s", "--cache-history-stale=0s", "--cache-search-stale=0s")
-			for i, want := range [][]string{test.first, test.second} {
+			for i, want := range [][]string{test.firstCalls, test.secondCalls} {
 				venue.mu.Lock()
 				venue.asked = nil
 				venue.mu.Unlock()
 				wantJSON(t, "data", s.ask(t, test.query, nil, keyOf3), test.want)
 				venue.mu.Lock()
 				if !slices.Equal(venue.asked, want) {
-					t.Errorf("read %d: the venue received the calls %q, want %q", i, venue.asked, want)
+					t.Errorf("read %d: the venue received the calls %q, want %q", i+1, venue.asked, want)
 				}
 				venue.mu.Unlock()
-				s.clock.Advance(9 * time.Minute) // lets cached data expire; the service still remembers the refused parameters
+				s.clock.Advance(9 * time.Minute) // the cached data expire, but the service still remembers the refused parameters
 			}
 		})
 	}
@@ -104,10 +106,10 @@ func TestOneEndpointIsMissing(t *testing.T) {
 				got, want := valuesAt(data, other.at), valuesAt(whole, other.at)
 				if other.endpoint == b.endpoint {
 					if got == want || b.endpoint == "spreads" && got != asFromBooks(want) {
-						t.Errorf("without its endpoint, %s is %s", other.at, got)
+						t.Errorf("without the endpoint %s, the value of %s is %s; with the endpoint it was %s", b.endpoint, other.at, got, want)
 					}
 				} else if got != want {
-					t.Errorf("%s is %s, want %s", other.at, got, want)
+					t.Errorf("without the endpoint %s, the value of %s is %s, want %s", b.endpoint, other.at, got, want)
 				}
 			}
 		})

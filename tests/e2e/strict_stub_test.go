@@ -19,7 +19,7 @@ type strictStub struct {
 	endpoints map[string]strictEndpoint
 
 	mu    sync.Mutex
-	asked []string
+	asked []string // the received calls, each with its endpoint, its sorted parameters and its status
 }
 
 // strictEndpoint is an endpoint of a strictStub.
@@ -65,9 +65,9 @@ func always(body string) func(*http.Request, url.Values) (int, string) {
 	return func(*http.Request, url.Values) (int, string) { return http.StatusOK, body }
 }
 
-// TestReadinessWithoutSearch checks the readiness probe for venues that lack endpoints, or whose endpoints fail.
+// TestReadinessWithoutSearch checks the readiness probe. Its venues lack some endpoints, or some of their endpoints fail.
 func TestReadinessWithoutSearch(t *testing.T) {
-	fails := func(status int) strictEndpoint {
+	failing := func(status int) strictEndpoint {
 		return strictEndpoint{"q limit sort order tokenId tokenIds", func(*http.Request, url.Values) (int, string) {
 			return status, `{"success":false,"message":"out of order"}`
 		}}
@@ -78,9 +78,9 @@ func TestReadinessWithoutSearch(t *testing.T) {
 		want      int
 	}{
 		"search is missing":             {map[string]strictEndpoint{"prices": empty}, http.StatusOK},
-		"search fails":                  {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": empty}, http.StatusOK},
+		"search fails":                  {map[string]strictEndpoint{"market-search": failing(http.StatusInternalServerError), "prices": empty}, http.StatusOK},
 		"search takes other parameters": {map[string]strictEndpoint{"market-search": {"text", always(`[]`)}}, http.StatusOK},
-		"search and prices fail":        {map[string]strictEndpoint{"market-search": fails(http.StatusInternalServerError), "prices": fails(http.StatusBadGateway)}, http.StatusServiceUnavailable},
+		"search and prices fail":        {map[string]strictEndpoint{"market-search": failing(http.StatusInternalServerError), "prices": failing(http.StatusBadGateway)}, http.StatusServiceUnavailable},
 		"all endpoints are missing":     {nil, http.StatusServiceUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) {

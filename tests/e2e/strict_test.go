@@ -12,18 +12,18 @@ import (
 // credentialCounter is a transport that counts the calls with credentials in the query and with credentials in a header.
 type credentialCounter struct {
 	http.RoundTripper
-	mu            sync.Mutex
-	query, header int
+	mu                sync.Mutex
+	inQuery, inHeader int
 }
 
 // RoundTrip implements http.RoundTripper.
 func (w *credentialCounter) RoundTrip(r *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	if r.URL.Query().Has("credentials") {
-		w.query++
+		w.inQuery++
 	}
 	if r.Header.Get("X-Api-Credentials") != "" {
-		w.header++
+		w.inHeader++
 	}
 	w.mu.Unlock()
 	return w.RoundTripper.RoundTrip(r)
@@ -42,7 +42,7 @@ func TestCredentialsReachTheDemoVenue(t *testing.T) {
 			t.Cleanup(func() { seen.RoundTripper.(*http.Transport).CloseIdleConnections() })
 			s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = seen }, strings.Fields(args)...)
 			s.query(t, `query ($a: Address!) { user(address: $a) { balance { totalValue } } }`, vars{"a": addressOf3}, keyOf3)
-			if got := [2]int{seen.query, seen.header}; got != want {
+			if got := [2]int{seen.inQuery, seen.inHeader}; got != want {
 				t.Errorf("%d calls had credentials in the query and %d in a header, want %d and %d", got[0], got[1], want[0], want[1])
 			}
 		})

@@ -54,7 +54,7 @@ func newStub(t *testing.T, answers map[string]func(q url.Values) (int, any)) *st
 	return s
 }
 
-// asked counts the calls to the stub since the previous call of this method.
+// asked returns the calls that the stub has received since the previous call of asked.
 func (s *stub) asked() calls {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -176,7 +176,7 @@ func TestPositionsWithoutTokens(t *testing.T) {
 			t.Errorf("position %d:\n got %s\nwant %s", i, got, want[i])
 		}
 		if at(p, "tokenId") != nil {
-			t.Errorf("position %d has the tokenId %v, which the venue did not send", i, at(p, "tokenId"))
+			t.Errorf("position %d has the tokenId %v, want null, because the venue sent none", i, at(p, "tokenId"))
 		}
 	}
 	wantJSON(t, "a market with an unknown status", at(nodes[9], "market"), `{"question":"Q m5","status":"UNKNOWN","statusRaw":"PAUSED"}`)
@@ -305,7 +305,7 @@ func TestTradesByOffset(t *testing.T) {
 		}
 		slices.Sort(ids)
 		if len(slices.Compact(ids)) != 23 {
-			t.Errorf("%s: two rows have the same id: %v", field, ids)
+			t.Errorf("%s: the 23 rows have the ids %v, want 23 different ids", field, ids)
 		}
 	}
 }
@@ -325,11 +325,11 @@ func TestAVenueThatEchoesCredentials(t *testing.T) {
 	}
 	for _, text := range []string{resp.body, s.log.String()} {
 		if strings.Contains(text, "canary") {
-			t.Errorf("the response or the log has the credentials: %s", text)
+			t.Errorf("the response or the log contains the credentials: %s", text)
 		}
 	}
 	if !strings.Contains(s.log.String(), "bad credentials [redacted]") {
-		t.Errorf("the log does not have the venue's message: %s", s.log)
+		t.Errorf("the log is %s; want the venue's message with redacted credentials", s.log)
 	}
 }
 

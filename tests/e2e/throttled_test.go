@@ -12,8 +12,8 @@ func TestThrottledUntil(t *testing.T) {
 	startLimited := func(t *testing.T) *service {
 		return startAt(t, time.Now(), "--demo-markets=60", "--demo-public-per-minute=20")
 	}
-	// until returns the time from now, by the service's clock, to throttledUntil. It returns false if throttledUntil is null.
-	until := func(t *testing.T, s *service) (time.Duration, bool) {
+	// throttledFor returns the time from now, by the service's clock, to throttledUntil. It returns false if throttledUntil is null.
+	throttledFor := func(t *testing.T, s *service) (time.Duration, bool) {
 		t.Helper()
 		v := at(s.ask(t, status, nil, anonymous), "serviceStatus.throttledUntil")
 		if v == nil {
@@ -37,17 +37,17 @@ func TestThrottledUntil(t *testing.T) {
 	t.Run("the service has used up the limit", func(t *testing.T) {
 		s := startLimited(t)
 		for i, id := range s.openTokens(20) {
-			wait, told := until(t, s)
+			wait, throttled := throttledFor(t, s)
 			code := book(t, s, id)
 			switch {
-			case i < 19 && (told || code != ""):
-				t.Fatalf("after %d calls: throttledUntil is %s ahead (null: %t) and a query got the code %q, want null and no error", i, wait, !told, code)
-			case i == 19 && (!told || wait != time.Minute || code != "RATE_LIMITED"):
-				t.Errorf("after %d calls: throttledUntil is %s ahead (null: %t) and a query got the code %q, want a minute and RATE_LIMITED", i, wait, !told, code)
+			case i < 19 && (throttled || code != ""):
+				t.Fatalf("after %d calls: throttledUntil is %s ahead (null: %t) and a query got the code %q, want null and no error", i, wait, !throttled, code)
+			case i == 19 && (!throttled || wait != time.Minute || code != "RATE_LIMITED"):
+				t.Errorf("after %d calls: throttledUntil is %s ahead (null: %t) and a query got the code %q, want a minute and RATE_LIMITED", i, wait, !throttled, code)
 			}
 		}
 		s.clock.Advance(time.Minute + time.Second)
-		if wait, told := until(t, s); told {
+		if wait, throttled := throttledFor(t, s); throttled {
 			t.Errorf("after the minute: throttledUntil is %s ahead, want null", wait)
 		}
 		if code := book(t, s, s.openTokens(20)[19]); code != "" {
@@ -64,8 +64,8 @@ func TestThrottledUntil(t *testing.T) {
 		if code := book(t, s, ids[0]); code != "RATE_LIMITED" {
 			t.Errorf("a query got the code %q, want RATE_LIMITED", code)
 		}
-		if wait, told := until(t, s); !told || wait != time.Minute {
-			t.Errorf("throttledUntil is %s ahead (null: %t), want a minute", wait, !told)
+		if wait, throttled := throttledFor(t, s); !throttled || wait != time.Minute {
+			t.Errorf("throttledUntil is %s ahead (null: %t), want a minute", wait, !throttled)
 		}
 	})
 }

@@ -115,23 +115,23 @@ func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
 
-// gatedPrices is a transport that records the trace headers of calls for prices. Each of these calls waits for one value from the
-// channel pass.
+// gatedPrices is a transport that records the trace headers of calls for prices. Each of these calls waits until the test sends a
+// value to permits.
 type gatedPrices struct {
 	http.RoundTripper
-	pass chan struct{}
+	permits chan struct{}
 
 	mu      sync.Mutex
-	parents []string
+	headers []string // the values of Traceparent
 }
 
 func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/prices") {
 		g.mu.Lock()
-		g.parents = append(g.parents, r.Header.Get("Traceparent"))
+		g.headers = append(g.headers, r.Header.Get("Traceparent"))
 		g.mu.Unlock()
 		select {
-		case <-g.pass:
+		case <-g.permits:
 		case <-r.Context().Done():
 			return nil, r.Context().Err()
 		}
@@ -142,21 +142,21 @@ func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
 func (g *gatedPrices) traceHeaders() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.parents)
+	return slices.Clone(g.headers)
 }
 
 // startGated is like start, but the service calls the venue through gatedPrices.
 func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 	t.Helper()
-	g := &gatedPrices{RoundTripper: &http.Transport{}, pass: make(chan struct{})}
+	g := &gatedPrices{RoundTripper: &http.Transport{}, permits: make(chan struct{})}
 	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = g }, args...)
 	t.Cleanup(g.RoundTripper.(*http.Transport).CloseIdleConnections)
 	return s, g
 }
 
-// TestACallIsLinkedWithAllThatItServes checks the links between operations and the calls that they share. The span of an operation
+// TestOperationsAndCallsAreLinked checks the links between operations and the calls that they share. The span of an operation
 // must link to the span of its call. The span of a call must link to the spans of all its operations.
-func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
+func TestOperationsAndCallsAreLinked(t *testing.T) {
 	c := collectTraces(t)
 	s, gate := startGated(t, "--venue-in-flight=1")
 	const client = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -176,7 +176,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			_ = resp.Body.Close()
 		})
 	}
-	price := func() (misses, coalesced uint64) {
+	priceStats := func() (misses, coalesced uint64) {
 		for _, k := range s.Cache.Stats() {
 			if k.Kind == "price" {
 				return k.Misses, k.Coalesced
@@ -186,9 +186,9 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 	}
 	ask("A0", tokens[0])
 	eventually(t, "the first call is under way", func() bool { return len(gate.traceHeaders()) == 1 })
-	lookups, _ := price() // the number of cache lookups that one operation makes
+	lookups, _ := priceStats() // the number of cache lookups that one operation makes
 	ask("A1", tokens[0])
-	eventually(t, "a second operation waits for the first call", func() bool { _, coalesced := price(); return coalesced == 1 })
+	eventually(t, "a second operation waits for the first call", func() bool { _, coalesced := priceStats(); return coalesced == 1 })
 	for i, token := range tokens[1:] {
 		header := []string{}
 		if i == 2 {
@@ -196,12 +196,12 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		}
 		ask(fmt.Sprint("B", i), token, header...)
 	}
-	eventually(t, "six more operations wait for a call", func() bool { misses, _ := price(); return misses == 8*lookups })
+	eventually(t, "six more operations wait for a call", func() bool { misses, _ := priceStats(); return misses == 8*lookups })
 	over := make(chan struct{})
-	go func() { // lets all calls through, including the calls of operations that were too late for the shared call
+	go func() { // permits all calls, including the calls for operations that came too late for the shared call
 		for {
 			select {
-			case gate.pass <- struct{}{}:
+			case gate.permits <- struct{}{}:
 			case <-over:
 				return
 			}
@@ -220,7 +220,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		}
 	}
 	if len(operations) != 8 || len(calls) != len(gate.traceHeaders()) {
-		t.Fatalf("got %d spans of %d operations and %d calls, want 8 operations and %d calls", len(spans), len(operations), len(calls), len(gate.traceHeaders()))
+		t.Fatalf("got %d spans, from %d operations and %d calls; want 8 operations and %d calls", len(spans), len(operations), len(calls), len(gate.traceHeaders()))
 	}
 	slices.SortFunc(calls, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
 	most := 0
@@ -230,35 +230,35 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 			if slices.Contains(links(spans[id]), hex.EncodeToString(call.SpanId)) {
 				want = append(want, id)
 				if strings.HasPrefix(name, "A") != (i == 0) {
-					t.Errorf("operation %s links to call %d, but only A0 and A1 share call 0", name, i)
+					t.Errorf("operation %s links to call %d; want A0 and A1 to link to call 0, and the other operations to later calls", name, i)
 				}
 			}
 		}
 		slices.Sort(want)
-		keys := max(len(want), 1)
-		if i == 0 { // both operations wait for the same token
-			keys = 1
+		wantKeys := max(len(want), 1)
+		if i == 0 { // both operations of call 0 wait for the same token
+			wantKeys = 1
 		}
 		if got := links(call); !slices.Equal(got, want) || len(want) == 0 || i == 0 && len(want) != 2 {
-			t.Errorf("call %d links to the operations %v, but has served %v", i, got, want)
+			t.Errorf("call %d links to the operations %v, want the operations that link to the call, %v (for call 0, two operations)", i, got, want)
 		}
 		most = max(most, len(want))
-		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(keys) {
-			t.Errorf("call %d has the span %v, want GET prices with status 200 and %d keys", i, call, keys)
+		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(wantKeys) {
+			t.Errorf("call %d has the span %v, want GET prices with status 200 and %d keys", i, call, wantKeys)
 		}
-		if told := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.traceHeaders()[i] != told {
-			t.Errorf("got trace header %q, want span %s", gate.traceHeaders()[i], told)
+		if header := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.traceHeaders()[i] != header {
+			t.Errorf("call %d has the trace header %q, want %q", i, gate.traceHeaders()[i], header)
 		}
 		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
-			t.Errorf("the parent of call %d is %x, want one of its operations", i, call.ParentSpanId)
+			t.Errorf("the parent of call %d is %x, want one of the operations that link to the call", i, call.ParentSpanId)
 		}
 	}
 	if most < 3 {
-		t.Errorf("no call has served more than %d operations, want 3 at least", most)
+		t.Errorf("at most %d operations share a call, want at least 3", most)
 	}
 	continued := spans[operations["B2"]]
 	if hex.EncodeToString(continued.TraceId) != client[3:35] || hex.EncodeToString(continued.ParentSpanId) != client[36:52] {
-		t.Errorf("the client's trace is not continued: got trace %x, parent %x", continued.TraceId, continued.ParentSpanId)
+		t.Errorf("the span of operation B2 has the trace %x and the parent %x, want those of the client", continued.TraceId, continued.ParentSpanId)
 	}
 	var events []string
 	for _, e := range continued.Events {
@@ -269,7 +269,7 @@ func TestACallIsLinkedWithAllThatItServes(t *testing.T) {
 		t.Errorf("operation B2 has the events %v and the span %v, want a successful query with one cache event and one batch", events, continued)
 	}
 	if strings.Contains(c.text(), tokens[0]) || strings.Contains(c.text(), "tokenPrices") {
-		t.Error("the traces hold ids or documents")
+		t.Error("the traces contain a token id or the text of a document")
 	}
 }
 
@@ -313,10 +313,10 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 	c := collectTraces(t)
 	const sampled = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, test := range []struct {
-		name  string
-		env   map[string]string
-		proxy string // address of the trusted proxy
-		spans int
+		name      string
+		env       map[string]string
+		proxy     string // address of the trusted proxy
+		wantSpans int
 	}{
 		{"no collector", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, "127.0.0.1", 0},
 		{"tracing disabled", map[string]string{"OTEL_SDK_DISABLED": "true"}, "127.0.0.1", 0},
@@ -325,8 +325,8 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 		{"sampled by a trusted proxy", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "127.0.0.1", 2},
 		{"sampled by a client", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "", 0},
 		{"sampled by another proxy", map[string]string{"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0"}, "192.0.2.1", 0},
-		{"by default with a proxy", nil, "127.0.0.1", 4},
-		{"by default without a proxy", nil, "", 4},
+		{"default settings with a proxy", nil, "127.0.0.1", 4},
+		{"default settings without a proxy", nil, "", 4},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for name, value := range test.env {
@@ -343,9 +343,9 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 					if i == 0 {
 						r.Header.Set("Traceparent", sampled)
 					}
-					go func() { gate.pass <- struct{}{} }()
-					if resp := s.do(t, r); resp.status != http.StatusOK || (s.Tracer == nil) != (test.spans == 0 && test.env["OTEL_TRACES_SAMPLER"] == "") {
-						t.Errorf("got status %d and %s, service has a tracer: %t", resp.status, resp.body, s.Tracer != nil)
+					go func() { gate.permits <- struct{}{} }()
+					if resp := s.do(t, r); resp.status != http.StatusOK || (s.Tracer == nil) != (test.wantSpans == 0 && test.env["OTEL_TRACES_SAMPLER"] == "") {
+						t.Errorf("got status %d and %s (the service has a tracer: %t); want status 200, and a tracer unless traces are switched off", resp.status, resp.body, s.Tracer != nil)
 					}
 				}
 				headers = gate.traceHeaders()
@@ -356,8 +356,8 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 					withHeader++
 				}
 			}
-			if got := len(c.all(t, 0)); got != test.spans || withHeader != test.spans/2 {
-				t.Errorf("got %d spans and %d calls with a trace header, want %d and %d; the headers are %q", got, withHeader, test.spans, test.spans/2, headers)
+			if got := len(c.all(t, 0)); got != test.wantSpans || withHeader != test.wantSpans/2 {
+				t.Errorf("got %d spans and %d calls with a trace header, want %d and %d; the headers are %q", got, withHeader, test.wantSpans, test.wantSpans/2, headers)
 			}
 		})
 	}
@@ -392,7 +392,7 @@ func TestACollectorThatHangs(t *testing.T) {
 	select {
 	case <-asked:
 	case <-time.After(patience):
-		t.Fatal("the collector got no request")
+		t.Fatal("the collector received no request")
 	}
 	for range 50 {
 		query()
@@ -431,7 +431,7 @@ func TestMetricsWhileTracesAreSent(t *testing.T) {
 		return err != nil
 	})
 	if got := s.askAdmin(t, http.MethodGet, "/metrics"); got.status != http.StatusOK {
-		t.Errorf("/metrics got %+v, want status 200", got)
+		t.Errorf("the response from /metrics is %+v, want status 200", got)
 	}
 	goOn()
 	if err := <-ended; err != nil {
@@ -439,7 +439,7 @@ func TestMetricsWhileTracesAreSent(t *testing.T) {
 	}
 }
 
-// TestInvalidTraceSettings checks that the error for an invalid setting names its environment variable.
+// TestInvalidTraceSettings checks that the error for an invalid setting names the environment variable of the setting.
 func TestInvalidTraceSettings(t *testing.T) {
 	cfg := config.Default()
 	for name, value := range map[string]string{"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc", "OTEL_TRACES_EXPORTER": "zipkin"} {
@@ -448,7 +448,7 @@ func TestInvalidTraceSettings(t *testing.T) {
 			t.Setenv(name, value)
 			_, err := app.Open(&cfg, telemetry.NewLogger(io.Discard, cfg.Log.Level, "text"), market.SystemClock{})
 			if err == nil || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "want ") {
-				t.Errorf("got the error %v, want one that names %s and the valid values", err, name)
+				t.Errorf("got the error %v, want an error that names %s and the valid values", err, name)
 			}
 		})
 	}
@@ -478,10 +478,10 @@ func TestCanaryInTraces(t *testing.T) {
 	text := c.text()
 	for secret, place := range secrets {
 		if form := findSecret(text, secret); form != "" {
-			t.Errorf("the traces have the secret from %s as %s", place, form)
+			t.Errorf("the traces contain the secret from %s in the form %s", place, form)
 		}
 	}
 	if len(text) < 10_000 {
-		t.Errorf("the service sent only %d bytes of traces, want 10000 at least", len(text))
+		t.Errorf("the service sent only %d bytes of traces, want at least 10000", len(text))
 	}
 }

@@ -20,18 +20,19 @@ const (
 	tokenTrades  = `query($id: String!, $first: Int, $after: String) { token(tokenId: $id) { ` + tradesPage + ` } }`
 )
 
-// tradedMarket is a binary market of a simulator, with at least 60 trades.
+// tradedMarket is a market with two outcomes and at least 60 trades. The market belongs to a simulator, which is the demo venue in
+// the format of Polymarket or Kalshi.
 type tradedMarket struct {
 	id     string
 	tokens []string // YES and NO
-	// all has the trades of the market, and byToken the trades of each token. A trade is a string with its token, side, price and
-	// size. All lists are sorted.
+	// all contains the trades of the market, and byToken the trades of each token. Each string has the token, side, price and size
+	// of a trade. All lists are sorted.
 	all     []string
 	byToken [2][]string
 }
 
-// findTradedMarket returns a market with at least 60 trades. The trades are those that the demo venue behind the simulator
-// recorded.
+// findTradedMarket returns a market for which the service lists at least 60 trades. The lists of the returned value come from the
+// records of the demo venue, not from the service.
 func (s *service) findTradedMarket(t *testing.T) (m tradedMarket) {
 	t.Helper()
 	engine := s.Demo.Venue
@@ -71,7 +72,7 @@ func (s *service) findTradedMarket(t *testing.T) (m tradedMarket) {
 	return m
 }
 
-// tradePages reads a list of trades page by page to its end. Each trade must appear once, and newer trades must come first.
+// tradePages reads all pages of a list of trades. Each trade must appear once, and newer trades must come first.
 // tradePages returns the trades as sorted texts.
 func (s *service) tradePages(t *testing.T, query, path, id string, first int) (rows []string) {
 	t.Helper()
@@ -83,10 +84,10 @@ func (s *service) tradePages(t *testing.T, query, path, id string, first int) (r
 		for _, n := range list(data, path+".nodes") {
 			stamp, err := time.Parse(time.RFC3339, text(n, "timestamp"))
 			if err != nil || stamp.After(last) || seen[text(n, "id")] || text(n, "tradeId") == "" {
-				t.Errorf("the trade %s follows a trade of %v (seen before: %t, error of its time: %v)", asJSON(n), last, seen[text(n, "id")], err)
+				t.Errorf("the trade %s follows a trade at %v (seen before: %t, error of the timestamp: %v); want an older trade with a tradeId", asJSON(n), last, seen[text(n, "id")], err)
 			}
 			if seen[text(n, "id")], last = true, stamp; text(n, "token.tokenId") != text(n, "tokenId") || text(n, "market.marketId") == "" {
-				t.Errorf("the trade %s has another token or no market", asJSON(n))
+				t.Errorf("the trade %s has no market, or its token is not the token of its tokenId", asJSON(n))
 			}
 			rows = append(rows, fmt.Sprint(text(n, "tokenId"), " ", text(n, "side"), " ", market.MustDecimal(text(n, "price")).Reduce(), " ", market.MustDecimal(text(n, "size")).Reduce()))
 		}
@@ -124,9 +125,9 @@ func (s *service) simulatorCalls(t *testing.T, f func()) map[string]int64 {
 	}
 	before, _ := kalshiCalls(t, s.App, nil)
 	f()
-	_, since := kalshiCalls(t, s.App, before)
+	_, newCalls := kalshiCalls(t, s.App, before)
 	made := map[string]int64{}
-	for path, n := range since {
+	for path, n := range newCalls {
 		made["GET "+path] = int64(n)
 	}
 	return made
@@ -161,8 +162,8 @@ func TestPublicTradesAreShared(t *testing.T) {
 		read := func(credentials string) {
 			data := s.ask(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { trades(first: 5) { nodes { tokenId } } } }`, vars{"ids": m.tokens}, credentials)
 			for i, id := range m.tokens {
-				if n := text(data, fmt.Sprintf("tokens.%d.trades.nodes.4.tokenId", i)); n != id {
-					t.Errorf("the first trades of token %s are %s", id, asJSON(data))
+				if tokenID := text(data, fmt.Sprintf("tokens.%d.trades.nodes.4.tokenId", i)); tokenID != id {
+					t.Errorf("got the trades %s, want five of token %s", asJSON(data), id)
 				}
 			}
 		}
@@ -182,8 +183,8 @@ func TestPublicTradesAreShared(t *testing.T) {
 func TestArgumentsOfPublicTrades(t *testing.T) {
 	onEachDriver(t, func(t *testing.T, s *service) {
 		m := s.findTradedMarket(t)
-		other := text(s.ask(t, marketTrades, vars{"id": m.id, "first": 1}, anonymous), "market.trades.pageInfo.endCursor")
-		for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"after": other}} {
+		marketCursor := text(s.ask(t, marketTrades, vars{"id": m.id, "first": 1}, anonymous), "market.trades.pageInfo.endCursor")
+		for _, bad := range []vars{{"first": 0}, {"first": 101}, {"after": "x"}, {"after": marketCursor}} {
 			bad["id"] = m.tokens[0]
 			if _, errors := s.query(t, tokenTrades, bad, anonymous); len(errors) != 1 || errors[0].Extensions.Code != "BAD_USER_INPUT" {
 				t.Errorf("the arguments %v got the errors %v, want one BAD_USER_INPUT", bad, errors)

@@ -34,10 +34,10 @@ func accountFields(address string) map[string]string {
 // TestAVenueThatChecksNoCredentials checks account data of a venue that accepts any credentials. Only a client in the accounts file
 // may read account data, and only the data of its own account.
 func TestAVenueThatChecksNoCredentials(t *testing.T) {
-	open := func(url.Values) (int, any) { return http.StatusOK, []any{} }
+	emptyList := func(url.Values) (int, any) { return http.StatusOK, []any{} }
 	v := newStub(t, map[string]func(url.Values) (int, any){
 		"balance":   func(url.Values) (int, any) { return http.StatusOK, map[string]any{"cashBalance": "1"} },
-		"positions": open, "orders": open, "trades": open, "history": open,
+		"positions": emptyList, "orders": emptyList, "trades": emptyList, "history": emptyList,
 	})
 	f := newAccountsFile(t)
 	s := start(t, "--venue-url="+v.URL, "--venue-credentials=none", "--accounts-file="+f.path, "--venue-public-per-minute=0", "--venue-key-per-minute=0")
@@ -53,9 +53,9 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	}
 	for field, query := range accountFields(addressOf50) {
 		for name, test := range map[string]struct{ header, value, want string }{
-			"invented credentials": {"X-Venue-Credentials", credentials("anything"), `"UNAUTHENTICATED"`},
-			"no credentials":       {"", "", `"UNAUTHENTICATED"`},
-			"another token":        {"Authorization", "Bearer token-of-3", `"FORBIDDEN"`},
+			"invented credentials":         {"X-Venue-Credentials", credentials("anything"), `"UNAUTHENTICATED"`},
+			"no credentials":               {"", "", `"UNAUTHENTICATED"`},
+			"the token of another account": {"Authorization", "Bearer token-of-3", `"FORBIDDEN"`},
 		} {
 			if got := ask(query, test.header, test.value); !strings.Contains(got, test.want) {
 				t.Errorf("%s with %s got %s, want %s", field, name, got, test.want)
@@ -77,8 +77,8 @@ func TestAVenueThatChecksNoCredentials(t *testing.T) {
 	}
 }
 
-// firstAnswer returns the first JSON object in a response. This is the body, or the data of the first server-sent event.
-// firstAnswer returns "" if there is no object.
+// firstAnswer returns the first JSON object of a response: the body, or the data of the first server-sent event. firstAnswer
+// returns "" if the response has no object.
 func (s *service) firstAnswer(t testing.TB, r *http.Request) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

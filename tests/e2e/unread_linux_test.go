@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// shippedMemory is the GOMEMLIMIT in deploy/. shippedBytes is the same in bytes.
+	// shippedMemory is the GOMEMLIMIT in deploy/. shippedBytes is the same limit in bytes.
 	shippedMemory = "460MiB"
 	shippedBytes  = 460 << 20
 	// mostResident is the limit for the resident memory of the program in bytes. If the processor is busy, the garbage grows up to
@@ -39,7 +39,7 @@ func TestClientsThatDoNotRead(t *testing.T) {
 		{"a long text under many aliases", unreadText},
 		{"books under many aliases", unreadBooks},
 		{"books under many aliases, read slowly", slowBooks},
-		{"subscriptions with a long document each", longSubscriptions},
+		{"subscriptions with long documents", longSubscriptions},
 	} {
 		t.Run(a.name, func(t *testing.T) { p.withstand(t, a) })
 	}
@@ -55,7 +55,8 @@ type unreadAttack struct {
 	run  func(t *testing.T, p *target) (open []io.Closer, refused string)
 }
 
-// withstand runs an attack. It checks the program's memory and its unread output, and that another client still gets cached values.
+// withstand runs an attack. It checks the memory and the unread output of the program. It also checks that another client still
+// gets cached values.
 func (p *target) withstand(t *testing.T, a unreadAttack) {
 	before := p.scrape(t)
 	other := p.startBystander(t)
@@ -231,8 +232,8 @@ func unreadBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, ""
 }
 
-// longSubscriptions opens a thousand subscriptions on ten sockets, and reads everything. The documents are different, and
-// each has 180 aliases.
+// longSubscriptions opens a thousand subscriptions on ten sockets, and reads all messages. The documents of the subscriptions
+// differ, and each document has 180 aliases.
 func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	tokens := p.venue.venue.Tokens()
 	fields := repeatNumbered(180, "a#:bids{price size} ")
@@ -257,13 +258,13 @@ func longSubscriptions(t *testing.T, p *target) ([]io.Closer, string) {
 	})
 	// One client may use three quarters of httpapi.MaxSubscribedBytes, which is enough for about 40 of these documents.
 	if n := m.sum("oddsgraph_subscription_groups"); n < 20 || n > 80 {
-		t.Errorf("the service executes %.0f of 1,000 subscriptions, want 20 to 80", n)
+		t.Errorf("the service accepted %.0f of 1,000 subscriptions, want 20 to 80", n)
 	}
 	return open, ""
 }
 
-// slowBooks reads 20 KB a second from each of ten sockets. It reads for at least two seconds, and until the service has dropped
-// events.
+// slowBooks reads 20 KB a second from each of ten sockets. It reads for at least two seconds, and then until the service has
+// dropped events.
 func slowBooks(t *testing.T, p *target) ([]io.Closer, string) {
 	crowded := func() float64 { return p.scrape(t).sum("oddsgraph_subscription_crowded_total") }
 	before := crowded()

@@ -17,28 +17,28 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 		"polymarket": start(t, "--venue-driver=polymarket", "--demo-driver=polymarket", "--demo-control=false", "--demo-markets=60"),
 		"kalshi":     startKalshi(t),
 	}
-	const same = `{ token(tokenId: "123") { id } user(address: "0x1111111111111111111111111111111111111111") { id } }`
-	old := generic.ask(t, same, nil, anonymous)
-	local := []string{model.EncodeID(model.KindToken, "123"), model.EncodeID(model.KindUser, "0x1111111111111111111111111111111111111111")}
-	if got := []string{text(old, "token.id"), text(old, "user.id")}; !slices.Equal(got, local) {
-		t.Errorf("the ids of the generic driver are %q, want %q", got, local)
+	const idsQuery = `{ token(tokenId: "123") { id } user(address: "0x1111111111111111111111111111111111111111") { id } }`
+	genericData := generic.ask(t, idsQuery, nil, anonymous)
+	genericIDs := []string{model.EncodeID(model.KindToken, "123"), model.EncodeID(model.KindUser, "0x1111111111111111111111111111111111111111")}
+	if got := []string{text(genericData, "token.id"), text(genericData, "user.id")}; !slices.Equal(got, genericIDs) {
+		t.Errorf("the ids of the generic driver are %q, want %q", got, genericIDs)
 	}
-	foreign := map[string]string{"generic": local[0]}
+	foreign := map[string]string{"generic": genericIDs[0]}
 	for name, s := range services {
-		data := s.ask(t, same, nil, anonymous)
-		if got, want := []string{text(data, "token.id"), text(data, "user.id")}, []string{name + "." + local[0], name + "." + local[1]}; !slices.Equal(got, want) {
+		data := s.ask(t, idsQuery, nil, anonymous)
+		if got, want := []string{text(data, "token.id"), text(data, "user.id")}, []string{name + "." + genericIDs[0], name + "." + genericIDs[1]}; !slices.Equal(got, want) {
 			t.Errorf("the ids of %s are %q, want %q", name, got, want)
 		}
 		foreign[name] = text(data, "token.id")
 		markets := s.ask(t, `{ searchMarkets(first: 1, filter: { status: [OPEN] }) { nodes { id marketId venue event { id } tokens { id tokenId } } } }`, nil, anonymous)
 		market := at(markets, "searchMarkets.nodes.0")
 		ids := []string{text(market, "id"), text(market, "event.id"), text(market, "tokens.0.id")}
-		again := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Market { venue marketId } ... on Token { tokenId } } }`, vars{"ids": ids}, anonymous)
-		if got := pluck(again, "nodes", "id"); !slices.Equal(got, ids) || !strings.HasPrefix(ids[1], name+".") {
-			t.Errorf("%s: the nodes with the ids %q have the ids %q", name, ids, got)
+		nodes := s.ask(t, `query ($ids: [ID!]!) { nodes(ids: $ids) { __typename id ... on Market { venue marketId } ... on Token { tokenId } } }`, vars{"ids": ids}, anonymous)
+		if got := pluck(nodes, "nodes", "id"); !slices.Equal(got, ids) || !strings.HasPrefix(ids[1], name+".") {
+			t.Errorf("%s: the query for the nodes %q returned the nodes %q, want the same ids and a prefix %s.", name, ids, got, name)
 		}
-		if text(market, "venue") != name || text(again, "nodes.0.venue") != name || at(again, "nodes.0.marketId") != at(market, "marketId") || at(again, "nodes.2.tokenId") != at(market, "tokens.0.tokenId") {
-			t.Errorf("%s: the market %v, read by its global ids, is %v", name, market, again)
+		if text(market, "venue") != name || text(nodes, "nodes.0.venue") != name || at(nodes, "nodes.0.marketId") != at(market, "marketId") || at(nodes, "nodes.2.tokenId") != at(market, "tokens.0.tokenId") {
+			t.Errorf("%s: the nodes are %v, want the market and the token of %v", name, nodes, market)
 		}
 	}
 	services["generic"] = generic
@@ -47,7 +47,7 @@ func TestGlobalIDsNameTheVenue(t *testing.T) {
 			data, failed := s.query(t, `query ($id: ID!) { node(id: $id) { id } }`, vars{"id": id}, anonymous)
 			if own == other {
 				if len(failed) > 0 || text(data, "node.id") != id {
-					t.Errorf("%s: the id %s got %v and the errors %v, want its node", own, id, data, failed)
+					t.Errorf("%s: the id %s got %v and the errors %v, want the node with this id", own, id, data, failed)
 				}
 				continue
 			}

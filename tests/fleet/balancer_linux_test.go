@@ -70,8 +70,8 @@ func replace(t *testing.T, text []byte, part, by string) []byte {
 	return bytes.Replace(text, []byte(part), []byte(by), 1)
 }
 
-// startValkey makes secrets, and starts a Redis server with the settings and users that the folder compose has for Valkey. It
-// returns the flags of a replica.
+// startValkey creates secrets and starts a Redis server. The server has the settings and users of the Valkey server in the folder
+// compose. startValkey returns the flags of a replica.
 func startValkey(t *testing.T, compose string, v *venue) []string {
 	t.Helper()
 	tool.Require(t, "openssl")
@@ -164,8 +164,8 @@ func (b *deployment) query(query string) error {
 	return err
 }
 
-// follower is a subscription of a client. The channel prices delivers the price of each event. It is closed when the connection
-// ends or the subscription is refused.
+// follower is a subscription of a client. The channel prices delivers the price of each event. The channel is closed when
+// the connection ends or the subscription is refused.
 type follower struct {
 	prices chan string
 }
@@ -182,8 +182,8 @@ func (f *follower) wait(t *testing.T) (price string, alive bool) {
 	}
 }
 
-// follow calls read in a loop, and delivers the prices in the texts that read returns. follow stops when read fails, or when a text
-// has the error RATE_LIMITED.
+// follow calls read in a loop, and delivers the price in each text that read returns. It stops when read fails, or when a text has
+// the error RATE_LIMITED.
 func follow(read func() (string, error)) *follower {
 	f := &follower{prices: make(chan string, 100)}
 	go func() {
@@ -233,12 +233,12 @@ func (b *deployment) socket(t *testing.T, token string) *follower {
 	})
 }
 
-// stream subscribes over an event stream, from an address of this machine.
-func (b *deployment) stream(t *testing.T, token, from string, header ...string) *follower {
+// stream subscribes over an event stream, as a client with the IP address localIP.
+func (b *deployment) stream(t *testing.T, token, localIP string, header ...string) *follower {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := post(ctx, b.url, subscription(token), append(header, "Accept", "text/event-stream")...)
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(localIP)}}
 	transport := &http.Transport{DialContext: dialer.DialContext}
 	resp, err := (&http.Client{Transport: transport}).Do(r)
 	if err != nil {
@@ -253,14 +253,14 @@ func (b *deployment) stream(t *testing.T, token, from string, header ...string) 
 	return follow(func() (string, error) { return lines.ReadString('\n') })
 }
 
-// followers returns how many WebSockets and event streams a replica has.
-func (r *replica) followers(t *testing.T) int {
+// clientCount returns how many WebSockets and event streams a replica has.
+func (r *replica) clientCount(t *testing.T) int {
 	t.Helper()
 	return int(r.metric(t, "oddsgraph_websockets", "") + r.metric(t, "oddsgraph_event_streams", ""))
 }
 
-// setPrice changes a price and waits until each subscription has the price or has ended. It returns the subscriptions that have the
-// price, and the subscriptions that have ended.
+// setPrice changes a price and waits until each subscription has the price or has ended. setPrice returns the subscriptions that
+// have the price, and the subscriptions that have ended.
 func (b *deployment) setPrice(t *testing.T, token string, to demo.Price, want string, open []*follower) (alive, ended []*follower) {
 	t.Helper()
 	if err := b.venue.demo.SetPrice(token, to); err != nil {
@@ -294,15 +294,15 @@ func TestBalancer(t *testing.T) {
 		first, _ = f.wait(t)
 	}
 	if _, ended := b.setPrice(t, token, 4200, "0.42", open); len(ended) > 0 || first == "0.42" {
-		t.Fatalf("%d of %d subscriptions have ended, and the first price was %s; want none ended and another price than 0.42", len(ended), len(open), first)
+		t.Fatalf("%d of %d subscriptions have ended, and the first price was %s; want 0 ended, and a first price other than 0.42", len(ended), len(open), first)
 	}
 	for i, r := range b.replicas {
-		if r.followers(t) == 0 {
+		if r.clientCount(t) == 0 {
 			t.Errorf("replica %d has no clients", i+1)
 		}
 	}
 
-	lost := b.replicas[1].followers(t)
+	wantEnded := b.replicas[1].clientCount(t)
 	b.replicas[1].kill()
 	for range 50 {
 		if err := b.query(fmt.Sprintf(`{ tokens(tokenIds: [%q]) { price { price } } }`, token)); err != nil {
@@ -310,8 +310,8 @@ func TestBalancer(t *testing.T) {
 		}
 	}
 	alive, ended := b.setPrice(t, token, 4300, "0.43", open)
-	if len(ended) != lost || len(alive) == 0 {
-		t.Errorf("%d subscriptions ended and %d continued; want exactly the %d of the killed replica to end", len(ended), len(alive), lost)
+	if len(ended) != wantEnded || len(alive) == 0 {
+		t.Errorf("%d subscriptions ended and %d continued; want exactly the %d of the killed replica to end", len(ended), len(alive), wantEnded)
 	}
 	open = alive
 	for range ended {
@@ -356,7 +356,7 @@ func TestBalancerSendsClientAddresses(t *testing.T) {
 		}
 	}
 	if accepted < 1 || accepted > len(b.replicas) {
-		t.Errorf("a client has %d event streams, want 1 to %d, because each replica allows one", accepted, len(b.replicas))
+		t.Errorf("a client got %d event streams, want 1 to %d, because each replica allows one", accepted, len(b.replicas))
 	}
 	if _, ok := b.stream(t, token, "127.0.0.3").wait(t); !ok {
 		t.Error("another client gets no event stream")

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the process of the test ends
+		_, _ = io.Copy(io.Discard, os.Stdin) // returns when the test process ends
 		os.Exit(2)
 	}()
 	app.Main("")
@@ -165,7 +165,7 @@ type replica struct {
 type logs struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
-	ready chan [2]string
+	ready chan [2]string // the client URL and the admin URL of the replica
 }
 
 func (l *logs) Write(p []byte) (int, error) {
@@ -230,7 +230,7 @@ func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {
 	case <-r.ended:
 		t.Fatalf("the replica ended:\n%s", r.log)
 	case <-time.After(time.Minute):
-		t.Fatalf("the replica is not ready:\n%s", r.log)
+		t.Fatalf("the replica is not ready after a minute:\n%s", r.log)
 	}
 	return r
 }
@@ -294,8 +294,8 @@ func (r *replica) get(t *testing.T, path string) string {
 	return string(text)
 }
 
-// sharedFlags returns the flags of a replica that uses the given Redis server. The timeout is the longest that is allowed, because
-// the machine may be busy.
+// sharedFlags returns the flags of a replica that uses the given Redis server. The flag --shared-timeout has its greatest
+// allowed value, because the machine may be busy.
 func sharedFlags(server *tool.Redis, args ...string) []string {
 	return append([]string{"--shared-url=" + server.URL(), "--shared-timeout=1s"}, args...)
 }

@@ -46,8 +46,8 @@ func (r *replica) status(t *testing.T) *sharedStatus {
 	return body.Data.ServiceStatus.Shared
 }
 
-// TestStatus checks serviceStatus, /readyz and the log of a replica while Redis stops and returns, and when the venue refuses a
-// call.
+// TestStatus checks serviceStatus, /readyz and the log of a replica while Redis is paused, after Redis continues, and after the
+// venue refuses a call.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
@@ -68,21 +68,21 @@ func TestStatus(t *testing.T) {
 	got := a.status(t)
 	if l := got.Limit; !got.Connected || got.LastError != nil || time.Since(got.Since).Abs() > time.Minute || l == nil ||
 		l.Granted < 4 || l.Granted > len(v.log()) || l.Grantable > granted-4 || l.Grantable < granted-10 || l.Reserve != reserve || l.ReserveUsed != 0 || l.HoldUntil != nil {
-		t.Errorf("after 4 calls the status is %+v, %+v", got, l)
+		t.Errorf("after 4 calls the status is %+v with the limit %+v, want connected, with at least 4 granted calls and no hold", got, l)
 	}
 	if text := a.get(t, "/readyz"); text != "ready\n" {
-		t.Errorf("/readyz of a connected replica says %q", text)
+		t.Errorf("/readyz of a connected replica says %q, want ready", text)
 	}
 
 	signal(t, server.Process(), syscall.SIGSTOP)
 	for _, r := range []*replica{a, b} {
-		eventually(t, "the replica works on its own", func() bool { return !r.status(t).Connected })
+		eventually(t, "the replica notices that Redis does not answer", func() bool { return !r.status(t).Connected })
 	}
 	if lost := a.status(t); lost.LastError == nil || *lost.LastError != "Redis did not answer in time" || !lost.Since.After(got.Since) || lost.Replicas != 0 {
-		t.Errorf("without Redis the status is %+v", lost)
+		t.Errorf("without Redis the status is %+v, want no other replicas, a later since, and a lastError about Redis", lost)
 	}
 	if text := a.get(t, "/readyz"); text != "ready\nnothing is shared with other replicas: Redis did not answer in time\n" {
-		t.Errorf("/readyz of a replica without Redis says %q", text)
+		t.Errorf("/readyz of a replica without Redis says %q, want ready, and why nothing is shared", text)
 	}
 	signal(t, server.Process(), syscall.SIGCONT)
 	for _, r := range []*replica{a, b} {

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// depth is the number of levels that the tests of the stream compare.
+// depth is the number of levels on each side of a book that the tests of the stream compare.
 const depth = 5
 
 // movingVenue is a venue that changes twenty times a second. It remembers every version of the books of its tokens.
@@ -69,23 +69,23 @@ func openMoving(t *testing.T, tokens int) *movingVenue {
 	return m
 }
 
-// record stores the current books. The caller must hold the lock once other goroutines use the venue.
+// record stores the current books. When other goroutines use the venue, the caller must hold m.mu.
 func (m *movingVenue) record() {
 	for _, id := range m.tokens {
 		b, _ := m.demo.Book(id)
-		m.history[id][b.Seq] = side(b.Bids) + "|" + side(b.Asks)
+		m.history[id][b.Seq] = sideText(b.Bids) + "|" + sideText(b.Asks)
 	}
 }
 
-func side(levels []demo.Level) (text string) {
+func sideText(levels []demo.Level) (text string) {
 	for _, l := range levels[:min(len(levels), depth)] {
-		text += number(l.Price.String()) + "x" + number(l.Size.String()) + " "
+		text += shortest(l.Price.String()) + "x" + shortest(l.Size.String()) + " "
 	}
 	return text
 }
 
-// number returns a number in its shortest form, so that equal numbers have equal texts.
-func number(text string) string {
+// shortest returns a number in its shortest form, so that equal numbers have equal texts.
+func shortest(text string) string {
 	n, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return text
@@ -114,13 +114,13 @@ type bookReader struct {
 	events []event
 }
 
-// readBook reads the events of a token until the test or the replica ends.
+// readBook subscribes to the book of a token. A goroutine of g reads the events until ctx or the replica ends.
 func (r *replica) readBook(t *testing.T, g *sync.WaitGroup, ctx context.Context, token string) *bookReader {
 	t.Helper()
 	f := &bookReader{token: token}
 	query := fmt.Sprintf(`subscription { orderbookChanged(tokenId: %q, depth: %d) { sequence book { freshness { stale } bids { price size } asks { price size } } } }`, token, depth)
 	g.Go(func() {
-		resp, err := streaming.Do(post(ctx, r.url, query, "Accept", "text/event-stream"))
+		resp, err := streamClient.Do(post(ctx, r.url, query, "Accept", "text/event-stream"))
 		if err != nil {
 			return
 		}
@@ -136,7 +136,7 @@ func (r *replica) readBook(t *testing.T, g *sync.WaitGroup, ctx context.Context,
 	return f
 }
 
-var streaming = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0}}
+var streamClient = &http.Client{Transport: &http.Transport{MaxConnsPerHost: 0}}
 
 func (f *bookReader) take(text string) {
 	type level struct{ Price, Size string }
@@ -155,11 +155,11 @@ func (f *bookReader) take(text string) {
 		return
 	}
 	u := e.Data.OrderbookChanged
-	at := u.Sequence[strings.LastIndexAny(u.Sequence, ":-/. ")+1:]
-	seq, _ := strconv.ParseUint(at, 10, 64)
+	digits := u.Sequence[strings.LastIndexAny(u.Sequence, ":-/. ")+1:]
+	seq, _ := strconv.ParseUint(digits, 10, 64)
 	show := func(levels []level) (text string) {
 		for _, l := range levels {
-			text += number(l.Price) + "x" + number(l.Size) + " "
+			text += shortest(l.Price) + "x" + shortest(l.Size) + " "
 		}
 		return text
 	}
@@ -168,7 +168,7 @@ func (f *bookReader) take(text string) {
 	f.events = append(f.events, event{seq, show(u.Book.Bids) + "|" + show(u.Book.Asks), u.Book.Freshness.Stale})
 }
 
-// last returns the last event, or a stale event if there is none.
+// last returns the last event, or a stale event if no event has arrived.
 func (f *bookReader) last() event {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -224,7 +224,7 @@ func (w *watchers) countOutdated() (n int) {
 	for _, readers := range w.readers {
 		for _, f := range readers {
 			b, _ := w.venue.demo.Book(f.token)
-			if e := f.last(); e.stale || e.book != side(b.Bids)+"|"+side(b.Asks) { // a change below the compared levels causes no event
+			if e := f.last(); e.stale || e.book != sideText(b.Bids)+"|"+sideText(b.Asks) { // a change below the compared levels causes no event
 				n++
 			}
 		}
@@ -255,9 +255,9 @@ func (w *watchers) check(t *testing.T) {
 		f.mu.Unlock()
 	}
 	if wrong > 0 || events == 0 {
-		t.Errorf("%d of %d events are wrong; want events, and none of them wrong", wrong, events)
+		t.Errorf("%d of %d events are wrong, want at least one event and 0 wrong", wrong, events)
 	}
-	t.Logf("%d events, %d wrong", events, wrong)
+	t.Logf("%d of %d events are wrong", wrong, events)
 }
 
 // subscribedOnce reports whether the venue has exactly one subscription to the book of each token.
@@ -290,7 +290,7 @@ func TestStream(t *testing.T) {
 	}
 	w.settle(t, "at the start")
 	eventually(t, "each topic is subscribed once", w.subscribedOnce)
-	eventually(t, "the topics of the replicas are the topics of the venue's stream", func() bool {
+	eventually(t, "the replicas together have as many topics as the venue's stream", func() bool {
 		var topics int64
 		for _, r := range replicas {
 			s := r.status(t).Stream
@@ -334,7 +334,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamWithoutRedis checks that each replica subscribes to its topics itself when Redis has been dead for ten seconds. Each
+// TestStreamWithoutRedis checks that each replica subscribes to all its topics when Redis has not answered for ten seconds. Each
 // replica may use only a quarter of the connections to the venue, because --shared-replicas is 4.
 func TestStreamWithoutRedis(t *testing.T) {
 	t.Parallel()
@@ -354,14 +354,14 @@ func TestStreamWithoutRedis(t *testing.T) {
 	w.settle(t, "without Redis")
 	for _, r := range replicas {
 		if s := r.status(t).Stream; s == nil || !s.Alone || s.Topics < len(v.tokens) {
-			t.Errorf("without Redis the status of the stream is %+v, want alone, with %d topics at least", s, len(v.tokens))
+			t.Errorf("without Redis the status of the stream is %+v, want alone, with at least %d topics", s, len(v.tokens))
 		}
 	}
 	if s := v.demo.Stats().Stream; s.Connections > 4 {
 		t.Errorf("the two replicas have %d connections to the venue, want at most 4", s.Connections)
 	}
 	server.Start(t)
-	eventually(t, "the replicas share again", w.subscribedOnce)
+	eventually(t, "the replicas share the stream again", w.subscribedOnce)
 	w.settle(t, "with Redis")
 	w.check(t)
 }

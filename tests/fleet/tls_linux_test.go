@@ -39,8 +39,8 @@ func freePort(t *testing.T) string {
 	return ""
 }
 
-// certificates creates an authority that signs a certificate for 127.0.0.1. It returns the names of three files: the certificate of
-// the authority, the signed certificate, and the key of the signed certificate.
+// certificates creates a certificate authority, which signs a certificate for 127.0.0.1. It returns the names of three files: the
+// certificate of the authority, the signed certificate, and the key of the signed certificate.
 func certificates(t *testing.T) (authority, certificate, key string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,15 +51,15 @@ func certificates(t *testing.T) (authority, certificate, key string) {
 		}
 		return file
 	}
-	private := func() *ecdsa.PrivateKey {
+	newKey := func() *ecdsa.PrivateKey {
 		k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return k
 	}
-	sign := func(template, parent *x509.Certificate, of, by *ecdsa.PrivateKey) []byte {
-		der, err := x509.CreateCertificate(rand.Reader, template, parent, &of.PublicKey, by)
+	sign := func(template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) []byte {
+		der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func certificates(t *testing.T) (authority, certificate, key string) {
 		SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "redis"}, NotBefore: root.NotBefore, NotAfter: root.NotAfter,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	rootKey, leafKey := private(), private()
+	rootKey, leafKey := newKey(), newKey()
 	der, err := x509.MarshalPKCS8PrivateKey(leafKey)
 	if err != nil {
 		t.Fatal(err)
@@ -95,12 +95,12 @@ func documentedUser(t *testing.T) []string {
 	}
 	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`.* With `--shared-stream` also\n  `([^`]+)`").FindSubmatch(text)
 	if found == nil {
-		t.Fatal("docs/scaling.md names no ACL user")
+		t.Fatal("docs/scaling.md has no command that creates the Redis user")
 	}
 	return strings.Fields(string(found[1]) + " " + string(found[2]))
 }
 
-// TestTLSAndUser checks that replicas can use Redis by TLS, with a private certificate authority and as the user of
+// TestTLSAndUser checks that replicas can use Redis over TLS, with a private certificate authority and as the user of
 // docs/scaling.md. A replica that does not trust the certificate must work without Redis.
 func TestTLSAndUser(t *testing.T) {
 	t.Parallel()
@@ -112,12 +112,12 @@ func TestTLSAndUser(t *testing.T) {
 	server.OpenLedger(t, v.URL)
 	flag, id := v.streamFlagAndMarket()
 	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=1s", "--shared-stream", flag}
-	trusts := []string{"SSL_CERT_FILE=" + authority}
-	a, b := startIn(t, trusts, v, args...).waitConnected(t), startIn(t, trusts, v, args...).waitConnected(t)
+	trustEnv := []string{"SSL_CERT_FILE=" + authority}
+	a, b := startIn(t, trustEnv, v, args...).waitConnected(t), startIn(t, trustEnv, v, args...).waitConnected(t)
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id question } }`, quoted(v.markets(3)))
 	if one, other := a.must(t, query), b.must(t, query); one != other {
-		t.Errorf("the replicas answered %s and %s", one, other)
+		t.Errorf("the replicas answered %s and %s, want equal answers", one, other)
 	}
 	if n := v.calls("market-details"); n != 1 {
 		t.Errorf("the venue received %d calls for the markets, want 1", n)
@@ -140,7 +140,7 @@ func TestTLSAndUser(t *testing.T) {
 	})
 	for _, command := range []string{"tick", "ask", "end", "get", "claim", "put"} {
 		if a.metric(t, "oddsgraph_shared_calls_total", fmt.Sprintf(`command="%s",result="ok"`, command)) == 0 {
-			t.Errorf("no call %q to Redis has succeeded", command)
+			t.Errorf("no %s call to Redis has succeeded, want at least one", command)
 		}
 	}
 	eventually(t, "the flush is in Redis", func() bool { return strings.Contains(server.CLI(t, "KEYS", "og:*:flushes"), "flushes") })
@@ -152,13 +152,13 @@ func TestTLSAndUser(t *testing.T) {
 	}
 
 	stranger := start(t, v, args...)
-	eventually(t, "a replica without the authority says why it is alone", func() bool {
+	eventually(t, "the replica that does not trust the certificate reports this reason", func() bool {
 		s := stranger.status(t)
 		return !s.Connected && s.LastError != nil && *s.LastError == "the certificate of Redis is not trusted"
 	})
 	for _, r := range []*replica{a, b, stranger} {
 		if text := r.log.String(); strings.Contains(text, "PASSWORD") {
-			t.Errorf("the log has the password:\n%s", text)
+			t.Errorf("the log contains the password:\n%s", text)
 		}
 	}
 }

@@ -23,8 +23,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// startThree starts a Redis server and three replicas that share it. The replicas do not limit the rate of their calls to the
-// venue.
+// startThree starts a Redis server and three replicas that share the server. The replicas do not limit the rate of their calls to
+// the venue.
 func startThree(t *testing.T, v *venue, args ...string) (server *tool.Redis, replicas []*replica) {
 	t.Helper()
 	server = tool.StartRedis(t)
@@ -87,13 +87,13 @@ func TestFlights(t *testing.T) {
 		g.Wait()
 		for i, answer := range answers {
 			if answer != answers[0] || strings.Contains(answer, `"errors"`) || strings.Contains(answer, "null") {
-				t.Errorf("replica %d answered %.300s", i, answer)
+				t.Errorf("replica %d answered %.300s, want the answer of replica 0, without errors and nulls", i, answer)
 			}
 		}
 		calls = append(calls, v.calls("market-details")-before)
 	}
 	if calls[len(calls)-1] > 5 {
-		t.Errorf("the attempts took %v calls for their markets; want at most 5 calls in one attempt", calls)
+		t.Errorf("the attempts caused %v calls to the venue, want at most 5 calls in one attempt", calls)
 	}
 }
 
@@ -116,19 +116,19 @@ func TestFlightOfDeadReplica(t *testing.T) {
 	replicas[0].kill()
 	began := time.Now()
 	if answer := replicas[1].must(t, query); strings.Contains(answer, "null") {
-		t.Errorf("got the answer %s, want no null", answer)
+		t.Errorf("got the answer %s, want all markets", answer)
 	}
 	// A claim ends after at most two seconds, and the venue responds at once. The limit is longer for a busy machine.
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("the read took %v, want at most 20 s", took)
 	}
-	eventually(t, "the markets are shared", func() bool { return len(strings.Fields(server.CLI(t, "KEYS", "*:market:*"))) >= 5 && claims() == 0 })
+	eventually(t, "the markets are in Redis, and all claims have ended", func() bool { return len(strings.Fields(server.CLI(t, "KEYS", "*:market:*"))) >= 5 && claims() == 0 })
 	replicas[2].must(t, query)
 	if n := v.calls("market-details"); n > 2 {
-		t.Errorf("the venue received %d calls for the markets, want that of the dead replica and one more", n)
+		t.Errorf("the venue received %d calls for the markets, want at most 2: one by the dead replica, and one by another replica", n)
 	}
 	if n := claims(); n != 0 {
-		t.Errorf("%d claims are left", n)
+		t.Errorf("after all reads, Redis has %d claims, want 0", n)
 	}
 	g.Wait()
 }
@@ -140,7 +140,7 @@ func TestFreshness(t *testing.T) {
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
 	_, replicas := startThree(t, v, fmt.Sprint("--cache-market-fresh=", fresh), "--cache-market-stale=0s", "--explain=on")
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id freshness { receivedAt } } }`, quoted(v.markets(1)))
-	received := func(r *replica) (at time.Time, explained string) {
+	readMarket := func(r *replica) (at time.Time, explained string) {
 		answer := r.must(t, query, httpapi.ExplainHeader, "1")
 		var body struct {
 			Data struct {
@@ -155,9 +155,9 @@ func TestFreshness(t *testing.T) {
 		}
 		return body.Data.Markets[0].Freshness.ReceivedAt, string(body.Extensions.Explain)
 	}
-	first, fetched := received(replicas[0])
+	first, fetched := readMarket(replicas[0])
 	time.Sleep(3 * time.Second) // if a replica counts the age from its own read, the check below fails
-	second, explained := received(replicas[1])
+	second, explained := readMarket(replicas[1])
 	// Each replica reads the clock of Redis by a call that takes at most --shared-timeout. So the clock of a replica is wrong by at
 	// most half of this timeout, and the times of two replicas differ by at most the timeout.
 	if d := second.Sub(first).Abs(); d > time.Second {
@@ -166,22 +166,22 @@ func TestFreshness(t *testing.T) {
 	if n := v.calls("market-details"); n != 1 {
 		t.Errorf("the venue received %d calls, want 1", n)
 	}
-	_, kept := received(replicas[1])
+	_, kept := readMarket(replicas[1])
 	for text, from := range map[string]string{fetched: `{"memory":0,"shared":0,"venue":1}`, explained: `{"memory":0,"shared":1,"venue":0}`, kept: `{"memory":1,"shared":0,"venue":0}`} {
 		if !strings.Contains(text, `"from":`+from) {
 			t.Errorf("the explanation does not say that the value is from %s: %s", from, text)
 		}
 	}
 	time.Sleep(time.Until(first.Add(fresh + 200*time.Millisecond)))
-	if third, _ := received(replicas[2]); !third.After(first.Add(fresh)) {
-		t.Errorf("at %v, a replica still served a value that was received at %v", time.Now(), third)
+	if third, _ := readMarket(replicas[2]); !third.After(first.Add(fresh)) {
+		t.Errorf("at %v, a replica served a value from %v, want a value from after %v", time.Now(), third, first.Add(fresh))
 	}
 	if n := v.calls("market-details"); n != 2 {
 		t.Errorf("after the value has expired, the venue has received %d calls, want 2", n)
 	}
 }
 
-// flush flushes the markets of a replica.
+// flush flushes the cached markets of a replica.
 func (r *replica) flush(t *testing.T) {
 	t.Helper()
 	resp, err := client.Post(r.admin+"/cache/flush?kind=market", "", nil)
@@ -274,12 +274,12 @@ func TestChangeReachesReplicas(t *testing.T) {
 	eventually(t, "the replica that received the change shows the change", func() bool { return strings.Contains(replicas[0].must(t, query), "CLOSED") })
 	late := start(t, v, sharedFlags(server, flag, "--venue-public-per-minute=0", "--venue-key-per-minute=0")...).waitConnected(t)
 	if answer := late.must(t, query); !strings.Contains(answer, "CLOSED") {
-		t.Errorf("a replica without the market in its own cache shows %s", answer)
+		t.Errorf("a replica without the market in its own cache shows %s, want CLOSED", answer)
 	}
 }
 
-// TestChangeDuringCall checks that a replica does not share a response with the old state of a market if another replica receives
-// the change of the market during the call.
+// TestChangeDuringCall checks a call that returns the old state of a market. If another replica receives the change during this
+// call, the calling replica must not share the old state.
 func TestChangeDuringCall(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -298,8 +298,8 @@ func TestChangeDuringCall(t *testing.T) {
 		}
 	})
 	<-arrived
-	fails := demo.Fault{Path: "/api/exchange/market-details", Kind: demo.FaultStatus, Status: http.StatusInternalServerError}
-	if err := v.demo.SetFaults([]demo.Fault{fails}); err != nil {
+	fault := demo.Fault{Path: "/api/exchange/market-details", Kind: demo.FaultStatus, Status: http.StatusInternalServerError}
+	if err := v.demo.SetFaults([]demo.Fault{fault}); err != nil {
 		t.Fatal(err)
 	}
 	before := events()
@@ -307,14 +307,14 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica that follows the market receives the change", func() bool { return events() > before })
-	time.Sleep(1100 * time.Millisecond) // enough for the call to Redis, which times out after 1 s
+	time.Sleep(1100 * time.Millisecond) // longer than the other replica's call to Redis, which times out after 1 s
 	release()
 	g.Wait()
 	if err := v.demo.SetFaults(nil); err != nil {
 		t.Fatal(err)
 	}
 	if answer := replicas[2].must(t, query); !strings.Contains(answer, "CLOSED") {
-		t.Errorf("a replica without the market in its own cache shows %s", answer)
+		t.Errorf("a replica without the market in its own cache shows %s, want CLOSED", answer)
 	}
 	eventually(t, "the replica that follows the market shows the change", func() bool {
 		answer, err := replicas[0].ask(query)
@@ -322,7 +322,7 @@ func TestChangeDuringCall(t *testing.T) {
 	})
 }
 
-// TestSecrets checks that Redis receives and stores neither credentials nor the fleet secret.
+// TestSecrets checks that Redis receives and stores neither credentials nor the secret in --shared-secret-file.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
@@ -349,11 +349,11 @@ func TestSecrets(t *testing.T) {
 			if err != nil || !strings.Contains(answer, `"cashBalance":"`) {
 				t.Fatalf("%v: %s", err, answer)
 			}
-			time.Sleep(2500 * time.Millisecond) // the cached user data have expired then
+			time.Sleep(2500 * time.Millisecond) // until the cached user data have expired
 		}
 		account := r.subscribe(t, fmt.Sprintf(`subscription { balanceChanged(address: %q) { reason balance { cashBalance } } }`, address), httpapi.CredentialsHeader, credentials)
 		prices := r.subscribe(t, fmt.Sprintf(`subscription { priceChanged(tokenIds: [%q]) { reason price { price } } }`, v.demo.Tokens()[0].TokenID))
-		eventually(t, "the account and a price stream", func() bool { v.demo.Step(); return account() > 0 && prices() > 2 })
+		eventually(t, "the subscriptions to the account and to a price have events", func() bool { v.demo.Step(); return account() > 0 && prices() > 2 })
 	}
 	eventually(t, "values are shared", func() bool { return len(server.Records(t, "*:market:*")) > 0 })
 	dump := monitor()
@@ -372,7 +372,7 @@ func TestSecrets(t *testing.T) {
 	}
 	for _, needle := range []string{canary, fleetSecret, credentials, "demo-3", address, "cashBalance"} {
 		if strings.Contains(dump, needle) {
-			t.Errorf("Redis has %q", needle)
+			t.Errorf("Redis received or stores %q", needle)
 		}
 	}
 }
