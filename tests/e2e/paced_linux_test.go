@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// subscribeBooks subscribes to the books of tokens over the connection w. Each event contains the book's levels under the given
-// number of aliases.
+// subscribeBooks subscribes to the books of tokens over the connection w. The query selects the levels of the book once for each
+// alias, so more aliases make larger events.
 func (p *target) subscribeBooks(t *testing.T, w *wire, client string, tokens []string, aliases int) {
 	t.Helper()
 	if err := w.handshake(client); err != nil {
@@ -40,8 +40,8 @@ func (p *target) executedEvents(t *testing.T) float64 {
 	return p.scrape(t).sum("oddsgraph_subscription_events_total")
 }
 
-// TestNoEventsForClientsThatDoNotRead checks that the service stops executing events for a client that reads nothing, while another
-// client gets its events.
+// TestNoEventsForClientsThatDoNotRead checks that the service stops executing events for a client that reads nothing. Meanwhile, a
+// client that reads must still get events.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
@@ -60,17 +60,17 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 			}
 		}
 	}()
-	// move changes all books until the reader has got n more events. It returns how many events the service has executed for the
-	// client that reads nothing.
+	// move changes all books until the reader has got n more events. It returns how many events the service meanwhile executed
+	// for the client that reads nothing.
 	move := func(n int64) int {
-		executed, had := p.executedEvents(t), got.Load()
-		for deadline := time.Now().Add(patience); got.Load() < had+n; time.Sleep(10 * time.Millisecond) {
+		executedBefore, gotBefore := p.executedEvents(t), got.Load()
+		for deadline := time.Now().Add(patience); got.Load() < gotBefore+n; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				t.Fatalf("the reader got %d events, want %d", got.Load()-had, n)
+				t.Fatalf("the reader got %d more events, want %d", got.Load()-gotBefore, n)
 			}
 			p.moveBooks(t, tokens)
 		}
-		return int(p.executedEvents(t)-executed) - int(got.Load()-had)
+		return int(p.executedEvents(t)-executedBefore) - int(got.Load()-gotBefore)
 	}
 	for range 5 {
 		before := p.scrape(t)
@@ -89,10 +89,10 @@ func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
 		if more == 0 {
 			more = move(30)
 		}
-		ended := p.scrape(t).sum("oddsgraph_websockets_given_up_total") - before.sum("oddsgraph_websockets_given_up_total")
-		t.Logf("for the client that reads nothing, the service executed %d events, and %d more in the last check; it closed %.0f sockets", filling, more, ended)
+		closedSockets := p.scrape(t).sum("oddsgraph_websockets_given_up_total") - before.sum("oddsgraph_websockets_given_up_total")
+		t.Logf("for the client that reads nothing, the service executed %d events, and %d more in the last check; it closed %.0f sockets", filling, more, closedSockets)
 		_ = silent.Close()
-		if ended > 0 { // the service closed the slow client's socket, so this round proves nothing
+		if closedSockets > 0 { // the service closed the slow client's socket, so this round proves nothing
 			continue
 		}
 		if more > 20 {
@@ -121,22 +121,22 @@ func TestClientEventsAreLimited(t *testing.T) {
 	tokens, began := p.tokensWithBooks(40), time.Now()
 	w := p.connect(t)
 	p.subscribeBooks(t, w, carelessClient, tokens, 10)
-	var bytes atomic.Int64
+	var received atomic.Int64
 	go func() { // ends when the connection is closed
 		for {
 			_, payload, err := w.frame()
 			if err != nil {
 				return
 			}
-			bytes.Add(int64(len(payload)))
+			received.Add(int64(len(payload)))
 		}
 	}()
 	p.move(t, tokens, 5*time.Second)
-	executed, taken := p.executedEvents(t), bytes.Load()
+	executed, receivedBytes := p.executedEvents(t), received.Load()
 	// Allow two more events for each subscription, because the service may execute several events at once.
-	each := taken / max(int64(executed), 1)
-	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*each; taken > most || taken < rate {
-		t.Errorf("the client got %d bytes in %v (%.0f events of %d bytes), want %d to %d bytes", taken, time.Since(began), executed, each, rate, most)
+	eventBytes := receivedBytes / max(int64(executed), 1)
+	if most := int64(2*rate) + int64(time.Since(began).Seconds()*rate) + int64(len(tokens))*2*eventBytes; receivedBytes > most || receivedBytes < rate {
+		t.Errorf("the client got %d bytes in %v (%.0f events of %d bytes), want %d to %d bytes", receivedBytes, time.Since(began), executed, eventBytes, rate, most)
 	}
-	t.Logf("the client got %d bytes (%.0f events of %d bytes)", taken, executed, each)
+	t.Logf("the client got %d bytes (%.0f events of %d bytes)", receivedBytes, executed, eventBytes)
 }

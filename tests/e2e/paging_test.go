@@ -14,12 +14,12 @@ import (
 // page. The query must have the variable $after and select nodes, edges { cursor } and pageInfo.
 func (s *service) pages(t testing.TB, query, path string, variables vars, credentials string, visit func(page any)) {
 	t.Helper()
-	with := vars{"after": nil}
+	pageVariables := vars{"after": nil}
 	for name, v := range variables {
-		with[name] = v
+		pageVariables[name] = v
 	}
 	for first := true; ; first = false {
-		page := at(s.ask(t, query, with, credentials), path)
+		page := at(s.ask(t, query, pageVariables, credentials), path)
 		visit(page)
 		info := at(page, "pageInfo")
 		edges := pluck(page, "edges", "cursor")
@@ -35,8 +35,8 @@ func (s *service) pages(t testing.TB, query, path string, variables vars, creden
 		if at(info, "hasNextPage") != true {
 			return
 		}
-		with["after"] = text(info, "endCursor")
-		if with["after"] == "" {
+		pageVariables["after"] = text(info, "endCursor")
+		if pageVariables["after"] == "" {
 			t.Fatal("hasNextPage is true, but endCursor is empty")
 		}
 	}
@@ -121,11 +121,11 @@ func TestPagesShowEachElementOnce(t *testing.T) {
 	}
 }
 
-func TestAPageCostsOneCall(t *testing.T) {
+func TestAPageCostsAtMostOneCall(t *testing.T) {
 	s := start(t)
 	for _, test := range []struct {
 		name, query, path, key string
-		want                   calls // nil if each page needs one call
+		want                   calls // the calls for all pages together, or nil if each page needs one call
 	}{
 		{"positions", `user(address: "` + addressOf50 + `") { positions(first: 10, after: $after) { nodes { tokenId }` + pageFields + `} }`, "user.positions", keyOf50, calls{"positions": {1, 1}}},
 		{"trades", `user(address: "` + addressOf50 + `") { trades(first: 50, after: $after) { nodes { tradeId }` + pageFields + `} }`, "user.trades", keyOf50, nil},
@@ -148,9 +148,9 @@ func TestAPageCostsOneCall(t *testing.T) {
 	}
 }
 
-// TestPositionsThatCloseSkipNothing checks pages of positions when positions close after the first page. Each position that stays
-// open must appear exactly once. A closed position must appear only if it was on the first page.
-func TestPositionsThatCloseSkipNothing(t *testing.T) {
+// TestPagesSkipNothingWhenPositionsClose closes positions after the first page. Each position that stays open must appear exactly
+// once. A closed position must appear only if it was on the first page.
+func TestPagesSkipNothingWhenPositionsClose(t *testing.T) {
 	t.Parallel()
 	const query = `query ($after: String, $sort: PositionSort) { user(address: "` + addressOf50 + `") { positions(first: 20, after: $after, sort: $sort) { nodes { tokenId } ` + pageFields + ` } } }`
 	for sort, closings := range map[string][][]int{
@@ -158,9 +158,9 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 		"ENDS_AT": {{19}, {18, 19, 20, 21}, {15, 19, 30}},
 	} {
 		for _, closing := range closings {
-			t.Run(fmt.Sprint(sort, closing), func(t *testing.T) {
+			t.Run(fmt.Sprintf("sort %s, the positions %v close", sort, closing), func(t *testing.T) {
 				s := start(t)
-				whole := pluck(s.ask(t, strings.Replace(query, "first: 20", "first: 500", 1), vars{"sort": sort}, keyOf50), "user.positions.nodes", "tokenId")
+				all := pluck(s.ask(t, strings.Replace(query, "first: 20", "first: 500", 1), vars{"sort": sort}, keyOf50), "user.positions.nodes", "tokenId")
 				seen := map[string]int{}
 				closed := map[string]bool{}
 				firstPage := map[string]bool{}
@@ -178,8 +178,8 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 						held[p.TokenID] = p
 					}
 					for _, i := range closing {
-						if s.venue.Trade(addressOf50, whole[i], demo.Sell, held[whole[i]].Size) == nil { // an error means that the market is not open
-							closed[whole[i]] = true
+						if s.venue.Trade(addressOf50, all[i], demo.Sell, held[all[i]].Size) == nil { // an error means that the market is not open
+							closed[all[i]] = true
 						}
 					}
 					s.clock.Advance(5 * time.Second)
@@ -187,7 +187,7 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 				if len(closed) == 0 {
 					t.Fatal("none of the positions to close is in an open market")
 				}
-				for i, id := range whole {
+				for i, id := range all {
 					want := 1
 					if closed[id] && !firstPage[id] {
 						want = 0
@@ -201,9 +201,9 @@ func TestPositionsThatCloseSkipNothing(t *testing.T) {
 	}
 }
 
-// TestTradesThatArriveRepeatNothing checks that new trades between two pages do not change the first 100 elements. All elements
-// must be in order, the newest first.
-func TestTradesThatArriveRepeatNothing(t *testing.T) {
+// TestPagesRepeatNothingWhenTradesArrive checks that new trades between two pages do not change the first 100 elements. All
+// elements must be in order, the newest first.
+func TestPagesRepeatNothingWhenTradesArrive(t *testing.T) {
 	s := start(t)
 	for _, field := range []struct{ name, id string }{{"trades", "tradeId"}, {"history", "id"}} {
 		query := `query ($after: String) { user(address: "` + addressOf50 + `") { ` + field.name + `(first: 40, after: $after) { nodes { ` + field.id + ` timestamp }` + pageFields + `} } }`
@@ -219,7 +219,7 @@ func TestTradesThatArriveRepeatNothing(t *testing.T) {
 			s.clock.Advance(5 * time.Second)
 		})
 		if !slices.Equal(got[:100], before) {
-			t.Errorf("%s: got %v\nwant %v", field.name, got[:100], before)
+			t.Errorf("the first 100 elements of %s are %v\nwant %v", field.name, got[:100], before)
 		}
 		newestFirst := slices.Clone(times)
 		slices.Sort(newestFirst)
@@ -250,7 +250,7 @@ func TestPageAfterCursorOfEdge(t *testing.T) {
 			next := pluck(s.ask(t, query, vars{"after": at(edge, "cursor")}, test.key), test.path+".nodes", test.id)
 			rest := nodes[i+1:]
 			if len(next) < len(rest) || !slices.Equal(next[:len(rest)], rest) {
-				t.Errorf("%s: the page after element %d is %v, want %v first", test.path, i, next, rest)
+				t.Errorf("%s: the page after element %d is %v, want %v at its beginning", test.path, i, next, rest)
 			}
 		}
 	}

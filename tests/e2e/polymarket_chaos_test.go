@@ -22,10 +22,10 @@ type bookWitness struct {
 	t   *testing.T
 	sim *polymarket.Venue
 	// tops maps a token and a time in Unix milliseconds to the best prices of the token's book.
-	tops      map[string]map[int64]bestPrices
-	published int
-	wrong     int
-	unknown   int // published states that the simulator never had
+	tops map[string]map[int64]bestPrices
+	// publishedCount counts the published books. wrongCount counts those with wrong best prices, and unknownCount counts those with
+	// a timestamp that no book of the simulator had.
+	publishedCount, wrongCount, unknownCount int
 }
 
 // note records the current state of the books. A book must change at most once between two calls of note.
@@ -39,7 +39,8 @@ func (w *bookWitness) note(ids []string) {
 	}
 }
 
-// check reads the topics that have changed. It compares the best prices of the live books with the recorded best prices.
+// check reads the topics that have changed. It compares the best prices of each live book with the prices that note
+// recorded for the same time.
 func (w *bookWitness) check(r *feed.Reader) {
 	select {
 	case <-r.Changed():
@@ -49,32 +50,32 @@ func (w *bookWitness) check(r *feed.Reader) {
 	for _, watch := range r.Take() {
 		s, err := watch.State()
 		if err != nil {
-			w.t.Fatalf("%s: %v", watch.Topic().ID, err)
+			w.t.Fatalf("the book of token %.8s has the error %v", watch.Topic().ID, err)
 		}
 		if !s.Live || s.Book == nil {
 			continue
 		}
-		w.published++
+		w.publishedCount++
 		want, ok := w.tops[watch.Topic().ID][s.Book.Timestamp.UnixMilli()]
 		if got := publishedTop(s.Book); !ok {
-			w.unknown++
+			w.unknownCount++
 		} else if got != want {
-			if w.wrong++; w.wrong < 10 {
+			if w.wrongCount++; w.wrongCount < 10 {
 				w.t.Errorf("the book of token %.8s at %v has the best prices %v, want %v", watch.Topic().ID, s.Book.Timestamp, got, want)
 			}
 		}
 	}
 }
 
-// differing returns the watched tokens whose book is not live, or differs from the simulator's current book. If whole is false,
+// differing returns the watched tokens whose book is not live, or differs from the simulator's current book. If withLevels is false,
 // differing compares only the best prices.
-func (w *bookWitness) differing(watches []*feed.Watch, whole bool) (ids []string) {
+func (w *bookWitness) differing(watches []*feed.Watch, withLevels bool) (ids []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID
 		now, _ := w.sim.Book(id)
 		s, err := watch.State()
 		if err != nil || !s.Live || s.Book == nil || publishedTop(s.Book) != topOf(now) ||
-			whole && (!sameLevels(s.Book.Bids.Levels(), now.Bids) || !sameLevels(s.Book.Asks.Levels(), now.Asks)) {
+			withLevels && (!sameLevels(s.Book.Bids.Levels(), now.Bids) || !sameLevels(s.Book.Asks.Levels(), now.Asks)) {
 			ids = append(ids, id)
 		}
 	}
@@ -84,8 +85,8 @@ func (w *bookWitness) differing(watches []*feed.Watch, whole bool) (ids []string
 // sameLevels compares the best levels of a side, at most queries.MaxBookDepth / 2. Deeper levels may be missing. When a change
 // removes a level, the service does not know which level follows the last level of its book.
 func sameLevels(got []market.Level, want []demo.Level) bool {
-	const compared = queries.MaxBookDepth / 2
-	got, want = got[:min(len(got), compared)], want[:min(len(want), compared)]
+	const maxCompared = queries.MaxBookDepth / 2
+	got, want = got[:min(len(got), maxCompared)], want[:min(len(want), maxCompared)]
 	if len(got) != len(want) {
 		return false
 	}
@@ -133,24 +134,24 @@ func TestPolymarketChaos(t *testing.T) {
 			}
 		}
 		run(5 * time.Second)
-		if late := w.differing(watches, true); len(late) > 0 {
-			t.Fatalf("%d of %d books differ before any fault", len(late), len(ids))
+		if differing := w.differing(watches, true); len(differing) > 0 {
+			t.Fatalf("%d of %d books differ from the simulator's books before any fault", len(differing), len(ids))
 		}
 		b := sim.Behaviour()
 		b.LostFrames = 2
 		if err := sim.SetBehaviour(b); err != nil {
 			t.Fatal(err)
 		}
-		for round := 0; w.published < 20_000; round++ {
+		for round := 0; w.publishedCount < 20_000; round++ {
 			if round > 60 {
-				t.Fatalf("the service published only %d books in %d rounds, want 20000", w.published, round)
+				t.Fatalf("the service published only %d books in %d rounds, want 20000", w.publishedCount, round)
 			}
 			switch round % 3 {
 			case 0:
 				sim.Freeze()
 				run(35 * time.Second)
-				if late := w.differing(watches, false); len(late) > len(ids)/50 { // the frame of the last change of a book may be lost
-					t.Errorf("%d books differ 35 s after a freeze, want at most %d", len(late), len(ids)/50)
+				if differing := w.differing(watches, false); len(differing) > len(ids)/50 { // the last change of a book may be in a lost frame
+					t.Errorf("%d books are not live or have wrong best prices 35 s after a freeze, want at most %d", len(differing), len(ids)/50)
 				}
 			case 1:
 				sim.Disconnect()
@@ -164,12 +165,12 @@ func TestPolymarketChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 		run(65 * time.Second) // the service compares all books with REST twice in this time
-		if late := w.differing(watches, true); len(late) > 0 {
-			t.Errorf("%d of %d books differ after the chaos", len(late), len(ids))
+		if differing := w.differing(watches, true); len(differing) > 0 {
+			t.Errorf("%d of %d books differ from the simulator's books after the last fault", len(differing), len(ids))
 		}
-		t.Logf("%d books published, %d wrong, %d with an unknown time", w.published, w.wrong, w.unknown)
-		if w.wrong > 0 || w.unknown > w.published/100 {
-			t.Errorf("%d books published: %d have wrong best prices, %d have a timestamp that no book of the simulator had", w.published, w.wrong, w.unknown)
+		t.Logf("%d books were published, %d with wrong best prices, %d with an unknown timestamp", w.publishedCount, w.wrongCount, w.unknownCount)
+		if w.wrongCount > 0 || w.unknownCount > w.publishedCount/100 {
+			t.Errorf("%d books published: %d have wrong best prices, %d have a timestamp that no book of the simulator had", w.publishedCount, w.wrongCount, w.unknownCount)
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// simulatedDriver is Polymarket's driver with a simulator. engine is the demo venue whose markets the simulator serves.
+// simulatedDriver is Polymarket's driver, which reads from a simulator of Polymarket. engine is the demo venue whose markets the
+// simulator serves.
 type simulatedDriver struct {
 	*polymarket.Driver
 	t      *testing.T
@@ -46,7 +47,7 @@ func (s *simulatedDriver) Call(string, int, int, string, time.Duration) {}
 // Drift implements rest.Observer.
 func (s *simulatedDriver) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
 
-// calls returns how many requests the simulator has received since the previous call of this method, by method and path.
+// calls returns how many requests the simulator has received since calls was last used, by HTTP method and path.
 func (s *simulatedDriver) calls() map[string]int64 {
 	c := s.sim.Stats().Requests
 	s.sim.Reset()
@@ -70,7 +71,7 @@ func results[T any](t *testing.T, ids []string, rows []market.Result[*T], err er
 	out := map[string]*T{}
 	for i, r := range rows {
 		if r.Err != nil {
-			t.Errorf("%s: %v", ids[i], r.Err)
+			t.Errorf("the result of %s has the error %v", ids[i], r.Err)
 		}
 		out[ids[i]] = r.Value
 	}
@@ -96,7 +97,7 @@ func TestPolymarketDriverReadsPrices(t *testing.T) {
 	if c := s.calls(); c["POST /books"] != 2 || len(c) != 1 {
 		t.Errorf("got the calls %v, want two for books", c)
 	}
-	without, last := 0, 0
+	withoutPrice, withLastPrice := 0, 0
 	for _, id := range ids {
 		want, _ := s.sim.Book(id)
 		top := topOf(want)
@@ -104,16 +105,16 @@ func TestPolymarketDriverReadsPrices(t *testing.T) {
 			t.Errorf("token %.8s: the best prices of the book are %v, want %v", id, got, top)
 		}
 		if s := spreads[id]; s == nil || (s.BestBid == nil) != (top.bid == "") || s.BestBid != nil && s.BestBid.String() != top.bid {
-			t.Errorf("token %.8s: the spread is %+v, want %v", id, s, top)
+			t.Errorf("token %.8s: the spread is %+v, want the best bid %q", id, s, top.bid)
 		}
 		switch p := prices[id]; {
 		case p == nil:
-			without++
+			withoutPrice++
 			if top.bid != "" && top.ask != "" {
 				t.Errorf("token %.8s has no price, but the best prices %v", id, top)
 			}
 		case p.Basis == market.BasisLast:
-			last++
+			withLastPrice++
 		case p.Basis != market.BasisMidpoint:
 			t.Errorf("token %.8s: the price has the basis %s, want MIDPOINT or LAST", id, p.Basis)
 		default:
@@ -123,8 +124,8 @@ func TestPolymarketDriverReadsPrices(t *testing.T) {
 			}
 		}
 	}
-	if without == 0 || last == 0 {
-		t.Errorf("%d tokens have no price, and %d have the price of the last trade; want some of each", without, last)
+	if withoutPrice == 0 || withLastPrice == 0 {
+		t.Errorf("%d tokens have no price, and %d have the price of the last trade; want some of each", withoutPrice, withLastPrice)
 	}
 	s.wantNoDrift()
 }
@@ -154,15 +155,15 @@ func TestPolymarketDriverReadsMarkets(t *testing.T) {
 		}
 		seen[w.Status]++
 		if m.Status != statuses[w.Status] || m.Question != w.Question || m.Slug != w.Slug || len(m.Outcomes) != 2 {
-			t.Errorf("market %.10s is %s, %q, %s with %d outcomes, want %s, %q, %s with 2",
+			t.Errorf("market %.10s has the status %s, the question %q, the slug %s and %d outcomes; want %s, %q, %s and 2",
 				id, m.Status, m.Question, m.Slug, len(m.Outcomes), statuses[w.Status], w.Question, w.Slug)
 		}
 		if won := m.Resolution != nil; won != (w.Winner >= 0) || won && m.Outcomes[w.Winner].Winner != nil && !*m.Outcomes[w.Winner].Winner {
-			t.Errorf("market %.10s has the resolution %+v, want the winner %d (negative if there is none)", id, m.Resolution, w.Winner)
+			t.Errorf("market %.10s has the resolution %+v, want outcome %d as the winner (negative: no winner)", id, m.Resolution, w.Winner)
 		}
 	}
 	if len(seen) < 4 {
-		t.Errorf("the markets have the statuses %v, want at least 4", seen)
+		t.Errorf("the markets have the statuses %v, want at least 4 different statuses", seen)
 	}
 	s.wantNoDrift()
 }
@@ -178,7 +179,7 @@ func TestPolymarketDriverSearches(t *testing.T) {
 		}
 		for _, m := range page.Markets {
 			if found[m.MarketID] {
-				t.Errorf("%s is on two pages", m.MarketID)
+				t.Errorf("market %s is on two pages", m.MarketID)
 			}
 			found[m.MarketID] = true
 		}
@@ -221,10 +222,10 @@ func TestPolymarketDriverReadsAccounts(t *testing.T) {
 	if b, _ := s.engine.Balance(address); err != nil || balance.PositionsValue.String() != b.PortfolioValue.String() || balance.CashBalance != nil {
 		t.Errorf("got the balance %+v and the error %v, want the value %v without cash", balance, err, b.PortfolioValue)
 	}
-	trades, all := 0, 0
+	trades, wantTrades := 0, 0
 	for _, r := range s.engine.Records(address) {
 		if r.Kind == "TRADE" {
-			all++
+			wantTrades++
 		}
 	}
 	for q := (queries.Trades{Limit: 100}); ; {
@@ -237,8 +238,8 @@ func TestPolymarketDriverReadsAccounts(t *testing.T) {
 			break
 		}
 	}
-	if trades != all {
-		t.Errorf("the pages have %d trades, want %d", trades, all)
+	if trades != wantTrades {
+		t.Errorf("the pages have %d trades, want %d", trades, wantTrades)
 	}
 	history, err := s.History(ctx, address, queries.History{Limit: 100, Kinds: []market.HistoryKind{market.HistoryDeposit, market.HistoryReward}})
 	if err != nil || len(history.Records) == 0 {

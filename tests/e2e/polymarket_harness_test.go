@@ -18,7 +18,8 @@ import (
 // select a simulator other than Polymarket's. The market moves only when the test moves it.
 func startOverSimulator(t testing.TB, args ...string) *service {
 	t.Helper()
-	// The bubble's clock starts in the year 2000. The service would read Unix times of that year in milliseconds as seconds.
+	// The bubble's clock starts in the year 2000, so advance it first. The service would mistake Unix milliseconds of that year for
+	// seconds.
 	time.Sleep(time.Until(startTime))
 	dialer := &pipeDialer{}
 	args = append([]string{
@@ -83,8 +84,8 @@ func (c *pipeConn) Write(ctx context.Context, frame []byte) error {
 // Close implements stream.Conn.
 func (c *pipeConn) Close(code int) error {
 	if code != 0 {
-		stop := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
-		defer stop.Stop()
+		timer := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
+		defer timer.Stop()
 		return c.ws.Close(websocket.StatusCode(code), "")
 	}
 	_ = c.raw.Close()

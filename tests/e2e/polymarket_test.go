@@ -35,8 +35,8 @@ func (s polymarketService) requestsDuring(f func()) map[string]int64 {
 	return made
 }
 
-// TestPortfolioOfPolymarket limits the requests for a portfolio of 50 positions with markets and prices. A second query must make
-// no request.
+// TestPortfolioOfPolymarket checks how many requests a query makes for a portfolio of 50 positions with markets and prices. A
+// second query must make no request.
 func TestPortfolioOfPolymarket(t *testing.T) {
 	s := startPolymarket(t)
 	const query = `query($address: Address!) { user(address: $address) {
@@ -56,17 +56,17 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 		status := text(n, "market.status")
 		closed = closed || status != "OPEN"
 		if text(n, "market.marketId") == "" || status == "OPEN" && at(n, "token.price") == nil {
-			t.Errorf("a position lacks its market, or the price of an open market: %s", asJSON(n))
+			t.Errorf("a position has no market, or its market is open and its token has no price: %s", asJSON(n))
 		}
 	}
-	most := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
+	maxRequests := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
 	if closed {
-		most["GET /markets/keyset"] = 4
-		most["GET /markets/{condition}"] = 50 // one for each closed market whose result the Gamma API does not have
+		maxRequests["GET /markets/keyset"] = 4
+		maxRequests["GET /markets/{condition}"] = 50 // one for each closed market whose result the Gamma API does not have
 	}
 	for _, path := range slices.Sorted(maps.Keys(made)) {
-		if made[path] > most[path] {
-			t.Errorf("%s: %d requests, want at most %d", path, made[path], most[path])
+		if made[path] > maxRequests[path] {
+			t.Errorf("%s: %d requests, want at most %d", path, made[path], maxRequests[path])
 		}
 	}
 	if again := s.requestsDuring(read); len(again) > 0 { // accounts are public, so all clients share the cached data

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// raw sends a request to the demo venue, so that a test can compute expected values from the venue's data.
+// raw sends a request to the demo venue and returns the decoded response. Tests compute expected values from the response.
 func (s *service) raw(t testing.TB, path, query, credentials string) any {
 	t.Helper()
 	if credentials != anonymous {
@@ -49,7 +49,7 @@ func number(t testing.TB, v any) *big.Rat {
 	}
 	r, ok := new(big.Rat).SetString(literal)
 	if !ok || strings.ContainsAny(literal, "eE/") {
-		t.Fatalf("%v is no plain number", v)
+		t.Fatalf("%v is not a number in plain decimal notation", v)
 	}
 	return r
 }
@@ -67,7 +67,7 @@ func wantNumber(t testing.TB, what string, got any, want *big.Rat) {
 		t.Errorf("%s is %v, want %v", what, got, show(want))
 	}
 	if s, _ := got.(string); strings.HasPrefix(s, "-") && g.Sign() == 0 || strings.HasPrefix(s, ".") {
-		t.Errorf("%s is written %q, want no minus sign before zero and a digit before the point", what, s)
+		t.Errorf("%s is written %q, want a digit before the point, and no minus sign before zero", what, s)
 	}
 }
 
@@ -96,7 +96,7 @@ func roundHalfEven(r *big.Rat, places int) *big.Rat {
 	return new(big.Rat).SetFrac(n, scale)
 }
 
-// holdings are the venue's data that are needed to value the positions of an account.
+// holdings contains the venue's data from which tests compute the values of an account's positions.
 type holdings struct {
 	positions                 []any
 	prices, spreads, outcomes map[string]any // by token
@@ -136,8 +136,8 @@ func (s *service) holdings(t testing.TB, address, key string) holdings {
 	return h
 }
 
-// price returns the price of a position and the basis of the price. It returns nil if there is no price. An empty basis selects
-// the first basis with a price.
+// price returns the price of a position and the basis of the price. It returns nil if there is no price. If basis is empty, price
+// uses the first basis that has a price, in the order below.
 func (h holdings) price(t testing.TB, position any, basis string) (*big.Rat, string) {
 	t.Helper()
 	token := text(position, "tokenId")
@@ -204,11 +204,11 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 				for i, p := range h.positions {
 					what := fmt.Sprintf("position %d: ", i)
 					size, avg := number(t, at(p, "size")), number(t, at(p, "avgPrice"))
-					own := mul(size, avg)
+					positionCost := mul(size, avg)
 					for _, field := range []string{"size", "avgPrice", "currentPrice", "unrealizedPnl"} {
 						wantNumber(t, what+field, at(nodes[i], field), number(t, at(p, field)))
 					}
-					wantNumber(t, what+"costBasis", at(nodes[i], "costBasis"), own)
+					wantNumber(t, what+"costBasis", at(nodes[i], "costBasis"), positionCost)
 					price, wantBasis := h.price(t, p, basis)
 					v := at(nodes[i], "valuation")
 					if price == nil {
@@ -219,35 +219,35 @@ func TestValuationsAndPortfolioAreExact(t *testing.T) {
 					}
 					priced[wantBasis]++
 					value := mul(size, price)
-					gain := sub(value, own)
+					gain := sub(value, positionCost)
 					wantNumber(t, what+"price", at(v, "price"), price)
 					wantNumber(t, what+"value", at(v, "value"), value)
 					wantNumber(t, what+"pnl", at(v, "unrealizedPnl"), gain)
-					percent := roundHalfEven(mul(big.NewRat(100, 1), new(big.Rat).Quo(gain, own)), 6)
+					percent := roundHalfEven(mul(big.NewRat(100, 1), new(big.Rat).Quo(gain, positionCost)), 6)
 					wantNumber(t, what+"percent", at(v, "unrealizedPnlPercent"), percent)
 					if got := text(v, "basis"); got != wantBasis {
 						t.Errorf("%sbasis is %s, want %s", what, got, wantBasis)
 					}
 					wantJSON(t, what+"freshness", at(v, "freshness"), `{"source":"COMPUTED","stale":false}`)
-					total, cost, pnl = add(total, value), add(cost, own), add(pnl, gain)
+					total, cost, pnl = add(total, value), add(cost, positionCost), add(pnl, gain)
 				}
 				if unpriced == len(h.positions) {
 					cost, pnl = nil, nil
 				}
-				sum := at(data, "user.portfolio")
-				wantNumber(t, "positionsValue", at(sum, "positionsValue"), total)
-				wantNumber(t, "costBasis", at(sum, "costBasis"), cost)
-				wantNumber(t, "unrealizedPnl", at(sum, "unrealizedPnl"), pnl)
-				wantNumber(t, "totalValue", at(sum, "totalValue"), add(total, h.cash))
-				wantNumber(t, "availableCash", at(sum, "availableCash"), sub(h.cash, h.reserved))
-				if got := fmt.Sprintf("%v %v", at(sum, "unpricedPositions"), at(sum, "uncostedPositions")); got != fmt.Sprintf("%d 0", unpriced) {
+				portfolio := at(data, "user.portfolio")
+				wantNumber(t, "positionsValue", at(portfolio, "positionsValue"), total)
+				wantNumber(t, "costBasis", at(portfolio, "costBasis"), cost)
+				wantNumber(t, "unrealizedPnl", at(portfolio, "unrealizedPnl"), pnl)
+				wantNumber(t, "totalValue", at(portfolio, "totalValue"), add(total, h.cash))
+				wantNumber(t, "availableCash", at(portfolio, "availableCash"), sub(h.cash, h.reserved))
+				if got := fmt.Sprintf("%v %v", at(portfolio, "unpricedPositions"), at(portfolio, "uncostedPositions")); got != fmt.Sprintf("%d 0", unpriced) {
 					t.Errorf("unpricedPositions and uncostedPositions are %s, want %d 0", got, unpriced)
 				}
-				wantJSON(t, "freshness", at(sum, "freshness"), `{"source":"COMPUTED","stale":false}`)
+				wantJSON(t, "freshness", at(portfolio, "freshness"), `{"source":"COMPUTED","stale":false}`)
 			})
 		}
 		if account.address == addressOf50 && (priced["SETTLEMENT"] < 4 || priced["MIDPOINT"] == 0 || priced["MIDPOINT"] == 50) {
-			t.Errorf("the prices have the bases %v; want at least 4 of SETTLEMENT, and some but not all of MIDPOINT", priced)
+			t.Errorf("the numbers of prices by basis are %v; want at least 4 with SETTLEMENT, and some but not all with MIDPOINT", priced)
 		}
 	}
 }
@@ -273,7 +273,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // from a query for two other markets, the service learns that this venue accepts only one market per call
+	if strict { // the service learns from a query for two other markets that the venue accepts only one market per call
 		var others []string
 		for _, token := range s.venue.Tokens() {
 			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
@@ -352,7 +352,7 @@ func TestSortsOfPositions(t *testing.T) {
 		r.percent = new(big.Rat).Quo(r.pnl, cost)
 		end, ok := new(big.Int).SetString(strings.NewReplacer("-", "", "T", "", ":", "", ".", "", "Z", "").Replace(text(h.markets[r.token], "endDate")), 10)
 		if !ok {
-			t.Fatalf("the market of token %s has no end", r.token)
+			t.Fatalf("the market of token %s has no end date", r.token)
 		}
 		r.ends = new(big.Rat).SetInt(end.Neg(end))
 		rows[i] = r
@@ -380,7 +380,7 @@ func TestSortsOfPositions(t *testing.T) {
 			s.pages(t, `query ($after: String, $sort: PositionSort) { user(address: "`+addressOf50+`") { positions(first: 13, after: $after, sort: $sort) { nodes { tokenId } pageInfo { hasNextPage endCursor hasPreviousPage startCursor } edges { cursor } totalCount } } }`,
 				"user.positions", vars{"sort": test.sort}, keyOf50, func(page any) { got = append(got, pluck(page, "nodes", "tokenId")...) })
 			if !slices.Equal(got, want) {
-				t.Errorf("got  %v\nwant %v", got, want)
+				t.Errorf("the positions have the tokens\n     %v, want\n     %v", got, want)
 			}
 		})
 	}
@@ -399,7 +399,7 @@ func TestFiltersOfPositions(t *testing.T) {
 		slices.SortFunc(sizes, func(a, b string) int { return number(t, a).Cmp(number(t, b)) })
 		return sizes[len(sizes)/2]
 	}()
-	some := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
+	heldIDs := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
 	wins := func(p any) bool { price, _ := h.price(t, p, "SETTLEMENT"); return price != nil && price.Sign() > 0 }
 	for _, test := range []struct {
 		name string
@@ -407,9 +407,9 @@ func TestFiltersOfPositions(t *testing.T) {
 		keep func(p any) bool
 	}{
 		{"no filter", nil, func(any) bool { return true }},
-		{"nulls", vars{"in": nil, "least": nil, "redeemable": nil}, func(any) bool { return true }},
-		{"markets", vars{"in": some}, func(p any) bool { return slices.Contains(some, text(p, "marketId")) }},
-		{"one market, not in a list", vars{"in": some[0]}, func(p any) bool { return text(p, "marketId") == some[0] }},
+		{"all filters null", vars{"in": nil, "least": nil, "redeemable": nil}, func(any) bool { return true }},
+		{"markets", vars{"in": heldIDs}, func(p any) bool { return slices.Contains(heldIDs, text(p, "marketId")) }},
+		{"one market, not in a list", vars{"in": heldIDs[0]}, func(p any) bool { return text(p, "marketId") == heldIDs[0] }},
 		{"an empty list of markets", vars{"in": []string{}}, func(any) bool { return false }},
 		{"least size", vars{"least": median}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
 		{"least size as a JSON number", vars{"least": json.Number(median)}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
@@ -432,7 +432,7 @@ func TestFiltersOfPositions(t *testing.T) {
 				got = append(got, fmt.Sprint(text(p, "tokenId"), at(p, "redeemable")))
 			}
 			if !slices.Equal(got, want) || fmt.Sprint(at(positions, "totalCount")) != fmt.Sprint(len(want)) {
-				t.Errorf("got  %v, totalCount %v\nwant %v", got, at(positions, "totalCount"), want)
+				t.Errorf("totalCount is %v, and the positions (token and redeemable) are\n     %v, want\n     %v", at(positions, "totalCount"), got, want)
 			}
 			if strings.Contains(test.name, "redeemable") && (len(want) == 0 || len(want) == 50) {
 				t.Errorf("%d of 50 positions match the filter, want some but not all", len(want))

@@ -79,8 +79,8 @@ func measure(collect bool) figures {
 	return figures{time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak, m.HeapAlloc, runtime.NumGoroutine(), len(open)}
 }
 
-// program is the whole program in its own process, so its resource usage is separate from the test's. A method of service works
-// only if it uses the network, because the App is in the other process.
+// program is the whole program in its own process, so its resource usage is separate from the test's. The App is in that process,
+// so only the methods of service that use the network work.
 type program struct {
 	*service
 	process *os.Process
@@ -91,7 +91,7 @@ type program struct {
 	answers   *json.Decoder
 	// ended is closed when the process has ended.
 	ended chan struct{}
-	// status is the result of the process. It is set before ended is closed.
+	// status is the error of exec.Cmd.Wait for the process. It is set before ended is closed.
 	status error
 }
 
@@ -173,18 +173,18 @@ func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *progra
 	select {
 	case found = <-addresses:
 	case <-p.ended:
-		t.Fatalf("the program ended with %v:\n%s", p.status, log)
+		t.Fatalf("the program ended before it was ready, with the error %v:\n%s", p.status, log)
 	}
-	var at [2]*app.Server
+	var servers [2]*app.Server
 	for i, address := range found {
 		addr, err := net.ResolveTCPAddr("tcp", address)
 		if err != nil {
 			t.Fatal(err)
 		}
-		at[i] = &app.Server{Listener: remoteListener{addr: addr}}
+		servers[i] = &app.Server{Listener: remoteListener{addr: addr}}
 	}
 	p.service = &service{
-		App:    &app.App{Server: at[0], Admin: at[1]},
+		App:    &app.App{Server: servers[0], Admin: servers[1]},
 		client: newClient(),
 		log:    log,
 	}
@@ -243,15 +243,15 @@ func (p *program) figures(t testing.TB, collect bool) (f figures) {
 		line = "collect\n"
 	}
 	if _, err := io.WriteString(p.questions, line); err != nil {
-		t.Fatalf("the program is gone: %v", err)
+		t.Fatalf("asking the program for its figures: %v", err)
 	}
 	if err := p.answers.Decode(&f); err != nil {
-		t.Fatalf("the program is gone: %v", err)
+		t.Fatalf("reading the program's figures: %v", err)
 	}
 	return f
 }
 
-// memoryFactor is the factor for memory limits of the test binary. With the race detector, the binary needs more memory.
+// memoryFactor multiplies the memory limits in tests. With the race detector, the test binary needs more memory.
 var memoryFactor = map[bool]uint64{false: 1, true: 10}[tool.Raced]
 
 // witness is a demo venue that records the requests that it receives.
@@ -259,15 +259,15 @@ type witness struct {
 	*httptest.Server
 	venue *demo.Venue
 
-	mu    sync.Mutex
-	asked []*http.Request
+	mu       sync.Mutex
+	received []*http.Request
 }
 
 func newWitness(t testing.TB) *witness {
 	w := &witness{venue: demo.New(demo.Config{Markets: 300, Control: true})}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
-		w.asked = append(w.asked, r.Clone(r.Context()))
+		w.received = append(w.received, r.Clone(r.Context()))
 		w.mu.Unlock()
 		w.venue.ServeHTTP(rw, r)
 	}))
@@ -278,16 +278,16 @@ func newWitness(t testing.TB) *witness {
 	return w
 }
 
-// take returns the requests since the previous call of this method.
+// take returns the requests that w has received since take was last called.
 func (w *witness) take() []*http.Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	asked := w.asked
-	w.asked = nil
-	return asked
+	received := w.received
+	w.received = nil
+	return received
 }
 
-// args returns the flags of a program that uses this venue without a rate limit.
+// args returns the flags for a program that calls this venue without a rate limit.
 func (w *witness) args() []string {
 	return []string{
 		"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath,
@@ -295,7 +295,7 @@ func (w *witness) args() []string {
 	}
 }
 
-// allowedParameters lists the parameters that the service may send, by the venue's path.
+// allowedParameters lists the parameters that the service may send, for each path of the venue.
 var allowedParameters = map[string][]string{
 	"/api/exchange/prices":         {"tokenIds", "tokenId"},
 	"/api/exchange/orderbook":      {"tokenId", "depth"},

@@ -19,12 +19,12 @@ func TestPublicAccounts(t *testing.T) {
 	before := s.Cache.Stats()
 	for _, caller := range []string{anonymous, credentials("demo-2"), credentials("anything")} {
 		if got := s.ask(t, query, nil, caller); asJSON(got) != asJSON(first) {
-			t.Errorf("got %s, want %s", asJSON(got), asJSON(first))
+			t.Errorf("the client with the credentials %q got %s, want %s", caller, asJSON(got), asJSON(first))
 		}
 	}
-	for i, now := range s.Cache.Stats() {
-		if now.Calls != before[i].Calls {
-			t.Errorf("kind %s: the service made %d calls for cached accounts, want none", now.Kind, now.Calls-before[i].Calls)
+	for i, kind := range s.Cache.Stats() {
+		if kind.Calls != before[i].Calls {
+			t.Errorf("kind %s: the service made %d calls for cached accounts, want none", kind.Kind, kind.Calls-before[i].Calls)
 		}
 	}
 	s.sse(t, subPortfolio, vars{"a": addressOf50}, anonymous).reason(t, "INITIAL")
@@ -81,7 +81,7 @@ func TestPublicAccountsAreDeclared(t *testing.T) {
 	for driver, want := range map[string]string{"generic": "does not declare accounts public", "polymarket": ""} {
 		err := run(t.Context(), []string{"config", "check", "--venue-driver=" + driver, "--venue-credentials=public"}, nil, io.Discard, io.Discard)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("driver %s: got the error %v, want %q", driver, err, want)
+			t.Errorf("driver %s: got the error %v, want %q (empty: no error)", driver, err, want)
 		}
 	}
 }
@@ -94,7 +94,7 @@ func TestStatusOfVenue(t *testing.T) {
 		s := start(t, "--demo-driver="+driver, "--venue-driver="+driver)
 		got := asJSON(s.ask(t, `{ serviceStatus { venue { driver unsupported } } }`, nil, anonymous))
 		if want := fmt.Sprintf(`{"serviceStatus":{"venue":{"driver":%q,"unsupported":%s}}}`, driver, unsupported); got != want {
-			t.Errorf("got %s, want %s", got, want)
+			t.Errorf("driver %s: got %s, want %s", driver, got, want)
 		}
 	}
 }

@@ -38,7 +38,7 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 	}
 	files, err := filepath.Glob("examples/*.graphql")
 	if err != nil || len(files) == 0 {
-		t.Fatalf("found %d examples and the error %v, want at least one", len(files), err)
+		t.Fatalf("got %d examples and the error %v, want at least one example and no error", len(files), err)
 	}
 	for _, file := range files {
 		pages[filepath.Base(file)] = func(*service) page {
@@ -48,8 +48,8 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 		}
 	}
 	for name, newPage := range pages {
-		for _, later := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
-			t.Run(fmt.Sprintf("%s after %v", name, later), func(t *testing.T) {
+		for _, delay := range []time.Duration{3500 * time.Millisecond, 20 * time.Second, 90 * time.Second} {
+			t.Run(fmt.Sprintf("%s after %v", name, delay), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := startInBubble(t, startTime)
 					p := newPage(s)
@@ -60,11 +60,11 @@ func TestStaleValuesAreRefreshedTogether(t *testing.T) {
 						})
 					}
 					first := ask()
-					s.clock.Advance(later)
-					again := ask()
-					for endpoint, n := range again {
+					s.clock.Advance(delay)
+					second := ask()
+					for endpoint, n := range second {
 						if n[0] > first[endpoint][0] || n[1] > first[endpoint][1] {
-							t.Errorf("%s: the refresh read %d keys in %d calls, want at most %d keys in %d calls as in the first query", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
+							t.Errorf("%s: the refreshes read %d keys in %d calls, want at most %d keys in %d calls, as for the first query", endpoint, n[1], n[0], first[endpoint][1], first[endpoint][0])
 						}
 					}
 					wantCalls(t, ask(), calls{})

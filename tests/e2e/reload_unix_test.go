@@ -21,7 +21,7 @@ func TestHangup(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, want := range wants {
-			eventually(t, want, func() bool { return strings.Contains(p.log.String()[before:], want) })
+			eventually(t, "the log contains "+want, func() bool { return strings.Contains(p.log.String()[before:], want) })
 		}
 	}
 	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_DEMO_MARKETS=20")

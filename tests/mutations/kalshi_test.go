@@ -5,27 +5,27 @@ var kalshi = []mutation{
 	{
 		name: "a lost message of Kalshi is not noticed",
 		file: "internal/venue/kalshi/decode.go", oldText: "case last > 0 && f.seq > last+1:", newText: "case false:",
-		run: "^TestGapOfSubscription$", message: "a gap gives",
+		run: "^TestGapOfSubscription$", message: "a gap causes the events",
 	},
 	{
 		name: "a gap of a subscription affects one market only",
 		file: "internal/venue/kalshi/decode.go", oldText: "if sub.channel != messages.ChannelPrices {", newText: "if sub.channel != messages.ChannelPrices && len(events) == 0 {",
-		run: "^TestGapOfSubscription$", message: "a gap gives",
+		run: "^TestGapOfSubscription$", message: "a gap causes the events",
 	},
 	{
 		name: "after a gap, changes are applied to the old book",
 		file: "internal/venue/kalshi/decode.go", oldText: "state.book, state.askedAt = nil, time.Time{}\n\treturn c.lossEvents", newText: "return c.lossEvents",
-		run: "^TestGapOfSubscription$", message: "a change before the snapshot gives",
+		run: "^TestGapOfSubscription$", message: "a change before the snapshot causes the events",
 	},
 	{
 		name: "a signed change replaces the size of a level",
 		file: "internal/venue/kalshi/ladder.go", oldText: "total = l[s][key].Add(delta)", newText: "total = delta",
-		run: "^TestSignedChanges$", message: "gives",
+		run: "^TestSignedChanges$", message: "publishes",
 	},
 	{
 		name: "a level with a negative size is published",
 		file: "internal/venue/kalshi/ladder.go", oldText: "return total, errNegative", newText: "return total, nil",
-		run: "^TestSignedChanges$", message: "a negative total gives",
+		run: "^TestSignedChanges$", message: "a negative total causes the events",
 	},
 	{
 		name:  "sequence numbers start again for a topic that is subscribed again",
