@@ -67,8 +67,8 @@ func (w *bookWitness) check(r *feed.Reader) {
 	}
 }
 
-// differing returns the watched tokens whose book is not live, or differs from the simulator's current book. If withLevels is false,
-// differing compares only the best prices.
+// differing returns the watched tokens whose book is not live, or differs from the simulator's current book. If withLevels is
+// false, differing compares only the best prices.
 func (w *bookWitness) differing(watches []*feed.Watch, withLevels bool) (ids []string) {
 	for _, watch := range watches {
 		id := watch.Topic().ID

@@ -399,7 +399,7 @@ func TestFiltersOfPositions(t *testing.T) {
 		slices.SortFunc(sizes, func(a, b string) int { return number(t, a).Cmp(number(t, b)) })
 		return sizes[len(sizes)/2]
 	}()
-	heldIDs := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
+	marketIDs := []string{text(h.positions[3], "marketId"), "none", text(h.positions[41], "marketId"), text(h.positions[3], "marketId")}
 	wins := func(p any) bool { price, _ := h.price(t, p, "SETTLEMENT"); return price != nil && price.Sign() > 0 }
 	for _, test := range []struct {
 		name string
@@ -408,8 +408,8 @@ func TestFiltersOfPositions(t *testing.T) {
 	}{
 		{"no filter", nil, func(any) bool { return true }},
 		{"all filters null", vars{"in": nil, "least": nil, "redeemable": nil}, func(any) bool { return true }},
-		{"markets", vars{"in": heldIDs}, func(p any) bool { return slices.Contains(heldIDs, text(p, "marketId")) }},
-		{"one market, not in a list", vars{"in": heldIDs[0]}, func(p any) bool { return text(p, "marketId") == heldIDs[0] }},
+		{"markets", vars{"in": marketIDs}, func(p any) bool { return slices.Contains(marketIDs, text(p, "marketId")) }},
+		{"one market, not in a list", vars{"in": marketIDs[0]}, func(p any) bool { return text(p, "marketId") == marketIDs[0] }},
 		{"an empty list of markets", vars{"in": []string{}}, func(any) bool { return false }},
 		{"least size", vars{"least": median}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},
 		{"least size as a JSON number", vars{"least": json.Number(median)}, func(p any) bool { return number(t, at(p, "size")).Cmp(number(t, median)) >= 0 }},

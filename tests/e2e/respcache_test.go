@@ -18,7 +18,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// twins sends each random request twice: as a client does, and with a header that bypasses the response cache.
+// twins sends random requests. It sends each request as a client does, and again with a header that bypasses the response cache.
 type twins struct {
 	*service
 	random  *rand.Rand
@@ -38,22 +38,22 @@ const (
 
 // twinQueries maps names to queries.
 var twinQueries = map[string]string{
-	"prices":    `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
-	"token":     `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
-	"history":   `query ($token: String!) { token(tokenId: $token) { history { from to points { price } ` + twinFreshness + `} candles { close } } }`,
-	"days":      `query ($token: String!) { token(tokenId: $token) { history(from: "2026-03-01", to: "2026-03-03") { from to ` + twinFreshness + `} } }`,
-	"markets":   `query ($markets: [String!]!) { markets(marketIds: $markets) { marketId description status ` + twinFreshness + `tokens { tokenId winner ` + twinPrice + `} } }`,
-	"slug":      `query ($slug: String!) { market(slug: $slug) { question description status ` + twinFreshness + `} }`,
-	"search":    `query ($n: Int!) { searchMarkets(sort: VOLUME, first: $n) { totalCount nodes { marketId status volume ` + twinFreshness + `tokens { tokenId ` + twinPrice + `} } pageInfo { hasNextPage endCursor } } }`,
-	"event":     `{ event(eventId: "10001") { title volume markets(first: 3) { nodes { marketId question ` + twinFreshness + `} } } }`,
-	"none":      `{ token(tokenId: "none") { price { price } orderbook { bids { price } } } market(marketId: "none") { slug } }`,
-	"nothing":   `{ __typename __schema { queryType { name } } }`,
-	"balance":   `query ($address: Address!) { user(address: $address) { balance { cashBalance ` + twinFreshness + `} } }`,
-	"portfolio": `query ($address: Address!, $rows: Boolean!) { user(address: $address) { portfolio { positionsValue totalValue availableCash ` + twinFreshness + `} positions(first: 5, sort: VALUE) @include(if: $rows) { totalCount nodes { tokenId size ` + twinFreshness + `valuation { value basis ` + twinFreshness + `} market { status } token { ` + twinPrice + `} } } } }`,
-	"rows":      `query ($address: Address!) { user(address: $address) { orders(first: 5) { totalCount nodes { orderId size filledSize } } trades(first: 5) { nodes { tradeId price } pageInfo { endCursor } } history(first: 5) { nodes { kind amount } } } }`,
-	"viewer":    `{ viewer { address balance { cashBalance ` + twinFreshness + `} } __typename }`,
-	"nodes":     `query ($ids: [ID!]!, $token: String!) { nodes(ids: $ids) { id __typename } token(tokenId: $token) { id } }`,
-	"status":    `{ serviceStatus { version upstreamReachable } }`,
+	"prices":       `query ($tokens: [String!]!) { tokenPrices(tokenIds: $tokens) { tokenId price timestamp ` + twinFreshness + `} spreads(tokenIds: $tokens) { bestBid bestAsk ` + twinFreshness + `} }`,
+	"token":        `query ($token: String!) { token(tokenId: $token) { outcome ` + twinPrice + fmt.Sprintf(twinBook, 5) + `far: ` + fmt.Sprintf(twinBook, 100) + `fillEstimate(side: BUY, size: "50") { cost filledSize ` + twinFreshness + `} market { question status } } }`,
+	"history":      `query ($token: String!) { token(tokenId: $token) { history { from to points { price } ` + twinFreshness + `} candles { close } } }`,
+	"days":         `query ($token: String!) { token(tokenId: $token) { history(from: "2026-03-01", to: "2026-03-03") { from to ` + twinFreshness + `} } }`,
+	"markets":      `query ($markets: [String!]!) { markets(marketIds: $markets) { marketId description status ` + twinFreshness + `tokens { tokenId winner ` + twinPrice + `} } }`,
+	"slug":         `query ($slug: String!) { market(slug: $slug) { question description status ` + twinFreshness + `} }`,
+	"search":       `query ($n: Int!) { searchMarkets(sort: VOLUME, first: $n) { totalCount nodes { marketId status volume ` + twinFreshness + `tokens { tokenId ` + twinPrice + `} } pageInfo { hasNextPage endCursor } } }`,
+	"event":        `{ event(eventId: "10001") { title volume markets(first: 3) { nodes { marketId question ` + twinFreshness + `} } } }`,
+	"not found":    `{ token(tokenId: "none") { price { price } orderbook { bids { price } } } market(marketId: "none") { slug } }`,
+	"nothing read": `{ __typename __schema { queryType { name } } }`,
+	"balance":      `query ($address: Address!) { user(address: $address) { balance { cashBalance ` + twinFreshness + `} } }`,
+	"portfolio":    `query ($address: Address!, $rows: Boolean!) { user(address: $address) { portfolio { positionsValue totalValue availableCash ` + twinFreshness + `} positions(first: 5, sort: VALUE) @include(if: $rows) { totalCount nodes { tokenId size ` + twinFreshness + `valuation { value basis ` + twinFreshness + `} market { status } token { ` + twinPrice + `} } } } }`,
+	"rows":         `query ($address: Address!) { user(address: $address) { orders(first: 5) { totalCount nodes { orderId size filledSize } } trades(first: 5) { nodes { tradeId price } pageInfo { endCursor } } history(first: 5) { nodes { kind amount } } } }`,
+	"viewer":       `{ viewer { address balance { cashBalance ` + twinFreshness + `} } __typename }`,
+	"nodes":        `query ($ids: [ID!]!, $token: String!) { nodes(ids: $ids) { id __typename } token(tokenId: $token) { id } }`,
+	"status":       `{ serviceStatus { version upstreamReachable } }`,
 }
 
 // twinKeys are the clients' credentials.
@@ -78,7 +78,7 @@ func (a twinRequest) String() string { return fmt.Sprintf("%s by %.20s: %s", a.m
 // next returns a random request for one of the named queries. Equal requests may be encoded differently.
 func (w *twins) next(names []string) twinRequest {
 	r := w.random
-	pick := func(of []string) string { return of[r.IntN(len(of))] }
+	pick := func(choices []string) string { return choices[r.IntN(len(choices))] }
 	a := twinRequest{name: pick(names), method: http.MethodPost, key: pick(twinKeys)}
 	query := twinQueries[a.name]
 	address := pick([]string{addressOf3, addressOf50})
@@ -106,7 +106,7 @@ func (w *twins) next(names []string) twinRequest {
 }
 
 // send sends a request and returns the body of the response. If execute is true, the request bypasses the response cache, and send
-// removes the cost from the body.
+// removes the extension cost from the body.
 func (w *twins) send(t testing.TB, a twinRequest, execute bool) string {
 	t.Helper()
 	r := w.request(t, a.body, a.key)
@@ -132,10 +132,10 @@ func (w *twins) sendAsClient(t testing.TB, a twinRequest) (body string, hit bool
 }
 
 // names returns the sorted names of all queries except the given ones.
-func names(but ...string) []string {
+func names(except ...string) []string {
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(twinQueries)) {
-		if !slices.Contains(but, name) {
+		if !slices.Contains(except, name) {
 			out = append(out, name)
 		}
 	}
@@ -186,7 +186,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 				}
 			}
 			if stats.Hits < 250 || stats.Invalidated < 60 || seed == 1 && stats.Evicted < 10 {
-				t.Errorf("the cache has %+v; want 250 hits, 60 invalidated entries and, for seed 1, 10 evictions at least", stats)
+				t.Errorf("the cache has %+v; want at least 250 hits and 60 invalidated entries, and for seed 1 at least 10 evictions", stats)
 			}
 		})
 	}
@@ -256,18 +256,18 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 			}
 		}
 	})
-	live := names("history", "days", "search", "event", "none")
+	liveQueries := names("history", "days", "search", "event", "not found")
 	staleResponses := 0
 	for round := range 6 {
 		for range 150 {
-			staleResponses += w.compare(t, live)
+			staleResponses += w.compare(t, liveQueries)
 		}
 		s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
 		if round%2 == 0 {
 			s.venue.Restart(demo.CloseSlow)
 		}
 		for range 150 {
-			staleResponses += w.compare(t, live)
+			staleResponses += w.compare(t, liveQueries)
 		}
 		s.setFaults(t)
 		s.waitForStream(t)
@@ -275,7 +275,7 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	stats := s.API.Stats().Responses
 	t.Logf("%+v, hits %v, %d stale responses", stats, w.hits, staleResponses)
 	if stats.Hits < 500 || stats.Invalidated < 100 || staleResponses == 0 {
-		t.Errorf("got %+v and %d stale responses; want 500 hits, 100 invalidated entries and one stale response at least", stats, staleResponses)
+		t.Errorf("got %+v and %d stale responses; want at least 500 hits, 100 invalidated entries and one stale response", stats, staleResponses)
 	}
 }
 
@@ -298,24 +298,24 @@ func (w *twins) changeVenue(random *rand.Rand) {
 func (w *twins) compare(t testing.TB, names []string) (staleResponses int) {
 	t.Helper()
 	a := w.next(names)
-	first, hit := w.sendAsClient(t, a)
+	cached, hit := w.sendAsClient(t, a)
 	executed := w.send(t, a, true)
-	again, hitAgain := w.sendAsClient(t, a)
-	twice := w.send(t, a, true)
+	cachedAgain, hitAgain := w.sendAsClient(t, a)
+	executedAgain := w.send(t, a, true)
 	if hit {
 		w.hits[a.name]++
 	}
-	if hit && hitAgain && first == again && executed == twice && first != executed {
-		t.Fatalf("%v: the cached response differs from the execution:\n  cached %s\nexecuted %s", a, first, executed)
+	if hit && hitAgain && cached == cachedAgain && executed == executedAgain && cached != executed {
+		t.Fatalf("%v: the cached response differs from the execution:\n  cached %s\nexecuted %s", a, cached, executed)
 	}
-	if strings.Contains(twice, `"stale":true`) {
+	if strings.Contains(executedAgain, `"stale":true`) {
 		staleResponses = 1
 	}
 	return staleResponses
 }
 
 // TestCachedRelativeRangeEndsAtMidnight queries the prices of the last days. The service may cache the response only until
-// midnight, even if the prices are still fresh then.
+// midnight, even if the prices are still fresh at midnight.
 func TestCachedRelativeRangeEndsAtMidnight(t *testing.T) {
 	s := startAt(t, time.Date(2026, 3, 14, 23, 59, 59, 0, time.UTC))
 	w := newTwins(s, 1)
@@ -375,7 +375,7 @@ func TestRevokedAccountGetsNoCachedResponse(t *testing.T) {
 		t.Errorf("the revoked token got %+v, want status 401", got)
 	}
 	if got := s.bearer(t, "kept", query); !strings.Contains(got.body, addressOf3) || s.API.Stats().Responses.Hits != 3 {
-		t.Errorf("the other token got %+v, want a cached response", got)
+		t.Errorf("the token that was kept got %+v, want a cached response", got)
 	}
 }
 

@@ -28,8 +28,9 @@ type strictVenue struct {
 	venue *demo.Venue
 	// sent counts all calls to the venue. arrived counts the calls for which the delay has passed.
 	arrived, sent atomic.Int64
-	// asked holds the token ids of the requested books.
-	asked sync.Map
+	// requestedBooks holds the token ids of the books that clients have requested.
+	requestedBooks sync.Map
+	// books are the ids of all tokens of open markets.
 	books []string
 }
 
@@ -40,7 +41,7 @@ const callDelay = 40 * time.Millisecond
 func newStrictVenue(t *testing.T, reportsLimit bool) *strictVenue {
 	v := &strictVenue{venue: demo.New(demo.Config{Markets: 300, PublicPerMinute: 100})}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v.asked.Store(r.URL.Query().Get("tokenId"), true)
+		v.requestedBooks.Store(r.URL.Query().Get("tokenId"), true)
 		v.sent.Add(1)
 		time.Sleep(callDelay)
 		v.arrived.Add(1)
@@ -79,23 +80,23 @@ func (v *strictVenue) startProgram(t *testing.T, args ...string) *program {
 	return runProgram(t, append([]string{"--venue-url=" + v.URL, "--request-timeout=10s", "--venue-retries=0"}, args...)...)
 }
 
-// wantWithinTheLimit checks that the venue refused no call. The parameter most is the number of calls that the venue must have
-// received. For each book in burst that was never requested, one call may be missing, because a killed process may have recorded
-// the call but not sent it.
-func (v *strictVenue) wantWithinTheLimit(t *testing.T, most int64, burst []string) {
+// wantWithinTheLimit checks that the venue refused no call. The parameter total is the number of calls that must have reached the
+// venue. For each book in burst that was never requested, one call may be missing: a killed process may have recorded the call but
+// not sent it.
+func (v *strictVenue) wantWithinTheLimit(t *testing.T, total int64, burst []string) {
 	t.Helper()
 	eventually(t, "all calls have reached the venue", func() bool { return v.arrived.Load() == v.sent.Load() })
-	least := most
+	least := total
 	for _, id := range burst {
-		if _, asked := v.asked.Load(id); !asked {
+		if _, requested := v.requestedBooks.Load(id); !requested {
 			least--
 		}
 	}
 	n, refused := v.arrived.Load(), v.venue.Stats().Statuses["429"]
-	if refused != 0 || n > most || n < least {
-		t.Errorf("the venue received %d calls and refused %d calls; want %d to %d calls and none refused", n, refused, least, most)
+	if refused != 0 || n > total || n < least {
+		t.Errorf("the venue received %d calls and refused %d calls; want %d to %d calls and none refused", n, refused, least, total)
 	}
-	t.Logf("the venue received %d calls, want %d to %d", n, least, most)
+	t.Logf("the venue received %d calls, want %d to %d", n, least, total)
 }
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
@@ -171,13 +172,13 @@ func (p *program) wantStale(t *testing.T, id string) {
 func TestKilledUnderLoad(t *testing.T) {
 	for name, test := range map[string]struct {
 		record, reportsLimit bool
-		// most is the number of calls that the service must make in total.
-		most int64
+		// total is the number of calls that the two processes of the service must make together.
+		total int64
 	}{
-		"with a record":                       {record: true, most: 95},
-		"with a venue that reports its limit": {reportsLimit: true, most: 95},
-		"with both":                           {record: true, reportsLimit: true, most: 95},
-		"with neither, in its first run":      {most: 10},
+		"with a record":                        {record: true, total: 95},
+		"with a venue that reports its limit":  {reportsLimit: true, total: 95},
+		"with both":                            {record: true, reportsLimit: true, total: 95},
+		"without a record or a reported limit": {total: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -193,20 +194,20 @@ func TestKilledUnderLoad(t *testing.T) {
 			for i := range 3 {
 				p.burst(v.books[10*i : 10*i+10])()
 			}
-			var last []string
-			if test.most > 10 {
-				last = v.books[30:40]
-				p.burst(last)
-				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 33 })
+			var lastBurst []string
+			if test.total > 10 {
+				lastBurst = v.books[30:40]
+				p.burst(lastBurst)
+				eventually(t, "some calls of the burst have reached the venue", func() bool { return v.sent.Load() >= 33 })
 			}
 			p.kill(t)
 
 			p = v.startProgram(t, "--state-dir="+dir)
-			var read string
+			var cachedBook string
 			eventually(t, "a book is read", func() bool {
 				for _, id := range v.books[100:110] {
 					if code, _ := p.book(id); code == "" {
-						read = id
+						cachedBook = id
 						return true
 					}
 				}
@@ -221,14 +222,14 @@ func TestKilledUnderLoad(t *testing.T) {
 			if codes["RATE_LIMITED"] == 0 || codes["gone"] != 0 {
 				t.Errorf("after the restart, the queries got the codes %v; want RATE_LIMITED, and a response to each query", codes)
 			}
-			p.wantStale(t, read)
-			v.wantWithinTheLimit(t, test.most, last)
+			p.wantStale(t, cachedBook)
+			v.wantWithinTheLimit(t, test.total, lastBurst)
 		})
 	}
 }
 
-// TestRestartAfterAServiceWithoutARecord checks that a service without a record of calls makes only five calls, which are its
-// reserve. Another process has just made 95 of the 100 calls that the venue accepts in a minute.
+// TestRestartAfterAServiceWithoutARecord checks that a service without a record of calls makes only five calls: the margin,
+// which other processes leave unused. Another process has just made 95 of the 100 calls that the venue accepts in a minute.
 func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 	t.Parallel()
 	for name, reportsLimit := range map[string]bool{"venue that reports no limit": false, "venue that reports its limit": true} {
@@ -254,7 +255,7 @@ func TestRestartAfterAServiceWithoutARecord(t *testing.T) {
 				t.Errorf("30 queries got the codes %v; want 5 responses without errors and 25 refusals", codes)
 			}
 			p.kill(t)
-			// The service may not use the margin again after a restart.
+			// After a restart, the service may not use the margin again within the same minute.
 			p = v.startProgram(t, dir)
 			if codes := p.burst(v.books[:30])(); codes["RATE_LIMITED"] != 30 {
 				t.Errorf("after another restart, 30 queries got the codes %v; want 30 refusals", codes)
@@ -274,53 +275,53 @@ func TestRollingRestartWithinTheLimit(t *testing.T) {
 			t.Parallel()
 			v := newStrictVenue(t, false)
 			dir := "--state-dir=" + stateOf(t, v)
-			old := v.startProgram(t, dir, "--drain-delay=500ms")
+			oldService := v.startProgram(t, dir, "--drain-delay=500ms")
 			for i := range 4 {
-				if codes := old.burst(v.books[10*i : 10*i+10])(); codes[""] != 10 {
+				if codes := oldService.burst(v.books[10*i : 10*i+10])(); codes[""] != 10 {
 					t.Fatalf("10 queries to the old service got the codes %v, want no errors", codes)
 				}
 			}
-			next := v.startProgram(t, dir)
-			fromNew := next.burst(v.books[100:110])
-			fromOld := old.burst(v.books[40:60])
+			newService := v.startProgram(t, dir)
+			fromNew := newService.burst(v.books[100:110])
+			fromOld := oldService.burst(v.books[40:60])
 			if codes := fromNew(); codes[""] != 5 || codes["RATE_LIMITED"] != 5 {
-				t.Errorf("10 queries to the new service beside the old service got the codes %v; want 5 responses without errors and 5 refusals", codes)
+				t.Errorf("while the old service ran, 10 queries to the new service got the codes %v; want 5 responses without errors and 5 refusals", codes)
 			}
 			if codes := fromOld(); codes[""] != 20 {
-				t.Errorf("20 queries to the old service beside the new service got the codes %v, want no errors", codes)
+				t.Errorf("while the new service ran, 20 queries to the old service got the codes %v, want no errors", codes)
 			}
-			var read string
+			var cachedBook string
 			for _, id := range v.books[100:110] {
-				if code, _ := next.book(id); code == "" {
-					read = id
+				if code, _ := newService.book(id); code == "" {
+					cachedBook = id
 				}
 			}
-			next.wantStale(t, read)
-			last := v.books[60:70]
+			newService.wantStale(t, cachedBook)
+			lastBurst := v.books[60:70]
 			if killed {
-				old.burst(last)
-				eventually(t, "the burst has reached the venue in part", func() bool { return v.sent.Load() >= 67 })
-				old.kill(t)
+				oldService.burst(lastBurst)
+				eventually(t, "some calls of the burst have reached the venue", func() bool { return v.sent.Load() >= 67 })
+				oldService.kill(t)
 			} else {
-				old.terminate(t)
-				old.burst(last)
-				old.wantExit(t, 0)
+				oldService.terminate(t)
+				oldService.burst(lastBurst)
+				oldService.wantExit(t, 0)
 			}
 			eventually(t, "the new service may use the remaining calls", func() bool {
-				code, _ := next.book(v.books[150])
+				code, _ := newService.book(v.books[150])
 				return code == ""
 			})
 			codes := map[string]int{}
 			for i := range 4 {
-				for code, n := range next.burst(v.books[200+10*i : 210+10*i])() {
+				for code, n := range newService.burst(v.books[200+10*i : 210+10*i])() {
 					codes[code] += n
 				}
 			}
 			if codes[""] < 10 || codes["RATE_LIMITED"] == 0 {
-				t.Errorf("after the end of the old service, 40 queries got the codes %v; want 10 responses without errors at least, and RATE_LIMITED", codes)
+				t.Errorf("after the end of the old service, 40 queries got the codes %v; want at least 10 responses without errors, and RATE_LIMITED", codes)
 			}
-			next.wantStale(t, read)
-			v.wantWithinTheLimit(t, 95, last)
+			newService.wantStale(t, cachedBook)
+			v.wantWithinTheLimit(t, 95, lastBurst)
 		})
 	}
 }

@@ -53,7 +53,7 @@ type slowVenue struct {
 	held map[string]chan struct{}
 	// waiting receives the path of each held request.
 	waiting chan string
-	// calls counts calls by endpoint and status, separated by a space. keys counts the requested keys by endpoint.
+	// calls counts the calls by endpoint and status, such as "prices 200". keys counts the requested keys by endpoint.
 	calls, keys map[string]float64
 }
 
@@ -76,9 +76,9 @@ type statusRecorder struct {
 	status int
 }
 
-func (n *statusRecorder) WriteHeader(status int) {
-	n.status = status
-	n.ResponseWriter.WriteHeader(status)
+func (r *statusRecorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
 }
 
 // ServeHTTP implements http.Handler.
@@ -98,8 +98,8 @@ func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	n := &statusRecorder{w, http.StatusOK}
-	d.demo.ServeHTTP(n, r)
+	recorder := &statusRecorder{w, http.StatusOK}
+	d.demo.ServeHTTP(recorder, r)
 	endpoint, keys := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], 1
 	for _, name := range []string{"tokenIds", "ids"} {
 		if list := r.URL.Query().Get(name); list != "" {
@@ -108,7 +108,7 @@ func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.calls[endpoint+" "+strconv.Itoa(n.status)]++
+	d.calls[endpoint+" "+strconv.Itoa(recorder.status)]++
 	d.keys[endpoint] += float64(keys)
 }
 
@@ -138,7 +138,7 @@ func (d *slowVenue) hold(path string) (release func()) {
 	})
 }
 
-// args returns the flags of a service that uses this venue without a rate limit.
+// args returns the flags for a service that calls this venue without a rate limit.
 func (d *slowVenue) args() []string {
 	return []string{
 		"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath,
@@ -173,7 +173,7 @@ func TestRevocation(t *testing.T) {
 	keptPortfolio := s.sseBearer(t, "kept", subPortfolio, vars{"a": addressOf50}) // joins the execution that the revoked client started
 	keptPortfolio.reason(t, "INITIAL")
 	groups := s.API.Stats().Groups.Groups
-	eventually(t, "the accounts are watched", func() bool { return topics() == before+2 })
+	eventually(t, "the venue has a subscription to each of the two accounts", func() bool { return topics() == before+2 })
 
 	f.write(t, map[string]string{"kept": "demo-50", "other": "demo-3"})
 	if err := s.Files.Accounts.Reload(); err != nil {
@@ -192,9 +192,9 @@ func TestRevocation(t *testing.T) {
 	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
 		t.Errorf("the revoked token got %+v, want status 401", got)
 	}
-	// The revoked client's executions for prices and orders must end. The execution for the portfolio must continue, because it has
-	// another client.
-	eventually(t, "the two groups without another client have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
+	// The revoked client's executions for prices and orders must end. The execution for the portfolio must continue, because
+	// another client uses it.
+	eventually(t, "the groups for prices and orders have ended", func() bool { return s.API.Stats().Groups.Groups == groups-2 })
 
 	held := s.venue.Positions(addressOf50)[0].TokenID
 	if err := s.venue.Trade(addressOf50, held, demo.Buy, 1_000_000); err != nil {
@@ -221,7 +221,7 @@ func TestRevocation(t *testing.T) {
 			break
 		}
 		if len(ev.errors) > 0 && ev.errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("the event stream got %+v, want only events and the error UNAUTHENTICATED", ev)
+			t.Errorf("the event stream got %+v, want no error other than UNAUTHENTICATED", ev)
 		}
 	}
 	// Linger keeps a topic without watches for an hour in this test, but a revocation closes the topic at once.
@@ -229,8 +229,8 @@ func TestRevocation(t *testing.T) {
 	otherBalance.wantNoEvent(t)
 }
 
-// TestRevocationOfQueries checks that waiting queries fail over every transport when their token is removed from the accounts file.
-// A query with another token for the account must succeed.
+// TestRevocationOfQueries checks that a waiting query fails, over every transport, when its token is removed from the accounts
+// file. A query with another token for the account must succeed.
 func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
@@ -261,7 +261,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	}
 	got := <-posted
 	if got.header.Get("Token") != "lost" || !strings.Contains(got.body, `"UNAUTHENTICATED"`) || !strings.Contains(got.body, "revoked") {
-		t.Errorf("the first response is %+v, want the error UNAUTHENTICATED for the token lost", got)
+		t.Errorf("the first response is %+v, want the error UNAUTHENTICATED for the token \"lost\"", got)
 	}
 	if code := socket.waitClosed(t); code != 4403 {
 		t.Errorf("the socket was closed with the code %d, want 4403", code)
@@ -278,7 +278,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	}
 	release()
 	if got := <-posted; got.header.Get("Token") != "kept" || !strings.Contains(got.body, `"kind"`) || strings.Contains(got.body, "errors") {
-		t.Errorf("the second response is %+v, want the history for the token kept", got)
+		t.Errorf("the second response is %+v, want the history for the token \"kept\"", got)
 	}
 }
 
@@ -291,12 +291,12 @@ func TestTheAccountsFileIsReadAgain(t *testing.T) {
 	if !works("old") || works("new") {
 		t.Fatal("want only the token of the first file to work")
 	}
-	open := s.dialBearer(t, "old")
+	oldSocket := s.dialBearer(t, "old")
 	f.write(t, map[string]string{"old": "demo-50", "new": "demo-3"})
 	eventually(t, "a new token works", func() bool { return works("new") })
 
 	f.write(t, map[string]string{"new": "demo-3"})
-	if code := open.waitClosed(t); code != 4403 {
+	if code := oldSocket.waitClosed(t); code != 4403 {
 		t.Errorf("the socket was closed with the code %d, want 4403", code)
 	}
 	if !works("new") || works("old") {
@@ -320,18 +320,18 @@ func TestManifestsAreReadAgain(t *testing.T) {
 	s := start(t, "--documents-trusted=require", "--documents-manifest="+manifest)
 	const found = `{"data":{"__typename":"Query"}}`
 	if got := s.getQuery(t, "/one"); got.body != found {
-		t.Fatalf("the document in the manifest got %+v, want %s", got, found)
+		t.Fatalf("the response to the document in the manifest is %+v, want %s", got, found)
 	}
 	write(`{"two":"query Two { __typename }"}`)
 	eventually(t, "a new document is known", func() bool { return s.getQuery(t, "/two").body == found })
 	if got := s.getQuery(t, "/one"); !strings.Contains(got.body, "PERSISTED_QUERY_NOT_FOUND") {
-		t.Errorf("the document of the old manifest got %+v, want PERSISTED_QUERY_NOT_FOUND", got)
+		t.Errorf("the response to the document of the old manifest is %+v, want PERSISTED_QUERY_NOT_FOUND", got)
 	}
 	// The manifest must also apply to WebSockets and event streams.
 	forbidden := s.sse(t, `subscription { streamStatusChanged { state } }`, nil, anonymous)
 	forbidden.wantEnd(t, "FORBIDDEN")
 	s.dial(t, anonymous).subscribe(t, `query One { __typename }`, nil).wantEnd(t, "FORBIDDEN")
 	if got := s.dial(t, anonymous).subscribe(t, "query Two { __typename }", nil).next(t); asJSON(got.data) != `{"__typename":"Query"}` {
-		t.Errorf("the document of the new manifest got %+v over a WebSocket, want its data", got)
+		t.Errorf("the event for the document of the new manifest is %+v over a WebSocket, want the data of the document", got)
 	}
 }

@@ -49,9 +49,9 @@ type balancer struct {
 	ctx    context.Context
 	probes sync.WaitGroup
 
-	mu    sync.Mutex
-	ready []*instance
-	turn  int
+	mu             sync.Mutex
+	readyInstances []*instance
+	turn           int
 }
 
 func newBalancer(t testing.TB) *balancer {
@@ -68,14 +68,14 @@ func newBalancer(t testing.TB) *balancer {
 
 // ServeHTTP forwards a request or a WebSocket.
 func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	in := b.next()
-	if in == nil {
+	inst := b.next()
+	if inst == nil {
 		http.Error(w, "no instance is ready", http.StatusServiceUnavailable)
 		return
 	}
 	if r.Header.Get("Upgrade") != "" {
-		in.sockets.Add(1)
-		defer in.sockets.Add(-1)
+		inst.sockets.Add(1)
+		defer inst.sockets.Add(-1)
 	} else {
 		// Read the whole body first. Otherwise, the server might close the body before the proxy has read it, and the proxy could
 		// not reuse its connection to the instance.
@@ -86,49 +86,49 @@ func (b *balancer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	}
-	in.proxy.ServeHTTP(w, r)
+	inst.proxy.ServeHTTP(w, r)
 }
 
 func (b *balancer) next() *instance {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.ready) == 0 {
+	if len(b.readyInstances) == 0 {
 		return nil
 	}
 	b.turn++
-	return b.ready[b.turn%len(b.ready)]
+	return b.readyInstances[b.turn%len(b.readyInstances)]
 }
 
 // note records whether an instance is ready.
-func (b *balancer) note(in *instance, ready bool) {
+func (b *balancer) note(inst *instance, ready bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch i := slices.Index(b.ready, in); {
+	switch i := slices.Index(b.readyInstances, inst); {
 	case ready && i < 0:
-		b.ready = append(b.ready, in)
+		b.readyInstances = append(b.readyInstances, inst)
 	case !ready && i >= 0:
-		b.ready = slices.Delete(b.ready, i, i+1)
+		b.readyInstances = slices.Delete(b.readyInstances, i, i+1)
 	}
 }
 
-func (b *balancer) knows(in *instance) bool {
+func (b *balancer) isReady(inst *instance) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Contains(b.ready, in)
+	return slices.Contains(b.readyInstances, inst)
 }
 
 // add starts to probe an instance, and returns when the instance is ready. The probes stop when the instance ends.
 func (b *balancer) add(t testing.TB, p *program) *instance {
 	t.Helper()
-	to, err := url.Parse(p.URL())
+	instanceURL, err := url.Parse(p.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
 	transport := &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}
-	in := &instance{program: p, proxy: &httputil.ReverseProxy{
+	inst := &instance{program: p, proxy: &httputil.ReverseProxy{
 		Transport: transport,
 		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(to)
+			r.SetURL(instanceURL)
 			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
 			r.SetXForwarded()
 		},
@@ -144,25 +144,25 @@ func (b *balancer) add(t testing.TB, p *program) *instance {
 		for {
 			select {
 			case <-tick.C:
-				b.note(in, b.probe(in))
+				b.note(inst, b.probe(inst))
 			case <-p.ended:
-				b.note(in, false)
+				b.note(inst, false)
 				return
 			case <-b.ctx.Done():
 				return
 			}
 		}
 	})
-	eventually(t, "the balancer hears that the instance is ready", func() bool { return b.knows(in) })
-	return in
+	eventually(t, "the balancer has seen that the instance is ready", func() bool { return b.isReady(inst) })
+	return inst
 }
 
-func (b *balancer) probe(in *instance) bool {
-	r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, in.URL()+httpapi.PathReady, nil)
+func (b *balancer) probe(inst *instance) bool {
+	r, err := http.NewRequestWithContext(b.ctx, http.MethodGet, inst.URL()+httpapi.PathReady, nil)
 	if err != nil {
 		return false
 	}
-	resp, err := in.client.Do(r)
+	resp, err := inst.client.Do(r)
 	if err != nil {
 		return false
 	}
@@ -323,8 +323,8 @@ func queryInTurns(c *checkedLoad, turns <-chan struct{}, tokens []string) {
 func TestRollingRestart(t *testing.T) {
 	t.Parallel() // the test mostly waits
 	w, b := newRecordedVenue(t, 1, rollingTokens, [2]int{}), newBalancer(t)
-	begin := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
-	first, second := begin(), begin()
+	startInstance := func() *instance { return b.add(t, runProgram(t, w.args("--log-level=info", "--drain-delay=2s")...)) }
+	first, second := startInstance(), startInstance()
 	c := newCheckedLoad(&service{
 		App:    &app.App{Server: &app.Server{Listener: remoteListener{addr: b.Listener.Addr()}}},
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: rollingClients, DisableCompression: true}},
@@ -338,20 +338,20 @@ func TestRollingRestart(t *testing.T) {
 		c.goroutines.Go(func() { f.follow(t, c) })
 	}
 	t.Cleanup(c.stopLoad)
-	opened := func() (all, least int) {
+	opened := func() (total, least int) {
 		least = followers[0].openedCount()
 		for _, f := range followers {
-			all, least = all+f.openedCount(), min(least, f.openedCount())
+			total, least = total+f.openedCount(), min(least, f.openedCount())
 		}
-		return all, least
+		return total, least
 	}
-	eventually(t, "all subscribers have a first state", func() bool { all, _ := opened(); return all == rollingSubscribers })
+	eventually(t, "all subscribers have a first state", func() bool { total, _ := opened(); return total == rollingSubscribers })
 
 	turns, over := make(chan struct{}), make(chan struct{})
 	var load sync.WaitGroup
 	for i := range rollingClients {
-		at := i % (len(w.tokens) - 3)
-		load.Go(func() { queryInTurns(c, turns, w.tokens[at:at+3]) })
+		offset := i % (len(w.tokens) - 3)
+		load.Go(func() { queryInTurns(c, turns, w.tokens[offset:offset+3]) })
 	}
 	load.Go(func() {
 		defer close(turns)
@@ -374,22 +374,22 @@ func TestRollingRestart(t *testing.T) {
 	})
 
 	began, connections := time.Now(), rollingSubscribers
-	for i, in := range []*instance{first, second} {
-		asked, sockets := c.countOf("answers"), int(in.sockets.Load())
+	for i, inst := range []*instance{first, second} {
+		answersBefore, sockets := c.countOf("answers"), int(inst.sockets.Load())
 		if sockets < rollingSubscribers/3 {
 			t.Errorf("only %d of %d subscribers are on instance %d, want at least a third", sockets, rollingSubscribers, i)
 		}
-		eventually(t, "the clients get more responses than there are clients", func() bool { return c.countOf("answers") > asked+rollingClients })
-		in.terminate(t)
-		in.wantExit(t, 0)
+		eventually(t, "there are more new responses than clients", func() bool { return c.countOf("answers") > answersBefore+rollingClients })
+		inst.terminate(t)
+		inst.wantExit(t, 0)
 		connections += sockets
-		if !until(3*patience, func() bool { all, _ := opened(); return all >= connections }) { // a busy machine needs minutes
+		if !until(3*patience, func() bool { total, _ := opened(); return total >= connections }) { // a busy machine needs minutes
 			t.Fatal("some subscribers have not connected again")
 		}
-		begin()
+		startInstance()
 	}
-	if all, least := opened(); all != connections || least < 2 {
-		t.Errorf("the subscribers opened %d connections, and each at least %d; want %d connections, and at least 2 of each subscriber", all, least, connections)
+	if total, least := opened(); total != connections || least < 2 {
+		t.Errorf("the subscribers opened %d connections, and each subscriber at least %d; want %d connections, and at least 2 for each subscriber", total, least, connections)
 	}
 	close(over)
 	load.Wait()
