@@ -59,7 +59,8 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.pongs <- struct{}{}
 		case strings.HasPrefix(text, `{"id":"1","type":"subscribe","payload":{"query":"subscription `):
 			s.mu.Lock()
-			s.conns = append(s.conns, c) // before the first event: Serve posts messages as soon as all subscribers have an event
+			// Add c before its first event, because Serve posts messages when every subscriber has an event.
+			s.conns = append(s.conns, c)
 			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
@@ -142,6 +143,6 @@ func TestRefusal(t *testing.T) {
 	defer server.Close()
 	err := Serve(server.Listener.Addr().String(), 1, "", nil, strings.NewReader(""), io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("a server that is none gave %v", err)
+		t.Errorf("for a server without a WebSocket: got the error %v, want an error with 404", err)
 	}
 }

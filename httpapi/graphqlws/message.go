@@ -34,8 +34,8 @@ type message struct {
 // buffers[i] is a pool of frame buffers with a capacity of 1 KiB << i.
 var buffers [7]sync.Pool
 
-// buffer returns an empty buffer for a frame of size bytes. The capacity of the buffer is 1 KiB, or more than 1 KiB but less than
-// 2*size. So a small frame that a client does not read never uses a large buffer.
+// buffer returns an empty buffer for a frame of size bytes. For a frame of at most 1 KiB the capacity is 1 KiB. For a
+// larger frame it is less than 2*size. So a small frame that a client does not read never uses a large buffer.
 func buffer(size int) *bytes.Buffer {
 	class := bits.Len(uint(size-1) >> 10)
 	if class >= len(buffers) {
@@ -55,9 +55,9 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// read handles messages until the connection ends or the socket closes. After a call of the operator, read returns true, and must
-// be called again on a new goroutine, because the operator makes the stack grow. A goroutine keeps a grown stack for several
-// garbage collections, and the grown stack is larger than the rest of an idle socket.
+// read handles messages until the connection ends or the socket closes. read returns true after it has called Config.Operator,
+// because that call makes the stack grow. The caller must then call read on a new goroutine. A goroutine keeps a grown stack for
+// several garbage collections, and the grown stack is larger than the rest of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.stackGrown {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed

@@ -57,7 +57,7 @@ type Config struct {
 }
 
 // Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution, and several calls of Do may wait
-// for it. The last of these calls returns only after the goroutine has ended.
+// for it. The last call that still waits for an execution returns only after the execution has ended.
 type Cache struct {
 	limit      int64
 	clock      market.Clock

@@ -26,11 +26,13 @@ type batch[K comparable, T any] struct {
 	// startedClock is the time at which the batch started, by coalescer.clock. change is the value of store.changes at that time.
 	change       uint64
 	startedClock time.Time
-	// fresh reports that a caller needs a new response of the venue. The second cache is not read for such a batch.
+	// fresh reports that a caller needs a new response of the venue. Such a batch does not
+	// read the cache that several processes share (Second).
 	fresh bool
 	// waitedKeys is the number of keys that have waiters. It is 0 until the batch starts.
 	waitedKeys int
-	// round is the value of coalescer.round when the last caller joined the batch. formedRound is the value when the batch was formed.
+	// round is the value of coalescer.round when the last caller joined the batch. formedRound is the value when the batch was
+	// formed.
 	round, formedRound uint64
 
 	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
@@ -43,13 +45,13 @@ type batch[K comparable, T any] struct {
 // serials is the serial of the last batch of any coalescer.
 var serials atomic.Uint64
 
-// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. If the
-// present call of coalescer.do has formed a batch, this batch gets at most share keys. addKey fails if the reservation of the new
+// addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
+// that the present call of coalescer.do has formed gets at most roundLimit keys. addKey fails if the reservation of the new
 // batch is refused or the cache is closed. The calling function holds the lock.
-func (c *coalescer[K, T]) addKey(key K, share int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) addKey(key K, roundLimit int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	for _, b := range c.queue {
-		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.formedRound != c.round || len(b.flights) < share) {
+		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.formedRound != c.round || len(b.flights) < roundLimit) {
 			f.batch = b
 			break
 		}
@@ -184,8 +186,8 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 }
 
 // detach removes the flight of key from c.flights if the batch of the flight started before a streamed change. So later callers do
-// not join this flight. change is the number of the streamed change. If mayMean is not nil, detach also removes such flights of all
-// keys for which mayMean returns true. These keys, such as slugs, may mean the same market as key.
+// not join this flight. change is the number of the streamed change. If mayMean is not nil, detach does the same for the
+// flights of all keys for which mayMean returns true. These keys, such as slugs, may mean the same market as key.
 func (c *coalescer[K, T]) detach(key K, change uint64, mayMean func(K) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

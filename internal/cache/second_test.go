@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// sharedMemory is a Second that stores its records in memory.
+// sharedMemory is a cache of several processes (Second) that stores its records in memory.
 type sharedMemory struct {
 	mu      sync.Mutex
 	down    bool
@@ -306,7 +306,7 @@ func TestSecondInvalidation(t *testing.T) {
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// Without its drops, the second cache returns the old record. Process b must reject the record, because the call of process a
+		// After forgetDrops, the second cache returns the old record. Process b must reject the record, because the call of process a
 		// started before the change.
 		m.forgetDrops()
 		status = market.StatusOpen

@@ -61,7 +61,7 @@ func TestQueriesSeeAccountBursts(t *testing.T) {
 		if s, _ := w.State(); queried() != showAccount(s.Account) || showAccount(s.Account) != fmt.Sprintf(" | p1x1 p2x%d  | 100", seq) {
 			t.Errorf("queries find %q, and the reader finds %q; want the last change in both", queried(), showAccount(s.Account))
 		}
-		// After a gap in the sequence numbers, the feed does not pass earlier changes to Sink.
+		// When the feed detects a gap, it does not pass the waiting changes from before the gap to Sink.
 		burst(1)
 		flushes := r.sink.flushes()
 		seq++
@@ -147,8 +147,9 @@ func TestPositionsWithSeveralLots(t *testing.T) {
 	}
 }
 
-// TestEqualFills checks that the account keeps equal fills without ids if their messages have different sequence numbers. The fills
-// must have the same keys as in REST. A message without a sequence number must not add a fill that equals an earlier fill.
+// TestEqualFills checks equal fills that have no ids. The account must keep each of them if their messages have different sequence
+// numbers. The fills must have the same keys as in REST. A message without a sequence number must not add a fill that equals an
+// earlier fill.
 func TestEqualFills(t *testing.T) {
 	fill := func(price string) market.Trade {
 		return market.Trade{MarketID: "M", Outcome: "YES", Side: market.SideBuy, SideRaw: "BUY", Price: market.MustDecimal(price), Size: market.MustDecimal("10"),

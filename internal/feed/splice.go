@@ -22,15 +22,15 @@ const (
 	// At most maxReads reads of Origin run at the same time. A read fails after readTimeout.
 	maxReads    = 16
 	readTimeout = 15 * time.Second
-	// After a read that returns no usable state, the topic waits about minReadDelay before its next read. The delay doubles with each
-	// such read, up to maxReadDelay.
+	// After a read that returns no usable state, the topic waits about minReadDelay before its next read. The delay doubles with
+	// each such read, up to maxReadDelay.
 	minReadDelay = 4 * time.Second
 	maxReadDelay = 2 * time.Minute
 	// minRenewal is the minimum delay after a read that returned a state from before the topic began to buffer changes.
 	minRenewal = time.Second
 	// maxSkew bounds how long a wrong timestamp of the venue can block a topic. If a message arrives maxSkew or more after a REST
-	// response, the feed does not compare their timestamps. The same applies to a REST response that arrives maxSkew or more after
-	// the topic's state.
+	// response, the feed does not compare their timestamps. If a REST response arrives maxSkew or more after the topic's
+	// state, the feed does not compare their timestamps either.
 	maxSkew = time.Minute
 )
 
@@ -121,8 +121,8 @@ func (f *Feed) readOrigin(ctx context.Context, key messages.Topic) (*messages.Me
 	return m, age, nil
 }
 
-// startRead starts a REST read of a price or a book. It does nothing and returns false if the topic has another channel, if there is
-// no Origin, or if t.nextRead is in the future. t.mu must be locked.
+// startRead starts a REST read of a price or a book. It does nothing and returns false if the topic has another channel, if there
+// is no Origin, or if t.nextRead is in the future. t.mu must be locked.
 func (t *topic) startRead() bool {
 	if t.feed.cfg.Origin == nil || t.key.Channel != messages.ChannelPrices && t.key.Channel != messages.ChannelOrderbook ||
 		t.feed.cfg.Clock.Now().Before(t.nextRead) {
@@ -150,9 +150,9 @@ func (t *topic) readStarted(x *originRead) bool {
 	return t.currentRead == x
 }
 
-// readDone handles the result of a read. It drops a response that may be from before bufferingSince, because changes between such a
-// response and the first buffered change may be missing. The next read after such a response waits until the venue may have a newer
-// response.
+// readDone handles the result of a read. It drops a response that may be older than bufferingSince. The topic may lack changes that
+// came after such a response and before the first buffered change. The next read after such a response waits until the venue may
+// have a newer response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,7 +207,8 @@ type base struct {
 // possible:
 //   - the sequence numbers, if the state and the message have numbers of the same epoch
 //   - the venue's times; a message with the same time as the state counts as newer
-//   - the arrival of the message and the start of the read, but only if the state or the message has no sequence number
+//   - the arrival of the message and the start of the read. If both have sequence numbers, their epochs differ here, and the
+//     message counts as newer
 func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:
@@ -215,7 +216,6 @@ func (b *base) includes(m *messages.Message) bool {
 	case !b.venueTime.IsZero() && !m.Time.IsZero():
 		return m.Time.Before(b.venueTime)
 	default:
-		// If the state and the message have sequence numbers, their epochs differ, so the message counts as newer.
 		return m.ReceivedAt.Before(b.readStart) && (b.seq == 0 || m.Seq == 0)
 	}
 }

@@ -111,7 +111,7 @@ func TestClaim(t *testing.T) {
 		t.Error("the first claim of a key failed, or a second replica could claim the key, too")
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
-	// This call must not end the claim of replica 1, because the claim of replica 0 has ended.
+	// The claim of replica 0 has ended, so Put of replica 0 must not end the claim of replica 1.
 	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now())
 	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())

@@ -196,7 +196,7 @@ func TestColdStartProbesAfterReset(t *testing.T) {
 	})
 }
 
-// TestReserveOfALowerLimit checks that the margin is computed from the limit that the venue reports.
+// TestMarginOfALowerLimit checks that the margin is computed from the limit that the venue reports.
 func TestMarginOfALowerLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})

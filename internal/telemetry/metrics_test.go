@@ -35,7 +35,7 @@ func TestVenueMetrics(t *testing.T) {
 oddsgraph_venue_calls_total{endpoint="balance",outcome="upstream_timeout",status="none"} 1
 oddsgraph_venue_calls_total{endpoint="other",outcome="other",status="other"} 1
 oddsgraph_venue_calls_total{endpoint="prices",outcome="ok",status="200"} 2
-# HELP oddsgraph_venue_drift_total Parts of the venue's responses that were left out because they were invalid, by fault.
+# HELP oddsgraph_venue_drift_total Invalid parts of the venue's responses that were left out, by kind of fault.
 # TYPE oddsgraph_venue_drift_total counter
 oddsgraph_venue_drift_total{endpoint="prices",what="price_unreadable"} 1
 `, "oddsgraph_venue_calls_total", "oddsgraph_venue_drift_total")

@@ -34,7 +34,7 @@ func (v *venueCalls) register(m *Metrics) {
 	v.calls = m.counter("oddsgraph_venue_calls_total", "HTTP calls to the venue, including retries. status is none if there was no response.", "endpoint", "status", "outcome")
 	v.duration = m.histogram("oddsgraph_venue_call_duration_seconds", "Time of one HTTP call to the venue.", []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}, "endpoint")
 	v.keys = m.histogram("oddsgraph_venue_call_keys", "Ids in one HTTP call to the venue.", []float64{1, 2, 5, 10, 20, 30, 40, 50}, "endpoint")
-	v.drift = m.counter("oddsgraph_venue_drift_total", "Parts of the venue's responses that were left out because they were invalid, by fault.", "endpoint", "what")
+	v.drift = m.counter("oddsgraph_venue_drift_total", "Invalid parts of the venue's responses that were left out, by kind of fault.", "endpoint", "what")
 }
 
 // Call counts an HTTP call to the venue. endpoint is the name of an endpoint, or a path that ends with the name. keys is the number

@@ -358,7 +358,7 @@ func TestSessionsExpire(t *testing.T) {
 		late := session.Limit(t.Context())
 		synctest.Wait()
 		if late.Err() == nil || account.Err() != nil {
-			t.Errorf("a new context of the expired session has the error %v and the account the error %v, want an error and none", late.Err(), account.Err())
+			t.Errorf("a new context of the expired session has the error %v, want an error; the account has the error %v, want nil", late.Err(), account.Err())
 		}
 		if revoke(); !strings.Contains(account.Err().Error(), "revoked") {
 			t.Errorf("Err of the revoked account is %v, want revoked", account.Err())

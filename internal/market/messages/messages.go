@@ -81,7 +81,7 @@ type Message struct {
 	Spread  *market.Spread
 	Book    *market.Book
 	Changes []market.LevelChange
-	// Changes contains all changes of the best Depth levels of each side. Depth is 0 if this number of levels is unknown.
+	// Depth is the number of best levels on each side for which Changes is complete, or 0 if this number is unknown.
 	Depth     int
 	Trades    []market.Trade
 	Market    *market.MarketChange

@@ -178,8 +178,8 @@ func (l *lookup[T]) usesSingle() bool {
 }
 
 // readOne reads one key, the only element of keys. It tries the names of the single parameter one after the other. It stops when
-// the venue finds the key, or when a call fails for another reason than the name. If the venue finds the key with none of the
-// names, readOne returns the result of the first call that succeeded. If the venue refused every call, readOne returns the last
+// the venue finds the key, or when a call fails for another reason than the name. If no name finds the key, readOne returns the
+// first response without an error, which has no value for the key. If the venue refused every call, readOne returns the last
 // refusal.
 func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
 	names := l.single.candidates()

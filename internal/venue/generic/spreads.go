@@ -26,7 +26,7 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // Spreads also returns an error. If only some calls failed, it returns their errors only in the results.
 //
 // If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
-// some tokens, Spreads reads the order books of these tokens, but not after RATE_LIMITED.
+// some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if !c.spreadsSupport.usable(c.Now()) {
 		return c.topsOfBooks(ctx, tokenIDs)
@@ -44,8 +44,8 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
 // spread, or every call failed, the endpoint may be missing. In this case, fillFromBooks also reads the order books of the tokens
 // without a result, and of the tokens with an error for which mayBeMissing returns true. If no order book gives a result,
-// fillFromBooks returns err, which is the error of the endpoint. If isFailure returns false for every error of the endpoint, but
-// the venue has at least one of the order books, the client assumes that the endpoint is missing.
+// fillFromBooks returns err, which is the error of the endpoint. If the venue has one of these order books, and no error of
+// the endpoint is a failure (isFailure), the client assumes that the endpoint is missing.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -74,8 +74,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
 	for i, top := range append(tops, rest...) {
-		// If the endpoint failed for a token, the venue may know the token although the token has no book. So the error of the
-		// endpoint stays.
+		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
 		if place := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[place].Err) {
 			results[place], err = top, nil
 		}
