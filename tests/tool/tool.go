@@ -3,7 +3,6 @@
 package tool
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -61,17 +60,16 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// PolymarketSamples returns the folder of recorded responses of Polymarket. If the folder does not exist, PolymarketSamples skips the
-// test. The licences of the recorded responses do not allow a copy in this repository.
+// PolymarketSamples returns the folder of recorded responses of Polymarket, which ODDSGRAPH_POLYMARKET_SAMPLES names. It skips the
+// test if the variable is not set. The licences of the recorded responses do not allow a copy in this repository.
 func PolymarketSamples(t testing.TB) string {
 	t.Helper()
-	root, err := ModuleRoot()
-	if err != nil {
-		t.Fatal(err)
+	dir := os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES")
+	if dir == "" {
+		t.Skip("ODDSGRAPH_POLYMARKET_SAMPLES does not name a folder of recorded responses")
 	}
-	dir := cmp.Or(os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES"), filepath.Join(root, "..", "shared", "samples", "polymarket"))
 	if _, err := os.Stat(dir); err != nil {
-		t.Skip("recorded answers are missing: ODDSGRAPH_POLYMARKET_SAMPLES names no folder")
+		t.Fatalf("ODDSGRAPH_POLYMARKET_SAMPLES: %v", err)
 	}
 	return dir
 }
