@@ -60,16 +60,16 @@ func Missing(t testing.TB, format string, args ...any) {
 	t.Skipf(format, args...)
 }
 
-// PolymarketSamples returns the folder of recorded responses of Polymarket, which ODDSGRAPH_POLYMARKET_SAMPLES names. It skips the
+// PolymarketSamples returns the folder of recorded responses of Polymarket, which POLYMARKET_SAMPLES names. It skips the
 // test if the variable is not set. The licences of the recorded responses do not allow a copy in this repository.
 func PolymarketSamples(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("ODDSGRAPH_POLYMARKET_SAMPLES")
+	dir := os.Getenv("POLYMARKET_SAMPLES")
 	if dir == "" {
-		t.Skip("ODDSGRAPH_POLYMARKET_SAMPLES does not name a folder of recorded responses")
+		t.Skip("POLYMARKET_SAMPLES does not name a folder of recorded responses")
 	}
 	if _, err := os.Stat(dir); err != nil {
-		t.Fatalf("ODDSGRAPH_POLYMARKET_SAMPLES: %v", err)
+		t.Fatalf("POLYMARKET_SAMPLES: %v", err)
 	}
 	return dir
 }
