@@ -12,8 +12,8 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdown is how long the server of the private address waits for running requests when it stops.
-const adminShutdown = time.Second
+// adminShutdownTimeout is how long the server of the private address waits for running requests when it stops.
+const adminShutdownTimeout = time.Second
 
 // responseKind is the kind of a flush request that empties the cache of whole responses.
 const responseKind = "response"
@@ -26,7 +26,7 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	l, err := listen("--admin-listen (ODDSGRAPH_ADMIN_LISTEN)", address, quota.ConnectionLimits{}, admin.New(admin.Config{
 		Metrics: s.Metrics.Handler(), Health: s.API.Healthz, Ready: s.API.Readyz,
 		Version: BuildVersion(), Started: s.started, Flush: s.flush,
-	}), s.log, adminShutdown)
+	}), s.log, adminShutdownTimeout)
 	if err != nil {
 		return nil, err
 	}

@@ -34,7 +34,7 @@ import (
 // files are the accounts, the keys of the identity provider and the trusted documents. watch keeps them up to date.
 type files struct {
 	Accounts  *auth.Store   // nil if there is neither an accounts file nor demo tokens
-	signed    *jwt.Verifier // nil without an identity provider
+	verifier  *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
 }
 
@@ -45,8 +45,8 @@ func (f *files) watch(ctx context.Context) {
 	if f.Accounts != nil {
 		g.Go(func() { f.Accounts.Run(ctx) })
 	}
-	if f.signed != nil {
-		g.Go(func() { f.signed.Run(ctx) })
+	if f.verifier != nil {
+		g.Go(func() { f.verifier.Run(ctx) })
 	}
 	g.Go(func() { f.Documents.Run(ctx) })
 	g.Wait()
@@ -68,11 +68,11 @@ func (f *files) reload() (wrong []error) {
 
 // String returns a text with the numbers of accounts and trusted documents in use.
 func (f files) String() string {
-	known := 0
+	accounts := 0
 	if f.Accounts != nil {
-		known = f.Accounts.Status().Accounts
+		accounts = f.Accounts.Status().Accounts
 	}
-	return fmt.Sprintf("%d accounts, %d trusted documents", known, f.Documents.Status().Trusted)
+	return fmt.Sprintf("%d accounts, %d trusted documents", accounts, f.Documents.Status().Trusted)
 }
 
 func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
@@ -148,10 +148,10 @@ func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.Connection
 	return quota.ConnectionLimits{Total: cfg.MaxConnections, PerClient: cfg.Client.Sockets, Exempt: proxies.Trusts}
 }
 
-// ofHosts refuses requests whose Host is not a name of the service. Without this check a web page could reach the service under the
-// page's host name (DNS rebinding). Without configured hosts, ofHosts checks requests only if the service listens on a loopback
-// address.
-func ofHosts(cfg *config.Config, next http.Handler) http.Handler {
+// guardHosts returns a handler that refuses requests whose Host is not a name of the service. Without this check a web page could
+// reach the service under the page's host name (DNS rebinding). If no hosts are configured, the handler checks requests only if the
+// service listens on a loopback address.
+func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 	if host, _, _ := net.SplitHostPort(cfg.Listen); len(cfg.Hosts) == 0 && !loopback(host) {
 		return next
 	}
@@ -174,11 +174,11 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	if s.Files.Accounts != nil {
 		tokens := auth.Tokens{File: s.Files.Accounts}
 		if j := cfg.JWT; j.Issuer != "" {
-			s.Files.signed = jwt.New(jwt.Config{
+			s.Files.verifier = jwt.New(jwt.Config{
 				Issuer: j.Issuer, Audience: j.Audience, URL: j.JWKSURL, Claim: j.AccountClaim,
 				Account: s.Files.Accounts.Subject, Clock: s.clock, Log: s.log,
 			})
-			tokens.Signed = s.Files.signed.Account
+			tokens.Signed = s.Files.verifier.Account
 		}
 		front.Accounts = tokens
 		s.Files.Accounts.OnRevoke(s.forget)

@@ -52,17 +52,17 @@ type App struct {
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
-	// draining is set when the shutdown begins. After that moment the service still accepts requests for the duration of delay.
-	draining atomic.Bool
-	delay    time.Duration
-	Pause    func(time.Duration)
+	// draining is set when the shutdown begins. The service still accepts requests until drainDelay has passed after that moment.
+	draining   atomic.Bool
+	drainDelay time.Duration
+	Pause      func(time.Duration)
 	// undo are functions that close what Open has opened. They run if Open fails.
 	undo []func()
 }
 
 // Open connects the layers and binds the ports. Tests pass options that change the wiring.
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
-	a := &App{log: log, clock: clock, started: clock.Now(), delay: cfg.DrainDelay, Pause: time.Sleep}
+	a := &App{log: log, clock: clock, started: clock.Now(), drainDelay: cfg.DrainDelay, Pause: time.Sleep}
 	defer func() {
 		if err != nil {
 			a.release()
@@ -163,7 +163,7 @@ func (s *App) openCache(w Wiring) {
 // bind binds the public and the private address.
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
-	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, ofHosts(cfg, s.withDemoControl(cfg, s.API)))
+	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, guardHosts(cfg, s.withDemoControl(cfg, s.API)))
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
 		return err

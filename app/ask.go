@@ -38,9 +38,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	}
 	defer client.Close()
 	q := &inquiry{client: client, unread: &unread, out: stdout}
-	markets := q.rest(ctx)
+	markets := q.askREST(ctx)
 	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
-		q.stream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
+		q.askStream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
 	}
 	for e := reqctx.EndpointBalance; int(e) < reqctx.Endpoints; e++ {
 		if err := client.Can(e); err != nil {
@@ -50,15 +50,15 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if err := cashError(client); err != nil {
 		q.print("cash", "unsupported: "+err.Error())
 	}
-	q.print("accounts", "not requested: "+why(cfg))
-	if err := errors.Join(q.failed, ctx.Err()); err != nil {
+	q.print("accounts", "not requested: "+noAccountsReason(cfg))
+	if err := errors.Join(q.readErr, ctx.Err()); err != nil {
 		return err
 	}
-	return q.printing
+	return q.printErr
 }
 
-// why returns the reason why ask requests no data of accounts.
-func why(cfg *config.Config) string {
+// noAccountsReason returns the reason why ask requests no data of accounts.
+func noAccountsReason(cfg *config.Config) string {
 	if accountsArePublic(cfg) {
 		return "only a caller knows their addresses"
 	}
@@ -70,13 +70,13 @@ type inquiry struct {
 	client venue.Driver
 	unread *unreadParts
 	out    io.Writer
-	// failed is not nil if a read has returned an error. printing is the first error of a write to out.
-	failed, printing error
+	// readErr is not nil if a read has returned an error. printErr is the first error of a write to out.
+	readErr, printErr error
 }
 
-// rest requests every kind of public data over REST. It begins with a search, and returns the first markets that the search found,
-// at most askMarkets. If the search finds no market with tokens, rest requests nothing else and returns nil.
-func (q *inquiry) rest(ctx context.Context) []*market.Market {
+// askREST requests every kind of public data over REST. It begins with a search, and returns the first markets that the search found,
+// at most askMarkets. If the search finds no market with tokens, askREST requests nothing else and returns nil.
+func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
 	q.request(reqctx.EndpointSearch, "search", func() (string, error) {
@@ -129,12 +129,12 @@ func (q *inquiry) rest(ctx context.Context) []*market.Market {
 		}
 		return fmt.Sprintf("%d trades", len(page.Trades)), errors.Join(page.LeftOut...)
 	})
-	q.events(ctx, open, event)
+	q.askEvents(ctx, open, event)
 	return found
 }
 
-// events searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.
-func (q *inquiry) events(ctx context.Context, search queries.Search, id string) {
+// askEvents searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.
+func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id string) {
 	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
 		page, err := q.client.SearchEvents(ctx, search)
 		if err != nil {
@@ -160,7 +160,7 @@ func (q *inquiry) events(ctx context.Context, search queries.Search, id string) 
 	})
 }
 
-// request calls q.read if the venue serves the endpoint e. If not, it prints that the kind is unsupported.
+// request calls q.read if the venue serves the endpoint e. Otherwise it prints that the venue does not support this kind of data.
 func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, error)) {
 	if err := q.client.Can(e); err != nil {
 		q.print(kind, "unsupported: "+err.Error())
@@ -174,7 +174,7 @@ func (q *inquiry) read(kind string, fetch func() (string, error)) {
 	text, err := fetch()
 	if err != nil {
 		text = strings.TrimPrefix(text+"; error: "+err.Error(), "; ")
-		q.failed = errors.New("the venue's data could not be read completely; see above")
+		q.readErr = errors.New("the venue's data could not be read completely; see above")
 	}
 	for _, part := range q.unread.take() {
 		text += "; unreadable: " + part
@@ -183,8 +183,8 @@ func (q *inquiry) read(kind string, fetch func() (string, error)) {
 }
 
 func (q *inquiry) print(kind, text string) {
-	if _, err := fmt.Fprintf(q.out, "%s: %s\n", kind, strings.ReplaceAll(text, "\n", "; ")); q.printing == nil {
-		q.printing = err
+	if _, err := fmt.Fprintf(q.out, "%s: %s\n", kind, strings.ReplaceAll(text, "\n", "; ")); q.printErr == nil {
+		q.printErr = err
 	}
 }
 

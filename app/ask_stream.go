@@ -11,11 +11,11 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// stream subscribes to the market m, and to the price and the book of the first token of m. It waits until each of these topics has
+// askStream subscribes to the market m, and to the price and the book of the first token of m. It waits until each of these topics has
 // an answer, or until timeout has passed. Then it prints the answers.
-func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
-	heard := newFirstAnswers(m)
-	client, err := stream.New(cfg, heard)
+func (q *inquiry) askStream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
+	handler := newFirstAnswers(m)
+	client, err := stream.New(cfg, handler)
 	if err != nil {
 		q.read("stream", func() (string, error) { return "", err })
 		return
@@ -24,19 +24,19 @@ func (q *inquiry) stream(ctx context.Context, cfg stream.Config, timeout time.Du
 	defer cancel()
 	stopped := make(chan error, 1)
 	go func() { stopped <- client.Run(ctx) }()
-	for _, t := range heard.topics {
+	for _, t := range handler.topics {
 		if err := client.Watch(t, nil); err != nil {
-			heard.Refused(t, err)
+			handler.Refused(t, err)
 		}
 	}
 	select {
-	case <-heard.allAnswered:
+	case <-handler.allAnswered:
 		cancel()
 	case <-ctx.Done():
 	}
 	<-stopped
-	for _, t := range heard.topics {
-		q.read("stream of "+string(t.Channel), func() (string, error) { return heard.result(t) })
+	for _, t := range handler.topics {
+		q.read("stream of "+string(t.Channel), func() (string, error) { return handler.result(t) })
 	}
 }
 
@@ -50,8 +50,8 @@ type firstAnswers struct {
 	mu sync.Mutex
 	// answers maps a topic to its answer. The answer is nil for a message or a confirmation, and an error for a refusal.
 	answers map[messages.Topic]error
-	// down is the cause of the last lost connection.
-	down error
+	// lossCause is the cause of the last lost connection.
+	lossCause error
 }
 
 // newFirstAnswers returns a handler for the topic of a market and the topics of the market's first token.
@@ -86,7 +86,7 @@ func (h *firstAnswers) result(t messages.Topic) (string, error) {
 		}
 		return "answered", nil
 	}
-	return "no answer", market.Errorf(market.CodeUpstreamTimeout, "the venue's stream sent nothing within --venue-timeout").Because(h.down)
+	return "no answer", market.Errorf(market.CodeUpstreamTimeout, "the venue's stream sent nothing within --venue-timeout").Because(h.lossCause)
 }
 
 // Up implements stream.Handler.
@@ -106,7 +106,7 @@ func (h *firstAnswers) Acknowledged(topics []messages.Topic) {
 func (h *firstAnswers) Down(_ []messages.Topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.down = err
+	h.lossCause = err
 }
 
 // Message implements stream.Handler.

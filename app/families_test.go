@@ -26,7 +26,7 @@ func TestDocumentedLimits(t *testing.T) {
 		}
 		b.Close()
 		if admitted != want {
-			t.Errorf("%s admits %d calls at once; want %d", driver, admitted, want)
+			t.Errorf("the budget for the driver %s admits %d calls at once, want %d", driver, admitted, want)
 		}
 	}
 }

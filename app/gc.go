@@ -9,7 +9,7 @@ import (
 )
 
 // headroom is the number of bytes of garbage at which a collection starts while the live heap is small. Responses make much
-// short-lived garbage, so a small heap with a small GOGC would be collected too often. A large heap, for example that of many idle
+// short-lived garbage, so a small heap with a small GOGC would be collected too often. A large heap, for example with many idle
 // subscriptions, needs a small GOGC, because a large GOGC would multiply the heap's size.
 const headroom = 64 << 20
 

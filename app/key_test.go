@@ -27,28 +27,28 @@ func TestVenueKeySettings(t *testing.T) {
 		signs            bool
 		want             string
 	}{
-		"none":      {"kalshi", "", "", false, ""},
-		"a key":     {"kalshi", "id", good, true, ""},
-		"no id":     {"kalshi", "", good, false, "belong together"},
-		"no file":   {"kalshi", "id", "", false, "belong together"},
-		"absent":    {"kalshi", "id", filepath.Join(dir, "absent"), false, "cannot be read"},
-		"no PEM":    {"kalshi", "id", bad, false, "contains no PEM block"},
-		"too long":  {"kalshi", "id", long, false, "it cannot be a key"},
-		"no signer": {"generic", "id", good, false, "uses no API key"},
+		"neither id nor file":     {"kalshi", "", "", false, ""},
+		"id and file":             {"kalshi", "id", good, true, ""},
+		"no id":                   {"kalshi", "", good, false, "belong together"},
+		"no file":                 {"kalshi", "id", "", false, "belong together"},
+		"absent file":             {"kalshi", "id", filepath.Join(dir, "absent"), false, "cannot be read"},
+		"file without PEM":        {"kalshi", "id", bad, false, "contains no PEM block"},
+		"too long file":           {"kalshi", "id", long, false, "it cannot be a key"},
+		"driver without API keys": {"generic", "id", good, false, "uses no API key"},
 	} {
 		out, err := streamConfig(&config.Config{Venue: config.Venue{Driver: test.driver, KeyID: test.id, KeyFile: test.file}}, nil, market.SystemClock{})
 		if signs := out.Protocol != nil && out.Protocol.Header != nil; signs != test.signs || (err == nil) != (test.want == "") || signs != (out.URL != "") {
-			t.Errorf("%s: %+v, %v", name, out, err)
+			t.Errorf("%s: got the stream configuration %+v and the error %v, want signed requests %v and an error with %q", name, out, err, test.signs, test.want)
 			continue
 		}
 		if err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "ODDSGRAPH_VENUE_KEY_FILE") || strings.Contains(err.Error(), "TOPSECRET")) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s: got the error %q, want %q and the name of the variable, without the text of the key file", name, err, test.want)
 		}
 		if out.Protocol == nil {
 			continue
 		}
 		if h, err := out.Protocol.Header(); err != nil || h.Get("Kalshi-Access-Key") != "id" {
-			t.Errorf("%s: %v, %v", name, h, err)
+			t.Errorf("%s: got the header %v and the error %v, want the key id in Kalshi-Access-Key", name, h, err)
 		}
 	}
 }

@@ -19,9 +19,9 @@ import (
 // Server is an HTTP server on a bound port.
 type Server struct {
 	net.Listener
-	bounded  *quota.Listener
-	HTTP     *http.Server
-	shutdown time.Duration
+	bounded         *quota.Listener
+	HTTP            *http.Server
+	shutdownTimeout time.Duration
 	// executing returns the number of running GraphQL operations. It is nil for a server that executes no operations.
 	executing func() int
 	log       *slog.Logger
@@ -32,8 +32,8 @@ type Server struct {
 const WriteTimeout = 30 * time.Second
 
 // listen binds an address and returns a server that does not accept connections yet. Errors begin with the name of the flag for the
-// address. shutdown is how long the server waits for running requests when it stops.
-func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdown time.Duration) (*Server, error) {
+// address. shutdownTimeout is how long the server waits for running requests when it stops.
+func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler, log *slog.Logger, shutdownTimeout time.Duration) (*Server, error) {
 	l, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -45,21 +45,21 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       10 * time.Second, // from the first byte of a request to the last of its body
+		ReadTimeout:       10 * time.Second, // from the first byte of a request to the last byte of its body
 		WriteTimeout:      WriteTimeout,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	writev.Server(server)
-	return &Server{writev.Listener(bounded), bounded, server, shutdown, nil, log}, nil
+	return &Server{writev.Listener(bounded), bounded, server, shutdownTimeout, nil, log}, nil
 }
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }
 
-// serve accepts connections until ctx ends. Then it waits until all requests have ended or l.shutdown has passed, and closes the
-// remaining connections. It returns an error if a GraphQL operation is still running after this wait. It returns no error if the
-// remaining connections only have responses that their clients did not read. serve also returns an error if it cannot accept
+// serve accepts connections until ctx ends. Then it waits until all requests have ended or l.shutdownTimeout has passed, and closes the
+// remaining connections. It returns an error if a GraphQL operation is still running after this wait. It returns no error if
+// no operation is running, and clients have merely not read their responses. serve also returns an error if it cannot accept
 // connections.
 func (l *Server) serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -71,7 +71,7 @@ func (l *Server) serve(ctx context.Context) error {
 	})
 	g.Go(func() error {
 		<-ctx.Done()
-		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdown)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.shutdownTimeout)
 		defer cancel()
 		err := l.HTTP.Shutdown(drain)
 		switch {

@@ -23,7 +23,7 @@ func TestListenersHaveDeadlines(t *testing.T) {
 		"idle":     {s.HTTP.IdleTimeout, 2 * time.Minute},
 	} {
 		if limit.got <= 0 || limit.got > limit.most {
-			t.Errorf("%s: the deadline is %v, want up to %v", name, limit.got, limit.most)
+			t.Errorf("%s: the deadline is %v, want more than 0 and at most %v", name, limit.got, limit.most)
 		}
 	}
 }

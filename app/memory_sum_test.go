@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// consumer is a row of the table in docs/limits.md: a number of objects and the bytes of each.
+// consumer is a row of the table in docs/limits.md: the number of objects, and the size of one object in bytes.
 type consumer struct {
 	name    string
 	count   int
@@ -112,11 +112,11 @@ func TestMemorySum(t *testing.T) {
 		t.Errorf("the table of docs/limits.md is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	if sum > limit {
-		t.Errorf("%.1f MiB can be held at once, of %.0f MiB", sum/(1<<20), mib)
+		t.Errorf("the program can use %.1f MiB, its GOMEMLIMIT is %.0f MiB", sum/(1<<20), mib)
 	}
 	_, after, _ = strings.Cut(string(deployment), "limits:\n")
 	_, after, _ = strings.Cut(after, "memory: ")
 	if _, err := fmt.Sscanf(after, "%fMi", &mib); err != nil || total > mib*(1<<20) {
-		t.Errorf("the container can hold %.1f MiB, of %.0f MiB: %v", total/(1<<20), mib, err)
+		t.Errorf("the container can use %.1f MiB, its memory limit is %.0f MiB (error %v)", total/(1<<20), mib, err)
 	}
 }

@@ -83,66 +83,66 @@ func boolGauge[S any](name, help string, holds func(S) bool) telemetry.Family[S]
 // elements. The label values of a series are the given labels, followed by the element.
 func oneOf[V ~string](sample func(float64, ...string), current V, values []V, labels ...string) {
 	for _, v := range values {
-		is := 0.
+		value := 0.
 		if v == current {
-			is = 1
+			value = 1
 		}
-		sample(is, append(labels[:len(labels):len(labels)], string(v))...)
+		sample(value, append(labels[:len(labels):len(labels)], string(v))...)
 	}
 }
 
-type api = httpapi.Stats
+type apiStats = httpapi.Stats
 
 // apiFamilies are the metrics of operations, subscriptions, event streams, WebSockets and the response cache.
-var apiFamilies = []telemetry.Family[api]{
-	gauge("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s api) int { return s.Executing }),
-	gauge("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s api) int { return s.Waiting }),
-	gauge("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s api) int { return s.Compiling }),
-	gauge("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s api) int { return s.CompilingLater }),
-	counter("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s api) uint64 { return s.Refused }),
-	counter("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s api) uint64 { return s.Crowded }),
-	gauge("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each.", func(s api) int { return s.Output }),
+var apiFamilies = []telemetry.Family[apiStats]{
+	gauge("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s apiStats) int { return s.Executing }),
+	gauge("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s apiStats) int { return s.Waiting }),
+	gauge("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s apiStats) int { return s.Compiling }),
+	gauge("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s apiStats) int { return s.CompilingLater }),
+	counter("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s apiStats) uint64 { return s.Refused }),
+	counter("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s apiStats) uint64 { return s.Crowded }),
+	gauge("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each response or event.", func(s apiStats) int { return s.Output }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},
-		Read: func(s api, sample func(float64, ...string)) {
+		Read: func(s apiStats, sample func(float64, ...string)) {
 			for _, transport := range slices.Sorted(maps.Keys(s.Unread)) {
 				sample(float64(s.Unread[transport]), transport)
 			}
 		}},
 
-	gauge("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s api) int { return s.Groups.Members }),
-	gauge("oddsgraph_subscription_groups", "Subscriptions that are running. Equal subscriptions share one execution and count once.", func(s api) int { return s.Groups.Groups }),
-	counter("oddsgraph_subscription_executions_total", "Executions of subscriptions that were started. Equal subscriptions share one execution.", func(s api) uint64 { return s.Groups.Executions }),
-	counter("oddsgraph_subscription_events_total", "Events of subscriptions. An event that equal subscriptions share counts once.", func(s api) uint64 { return s.Groups.Events }),
-	counter("oddsgraph_subscription_deliveries_total", "Events that were queued for a client, counted once for each subscription.", func(s api) uint64 { return s.Groups.Deliveries }),
-	counter("oddsgraph_subscription_conflated_total", "Queued events that were replaced by a newer event before a slow client had read them.", func(s api) uint64 { return s.Groups.Conflated }),
-	counter("oddsgraph_subscription_restarts_total", "Subscriptions that were restarted with the whole state, because too many differences were queued for a slow client.", func(s api) uint64 { return s.Groups.Lost }),
-	counter("oddsgraph_subscription_crowded_total", "Events that were not queued because the client's unread output used too much memory. The subscription was restarted or ended.", func(s api) uint64 { return s.Groups.Crowded }),
-	counter("oddsgraph_subscription_dropped_total", "Subscriptions that were ended because too much was queued for a slow client.", func(s api) uint64 { return s.Groups.Dropped }),
+	gauge("oddsgraph_subscriptions", "Subscriptions of clients that are open now.", func(s apiStats) int { return s.Groups.Members }),
+	gauge("oddsgraph_subscription_groups", "Subscriptions that are running. Equal subscriptions share one execution and count once.", func(s apiStats) int { return s.Groups.Groups }),
+	counter("oddsgraph_subscription_executions_total", "Executions of subscriptions that were started. Equal subscriptions share one execution.", func(s apiStats) uint64 { return s.Groups.Executions }),
+	counter("oddsgraph_subscription_events_total", "Events of subscriptions. An event that equal subscriptions share counts once.", func(s apiStats) uint64 { return s.Groups.Events }),
+	counter("oddsgraph_subscription_deliveries_total", "Events that were queued for a client, counted once for each subscription.", func(s apiStats) uint64 { return s.Groups.Deliveries }),
+	counter("oddsgraph_subscription_conflated_total", "Queued events that were replaced by a newer event before a slow client had read them.", func(s apiStats) uint64 { return s.Groups.Conflated }),
+	counter("oddsgraph_subscription_restarts_total", "Subscriptions that were restarted with the whole state, because too many differences were queued for a slow client.", func(s apiStats) uint64 { return s.Groups.Lost }),
+	counter("oddsgraph_subscription_crowded_total", "Events that were not queued because the client's unread output used too much memory. The subscription was restarted or ended.", func(s apiStats) uint64 { return s.Groups.Crowded }),
+	counter("oddsgraph_subscription_dropped_total", "Subscriptions that were ended because too much was queued for a slow client.", func(s apiStats) uint64 { return s.Groups.Dropped }),
 
-	gauge("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s api) int { return s.Streams }),
-	gauge("oddsgraph_websockets", "WebSockets that are open now.", func(s api) int { return s.Sockets.Sockets }),
-	gauge("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s api) int { return s.Sockets.Operations }),
-	counter("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s api) uint64 { return s.Sockets.Accepted }),
+	gauge("oddsgraph_event_streams", "Server-Sent Events responses that are open now.", func(s apiStats) int { return s.Streams }),
+	gauge("oddsgraph_websockets", "WebSockets that are open now.", func(s apiStats) int { return s.Sockets.Sockets }),
+	gauge("oddsgraph_websocket_operations", "Operations that are open on WebSockets now.", func(s apiStats) int { return s.Sockets.Operations }),
+	counter("oddsgraph_websockets_accepted_total", "WebSockets that were opened.", func(s apiStats) uint64 { return s.Sockets.Accepted }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_websockets_given_up_total", Help: "WebSockets that were closed because the client sent nothing (silent) or did not read (slow).", Labels: []string{"reason"},
-		Read: func(s api, sample func(float64, ...string)) {
+		Read: func(s apiStats, sample func(float64, ...string)) {
 			sample(float64(s.Sockets.Silent), "silent")
 			sample(float64(s.Sockets.Slow), "slow")
 		}},
 
 	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_requests_total", Help: "Queries whose responses may be cached, by result: the response was cached (hit), came from an equal query that was already running (coalesced), or had to be computed (miss).", Labels: []string{"verdict"},
-		Read: func(s api, sample func(float64, ...string)) {
+		Read: func(s apiStats, sample func(float64, ...string)) {
 			sample(float64(s.Responses.Hits), "hit")
 			sample(float64(s.Responses.Coalesced), "coalesced")
 			sample(float64(s.Responses.Misses), "miss")
 		}},
-	counter("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s api) uint64 { return s.Responses.Stored }),
+	counter("oddsgraph_response_cache_stored_total", "Responses that were stored.", func(s apiStats) uint64 { return s.Responses.Stored }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_response_cache_removed_total", Help: "Responses that were removed from the cache because their data changed (invalidated) or to make room (evicted).", Labels: []string{"reason"},
-		Read: func(s api, sample func(float64, ...string)) {
+		Read: func(s apiStats, sample func(float64, ...string)) {
 			sample(float64(s.Responses.Invalidated), "invalidated")
 			sample(float64(s.Responses.Evicted), "evicted")
 		}},
-	gauge("oddsgraph_response_cache_entries", "Cached responses.", func(s api) int { return s.Responses.Entries }),
-	gauge("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s api) int64 { return s.Responses.Bytes }),
+	gauge("oddsgraph_response_cache_entries", "Cached responses.", func(s apiStats) int { return s.Responses.Entries }),
+	gauge("oddsgraph_response_cache_bytes", "Size of the cached responses in bytes.", func(s apiStats) int64 { return s.Responses.Bytes }),
 }
 
 // ofKinds adds the label kind to a metric, and a series for each kind of cached data.
@@ -156,9 +156,9 @@ func ofKinds[N int | uint64](family telemetry.Family[[]cache.Stats], value func(
 	return family
 }
 
-type kinds = telemetry.Family[[]cache.Stats]
+type cacheFamily = telemetry.Family[[]cache.Stats]
 
-var cacheFamilies = []kinds{
+var cacheFamilies = []cacheFamily{
 	{Kind: telemetry.Counter, Name: "oddsgraph_cache_requests_total", Help: "Keys looked up in the cache, by result; not_found means that the cache remembers that the venue does not know the key.", Labels: []string{"kind", "verdict"},
 		Read: func(all []cache.Stats, sample func(float64, ...string)) {
 			for _, s := range all {
@@ -168,13 +168,13 @@ var cacheFamilies = []kinds{
 				sample(float64(s.NotFound), s.Kind, "not_found")
 			}
 		}},
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were, or may have been, older than a streamed value."}, func(s cache.Stats) uint64 { return s.Late }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined a call to the venue that was already queued or in flight."}, func(s cache.Stats) uint64 { return s.Coalesced }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Calls to the venue that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache requested from the venue."}, func(s cache.Stats) uint64 { return s.Keys }),
-	ofKinds(kinds{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that were removed from the cache before they expired, to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
-	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, including keys that the venue does not know."}, func(s cache.Stats) int { return s.Entries }),
-	ofKinds(kinds{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Estimated size of the entries in the cache in bytes."}, func(s cache.Stats) int { return s.Bytes }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were, or may have been, older than a streamed value."}, func(s cache.Stats) uint64 { return s.Late }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined a call to the venue that was already queued or in flight."}, func(s cache.Stats) uint64 { return s.Coalesced }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Calls to the venue that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache requested from the venue."}, func(s cache.Stats) uint64 { return s.Keys }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_evictions_total", Help: "Entries that were removed from the cache before they expired, to make room."}, func(s cache.Stats) uint64 { return s.Evictions }),
+	ofKinds(cacheFamily{Kind: telemetry.Gauge, Name: "oddsgraph_cache_entries", Help: "Entries in the cache, including keys that the venue does not know."}, func(s cache.Stats) int { return s.Entries }),
+	ofKinds(cacheFamily{Kind: telemetry.Gauge, Name: "oddsgraph_cache_bytes", Help: "Estimated size of the entries in the cache in bytes."}, func(s cache.Stats) int { return s.Bytes }),
 }
 
 type venueState struct {
@@ -184,7 +184,7 @@ type venueState struct {
 
 var venueFamilies = []telemetry.Family[venueState]{
 	boolGauge("oddsgraph_venue_reachable", "1 while the venue answers, 0 after three failed calls in a row.", func(s venueState) bool { return s.reachable }),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "State of the circuit breaker of an endpoint: 1 for its present state, 0 for the others.", Labels: []string{"endpoint", "state"},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_venue_circuit_state", Help: "State of the circuit breaker of an endpoint: 1 for the present state, 0 for the other states.", Labels: []string{"endpoint", "state"},
 		Read: func(s venueState, sample func(float64, ...string)) {
 			for _, c := range s.circuits {
 				oneOf(sample, c.State, []rest.CircuitState{rest.CircuitClosed, rest.CircuitHalfOpen, rest.CircuitOpen}, c.Endpoint)
@@ -212,7 +212,7 @@ type rateLimitState struct {
 
 var rateLimitFamilies = []telemetry.Family[rateLimitState]{
 	gauge("oddsgraph_budget_limit", "Public calls to the venue that are allowed in any 60 seconds.", func(s rateLimitState) int { return s.Limit }),
-	gauge("oddsgraph_budget_left", "Calls of oddsgraph_budget_limit that can still be made now.", func(s rateLimitState) int { return s.Left }),
+	gauge("oddsgraph_budget_left", "Public calls to the venue that the rate limit still allows now.", func(s rateLimitState) int { return s.Left }),
 	gauge("oddsgraph_budget_wait_seconds", "Time until the next public call to the venue can be sent.", func(s rateLimitState) float64 {
 		return max(s.ThrottledUntil.Sub(s.now), 0).Seconds()
 	}),
@@ -249,14 +249,14 @@ type streamState struct {
 }
 
 var streamFamilies = []telemetry.Family[streamState]{
-	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "State of the venue's stream: 1 for its present state, 0 for the others.", Labels: []string{"state"},
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_state", Help: "State of the venue's stream: 1 for the present state, 0 for the other states.", Labels: []string{"state"},
 		Read: func(s streamState, sample func(float64, ...string)) {
 			oneOf(sample, s.state, model.AllStreamState)
 		}},
 	gauge("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
 	gauge("oddsgraph_stream_topics", "Topics that are subscribed on the venue's stream.", func(s streamState) int { return s.Topics }),
-	gauge("oddsgraph_stream_accounts", "Accounts among the topics of oddsgraph_stream_topics.", func(s streamState) int { return s.Identities }),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "Time of the last frame, in seconds of Unix time; 0 before the first frame.",
+	gauge("oddsgraph_stream_accounts", "Topics of accounts that are subscribed on the venue's stream. oddsgraph_stream_topics includes them.", func(s streamState) int { return s.Identities }),
+	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "Time of the last frame from the venue's stream, in seconds of Unix time; 0 before the first frame.",
 		Read: telemetry.Single(func(s streamState) float64 {
 			if s.LastMessageAt.IsZero() {
 				return 0

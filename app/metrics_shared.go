@@ -39,22 +39,22 @@ func (s *App) registerShared() {
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{
-	boolGauge("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit to it is open.", func(s sharedState) bool { return s.Connected }),
-	counter("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because it did not answer.", func(s sharedState) uint64 { return s.Opened }),
-	gauge("oddsgraph_shared_replicas", "Replicas that use the same Redis, this one included; 0 while not connected.", func(s sharedState) int { return s.Replicas }),
+	boolGauge("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit breaker for Redis is open.", func(s sharedState) bool { return s.Connected }),
+	counter("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because Redis did not answer.", func(s sharedState) uint64 { return s.Opened }),
+	gauge("oddsgraph_shared_replicas", "Replicas that use the same Redis, including this replica; 0 while this replica does not use Redis.", func(s sharedState) int { return s.Replicas }),
 	gauge("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
-	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica requested from the count in Redis, by answer.", Labels: []string{"result"},
+	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica asked the ledger (the record of calls in Redis) to allow, by answer.", Labels: []string{"result"},
 		Read: func(s sharedState, sample func(float64, ...string)) {
 			sample(float64(s.Granted), "granted")
 			sample(float64(s.Refused), "refused")
 			sample(float64(s.Unanswered), "unanswered")
 		}},
-	gauge("oddsgraph_shared_hold_seconds", "Time until the replicas may make public calls again after the venue refused one.", func(s sharedState) float64 {
+	gauge("oddsgraph_shared_hold_seconds", "Time until the replicas may make public calls again after the venue refused a call.", func(s sharedState) float64 {
 		return max(s.Hold.Sub(s.now), 0).Seconds()
 	}),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_grants_left", Help: "Public calls that the ledger can still grant, by its last answer.",
+	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_grants_left", Help: "Public calls that the ledger in Redis can still grant, according to its last answer.",
 		Read: ofLimit(func(s *ratelimit.SharedStatus) int { return s.Left })},
-	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_reserve_left", Help: "Public calls that this replica can make without the ledger.",
+	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_reserve_left", Help: "Public calls that this replica can still make without the ledger in Redis.",
 		Read: ofLimit(func(s *ratelimit.SharedStatus) int {
 			if !s.ReserveOpens.IsZero() {
 				return 0
@@ -74,8 +74,8 @@ func ofLimit(value func(*ratelimit.SharedStatus) int) func(sharedState, func(flo
 }
 
 // sharedCache returns a counter of the shared cache with a series for each shared kind of data and each result.
-func sharedCache(name, help, label string, results []string, values func(*cache.SharedStats) []uint64) kinds {
-	return kinds{Kind: telemetry.Counter, Name: name, Help: help, Labels: []string{"kind", label},
+func sharedCache(name, help, label string, results []string, values func(*cache.SharedStats) []uint64) cacheFamily {
+	return cacheFamily{Kind: telemetry.Counter, Name: name, Help: help, Labels: []string{"kind", label},
 		Read: func(all []cache.Stats, sample func(float64, ...string)) {
 			for _, s := range all {
 				if s.Shared == nil {
@@ -88,21 +88,21 @@ func sharedCache(name, help, label string, results []string, values func(*cache.
 		}}
 }
 
-var sharedCacheFamilies = []kinds{
-	sharedCache("oddsgraph_shared_cache_requests_total", "Keys looked up in the shared cache before a call to the venue, by what was found.", "verdict", []string{"hit", "miss"},
+var sharedCacheFamilies = []cacheFamily{
+	sharedCache("oddsgraph_shared_cache_requests_total", "Keys looked up in the shared cache before a call to the venue, by result.", "verdict", []string{"hit", "miss"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Hits, s.Misses} }),
-	sharedCache("oddsgraph_shared_cache_claims_total", "Keys looked up right before a call to the venue: in the shared cache by then (found), claimed by this replica (ours), or claimed by another one (theirs).", "result", []string{"found", "ours", "theirs"},
+	sharedCache("oddsgraph_shared_cache_claims_total", "Keys that this replica tried to claim before a call to the venue: this replica fetches the key (ours), another replica fetches the key (theirs), or Redis already had the value (found).", "result", []string{"found", "ours", "theirs"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Found, s.Ours, s.Theirs} }),
-	sharedCache("oddsgraph_shared_cache_waits_total", "Keys that another replica fetched, by whether they came in time.", "result", []string{"arrived", "overdue"},
+	sharedCache("oddsgraph_shared_cache_waits_total", "Keys for which this replica waited while another replica fetched them, by whether the value came in time.", "result", []string{"arrived", "overdue"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Arrived, s.Overdue} }),
 }
 
 var relayFamilies = []telemetry.Family[relay.Stats]{
-	gauge("oddsgraph_relay_shards_owned", "Shards of the stream's topics that this replica subscribes to for all replicas.", func(s relay.Stats) int { return s.Owned }),
+	gauge("oddsgraph_relay_shards_owned", "Shards (parts of the public topics) that this replica subscribes to for all replicas.", func(s relay.Stats) int { return s.Owned }),
 	gauge("oddsgraph_relay_topics", "Public topics that this replica has subscribed on its own connections to the venue.", func(s relay.Stats) int { return s.Topics }),
-	boolGauge("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the others.", func(s relay.Stats) bool { return s.Alone }),
-	counter("oddsgraph_relay_takeovers_total", "Shards that this replica has taken.", func(s relay.Stats) uint64 { return s.Takeovers }),
-	counter("oddsgraph_relay_fenced_frames_total", "Frames of former owners of a shard that were dropped.", func(s relay.Stats) uint64 { return s.Fenced }),
-	counter("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or a lease had ended.", func(s relay.Stats) uint64 { return s.Lost }),
+	boolGauge("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the other replicas.", func(s relay.Stats) bool { return s.Alone }),
+	counter("oddsgraph_relay_takeovers_total", "How often this replica became the owner of a shard.", func(s relay.Stats) uint64 { return s.Takeovers }),
+	counter("oddsgraph_relay_fenced_frames_total", "Frames that were dropped because they came from a former owner of a shard.", func(s relay.Stats) uint64 { return s.Fenced }),
+	counter("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or this replica no longer owned the shard.", func(s relay.Stats) uint64 { return s.Lost }),
 	counter("oddsgraph_relay_reconnects_total", "Connections to Redis for the stream that were opened again.", func(s relay.Stats) uint64 { return s.Reopened }),
 }

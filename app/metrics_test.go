@@ -66,7 +66,7 @@ func TestMetricsByName(t *testing.T) {
 	m.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	body := w.Body.String()
 	if strings.Contains(body, `oddsgraph_shared_cache_waits_total{kind="balance"`) {
-		t.Error("balances have a metric of the shared cache")
+		t.Error("the metrics of the shared cache include balances, which it does not store")
 	}
 	for series, want := range map[string]float64{
 		"oddsgraph_operations_in_flight": 1, "oddsgraph_operations_waiting": 2, "oddsgraph_documents_compiling": 91, "oddsgraph_documents_waiting": 92, "oddsgraph_event_streams": 3, "oddsgraph_client_refusals_total": 4,
@@ -114,7 +114,7 @@ func TestMetricsByName(t *testing.T) {
 		"oddsgraph_connections": 84, "oddsgraph_connections_refused_total": 85,
 	} {
 		if line := fmt.Sprintf("\n%s %v\n", series, want); !strings.Contains(body, line) {
-			t.Errorf("the figures have no line %q", line)
+			t.Errorf("the metrics have no line %q", line)
 		}
 	}
 }

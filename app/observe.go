@@ -41,12 +41,12 @@ func (o *Observer) Ended(ctx context.Context, j *reqctx.Log) {
 	}
 }
 
-// SendTraces sends the remaining traces. It gives up when patience has passed.
-func (s *App) SendTraces(patience time.Duration) {
+// SendTraces sends the remaining traces. It gives up after the timeout.
+func (s *App) SendTraces(timeout time.Duration) {
 	if s.Tracer == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if err := s.Tracer.Close(ctx); err != nil {
 		s.log.Warn("traces are lost", "error", err)

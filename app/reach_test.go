@@ -4,19 +4,19 @@ import (
 	"testing"
 )
 
-// TestOneTimeoutIsNoOutage checks that the venue counts as unreachable only after three failures in a row. A 429 is not a failure,
+// TestVenueIsUnreachableAfterThreeFailures checks that the venue counts as unreachable only after three failures in a row. A 429 is not a failure,
 // so a 429 after these failures makes the venue reachable again.
-func TestOneTimeoutIsNoOutage(t *testing.T) {
+func TestVenueIsUnreachableAfterThreeFailures(t *testing.T) {
 	var r reach
 	for _, status := range []int{0, 503, 200, 500, 0, 404, 0, 0} {
 		if r.note(status); !r.ok() {
-			t.Fatalf("the venue is out of reach after a %d", status)
+			t.Fatalf("the venue counts as unreachable after the status %d, want reachable", status)
 		}
 	}
 	if r.note(504); r.ok() {
-		t.Error("the venue is in reach after three failures")
+		t.Error("the venue counts as reachable after three failures in a row")
 	}
 	if r.note(429); !r.ok() {
-		t.Error("the venue answers, and is out of reach")
+		t.Error("the venue counts as unreachable after a 429")
 	}
 }

@@ -25,10 +25,10 @@ const (
 // readiness records when a public endpoint of the venue last answered. Every public endpoint counts, because venues have different
 // endpoints.
 type readiness struct {
-	mu       sync.Mutex
-	answered time.Time
-	probed   time.Time // time of the last probe
-	failure  error     // error of the last probe
+	mu         sync.Mutex
+	answeredAt time.Time
+	probedAt   time.Time // time of the last probe
+	failure    error     // error of the last probe
 }
 
 // publicEndpoints are the names of the endpoints without credentials.
@@ -40,7 +40,7 @@ var publicEndpoints = func() map[string]bool {
 	return names
 }()
 
-// note sets r.answered if a public endpoint of the venue has answered the call. The statuses 400 and 422 count as an answer,
+// note sets r.answeredAt if a public endpoint of the venue has answered the call. The statuses 400 and 422 count as an answer,
 // because a refused parameter proves that the endpoint exists. The status 404 does not count, because the base URL may be wrong.
 func (r *readiness) note(endpoint string, status int, outcome string, now time.Time) {
 	refused := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity
@@ -49,7 +49,7 @@ func (r *readiness) note(endpoint string, status int, outcome string, now time.T
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.answered = now
+	r.answeredAt = now
 }
 
 // Ready returns an error during the shutdown. It also returns an error if the venue has not answered within knownFor and a probe of
@@ -75,14 +75,14 @@ func (s *App) impaired() string {
 // check calls probe if the venue has not answered within knownFor. After a failed probe it returns the error of this probe until
 // probeEvery has passed. If readiness.note has recorded an answer during a failed probe, check returns nil.
 func (r *readiness) check(clock market.Clock, probe func() error) error {
-	known := func(now time.Time) bool { return !r.answered.IsZero() && now.Sub(r.answered) < knownFor }
+	answeredRecently := func(now time.Time) bool { return !r.answeredAt.IsZero() && now.Sub(r.answeredAt) < knownFor }
 	now := clock.Now()
 	r.mu.Lock()
-	if known(now) {
+	if answeredRecently(now) {
 		r.mu.Unlock()
 		return nil
 	}
-	if r.failure != nil && now.Sub(r.probed) < probeEvery {
+	if r.failure != nil && now.Sub(r.probedAt) < probeEvery {
 		defer r.mu.Unlock()
 		return r.failure
 	}
@@ -90,10 +90,10 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 	err := probe()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if known(clock.Now()) {
+	if answeredRecently(clock.Now()) {
 		err = nil
 	}
-	r.probed, r.failure = now, err
+	r.probedAt, r.failure = now, err
 	return err
 }
 

@@ -29,21 +29,21 @@ type reloader struct {
 // watchTerminal returns a function that reports whether the program's terminal was closed. It returns nil if the program has no
 // terminal or ignores SIGHUP, for example under nohup.
 func watchTerminal() (terminalClosed func() bool) {
-	opened := func() error {
+	openTerminal := func() error {
 		tty, err := os.Open("/dev/tty")
 		if err == nil {
 			_ = tty.Close()
 		}
 		return err
 	}
-	if signal.Ignored(syscall.SIGHUP) || opened() != nil {
+	if signal.Ignored(syscall.SIGHUP) || openTerminal() != nil {
 		return nil
 	}
-	return func() bool { return errors.Is(opened(), syscall.ENXIO) }
+	return func() bool { return errors.Is(openTerminal(), syscall.ENXIO) }
 }
 
-// during runs serve. At each signal it calls reload. If the terminal was closed, it cancels the context of serve instead.
-func (r *reloader) during(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
+// run calls serve, and calls reload at each signal. If the terminal was closed, run cancels the context of serve instead.
+func (r *reloader) run(ctx context.Context, signals <-chan os.Signal, serve func(context.Context) error) error {
 	watched, stop := context.WithCancel(ctx)
 	var g sync.WaitGroup
 	defer g.Wait()
@@ -73,9 +73,9 @@ func (r *reloader) reload() {
 		r.log.Error("the configuration is invalid and was not reloaded", "error", err)
 	} else {
 		r.level.Set(next.Log.Level)
-		later := slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
-		if len(later) > 0 {
-			r.log.Warn("some changed settings need a restart", "settings", later)
+		needRestart := slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
+		if len(needRestart) > 0 {
+			r.log.Warn("some changed settings need a restart", "settings", needRestart)
 		}
 	}
 	for _, err := range r.files.reload() {

@@ -48,16 +48,16 @@ func filesOf(t *testing.T, cfg *config.Config, log *slog.Logger) files {
 // TestAClosedTerminalEndsTheProgram checks that SIGHUP causes a reload while the terminal is open, and ends the program when the
 // terminal is closed.
 func TestAClosedTerminalEndsTheProgram(t *testing.T) {
-	read, gone := make(chan struct{}, 1), atomic.Bool{}
+	read, closed := make(chan struct{}, 1), atomic.Bool{}
 	cfg, log := config.Default(), slog.New(slog.DiscardHandler)
 	files := filesOf(t, &cfg, log)
 	r := &reloader{
 		read:  func() (*config.Config, error) { read <- struct{}{}; return nil, errors.New("not now") },
-		level: new(slog.LevelVar), files: &files, log: log, terminalClosed: gone.Load,
+		level: new(slog.LevelVar), files: &files, log: log, terminalClosed: closed.Load,
 	}
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
 	go func() {
-		ended <- r.during(t.Context(), signals, func(ctx context.Context) error {
+		ended <- r.run(t.Context(), signals, func(ctx context.Context) error {
 			<-ctx.Done()
 			return nil
 		})
@@ -66,10 +66,10 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	<-read
 	select {
 	case <-ended:
-		t.Fatal("a reload has ended it")
+		t.Fatal("SIGHUP has ended the program while the terminal was open")
 	default:
 	}
-	gone.Store(true)
+	closed.Store(true)
 	signals <- syscall.SIGHUP
 	select {
 	case err := <-ended:
@@ -77,7 +77,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 			t.Error(err)
 		}
 	case <-read:
-		t.Fatal("the program did not end when its terminal closed")
+		t.Fatal("SIGHUP caused a reload after the terminal was closed, want the end of the program")
 	}
 }
 
@@ -93,8 +93,8 @@ func TestReload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, level := &bytes.Buffer{}, new(slog.LevelVar)
-	log := telemetry.NewLogger(said, level, "text")
+	logged, level := &bytes.Buffer{}, new(slog.LevelVar)
+	log := telemetry.NewLogger(logged, level, "text")
 	files := filesOf(t, cfg, log)
 	r := &reloader{read: read, cfg: cfg, level: level, files: &files, log: log}
 	known := func(token string) bool { _, ok := files.Accounts.Lookup(token); return ok }
@@ -104,14 +104,14 @@ func TestReload(t *testing.T) {
 	}
 	step := func(what string, wantLevel slog.Level, want ...string) {
 		t.Helper()
-		said.Reset()
+		logged.Reset()
 		r.reload()
 		if level.Level() != wantLevel {
 			t.Errorf("%s: the level is %v, want %v", what, level.Level(), wantLevel)
 		}
 		for _, w := range want {
-			if !strings.Contains(said.String(), w) {
-				t.Errorf("%s: the log does not say %q: %s", what, w, said)
+			if !strings.Contains(logged.String(), w) {
+				t.Errorf("%s: the log does not say %q: %s", what, w, logged)
 			}
 		}
 	}
@@ -123,22 +123,22 @@ func TestReload(t *testing.T) {
 	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_QUEUE=7\nODDSGRAPH_LISTEN=:1")
 	write(t, dir, "accounts.json", accountsOf("two", "three"))
 	write(t, dir, "manifest.json", `{"second":"{ __typename }"}`)
-	step("all changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-queue")
+	step("all files changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-queue")
 	if known("one") || !known("two") || trusted("first") || !trusted("second") {
-		t.Error("what changed is not in force")
+		t.Error("the service does not use the new content of all files")
 	}
 
 	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=error\nODDSGRAPH_MAX_QUEUE=-1")
 	write(t, dir, "accounts.json", "{")
 	write(t, dir, "manifest.json", `{"third":"{ nope }"}`)
-	step("all broken", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")
+	step("all files invalid", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")
 	if !known("two") || !trusted("second") {
 		t.Error("an invalid file replaced the valid content")
 	}
 
 	write(t, dir, "accounts.json", accountsOf("one"))
-	step("one in order again", slog.LevelDebug, "oddsgraph.env:2", "manifest.json", "1 accounts, 1 trusted documents")
+	step("accounts file valid again", slog.LevelDebug, "oddsgraph.env:2", "manifest.json", "1 accounts, 1 trusted documents")
 	if !known("one") || known("two") || !trusted("second") {
-		t.Error("the valid file is not in force")
+		t.Error("the service does not use the valid accounts file, or it does not keep the previous documents")
 	}
 }

@@ -90,7 +90,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		s.MeasureLog(lines)
 		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
 		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, terminalClosed: terminalClosed}
-		return r.during(ctx, hangups, s.Serve)
+		return r.run(ctx, hangups, s.Serve)
 	}
 }
 

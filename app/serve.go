@@ -25,18 +25,18 @@ func (s *App) Serve(ctx context.Context) error {
 	g.Go(func() error { s.Files.watch(liveCtx); return nil })
 	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
-	ready := []any{"url", s.URL(), "version", BuildVersion()}
+	attrs := []any{"url", s.URL(), "version", BuildVersion()}
 	if s.Admin != nil {
 		g.Go(func() error { return s.Admin.serve(adminCtx) })
-		ready = append(ready, "admin", s.Admin.URL())
+		attrs = append(attrs, "admin", s.Admin.URL())
 	}
-	s.log.Info("oddsgraph is ready", ready...)
+	s.log.Info("oddsgraph is ready", attrs...)
 	front, closeFront := context.WithCancel(venueCtx)
 	g.Go(func() error {
 		defer closeFront()
 		<-ctx.Done()
 		s.draining.Store(true)
-		s.Pause(s.delay)
+		s.Pause(s.drainDelay)
 		return nil
 	})
 	g.Go(func() error {
@@ -46,7 +46,7 @@ func (s *App) Serve(ctx context.Context) error {
 		drain := sync.OnceFunc(func() {
 			defer close(drained)
 			began = time.Now()
-			s.drain(s.shutdown)
+			s.drain(s.shutdownTimeout)
 		})
 		context.AfterFunc(front, drain)
 		err := s.Server.serve(front)
@@ -65,17 +65,17 @@ func (s *App) Serve(ctx context.Context) error {
 		}
 		s.Client.Close()
 		stopVenue()
-		s.SendTraces(max(s.shutdown-time.Since(began), time.Second))
+		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()
 		return err
 	})
 	return g.Wait()
 }
 
-// drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. When patience has passed, it
+// drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. After the timeout, it
 // closes the WebSockets whose queries and mutations are still running.
-func (s *App) drain(patience time.Duration) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+func (s *App) drain(timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s.API.Drain(ctx)
 }

@@ -18,18 +18,18 @@ import (
 func TestUnsentBytesOfOneConnection(t *testing.T) {
 	for _, receive := range []int{4 << 10, 128 << 10, 1 << 20} {
 		for _, chunk := range []int{4 << 10, 1 << 20} {
-			unsent := unreadBytes(t, receive, chunk)
-			t.Logf("receive buffer of %d bytes, writes of %d: %d bytes unsent", receive, chunk, unsent)
+			unsent := fillConnection(t, receive, chunk)
+			t.Logf("receive buffer of %d bytes, writes of %d bytes: the kernel holds %d unsent bytes", receive, chunk, unsent)
 			if unsent == 0 || unsent > unsentBytes {
-				t.Errorf("receive buffer of %d bytes, writes of %d: the kernel holds %d unsent bytes, want 1 to %d", receive, chunk, unsent, unsentBytes)
+				t.Errorf("receive buffer of %d bytes, writes of %d bytes: the kernel holds %d unsent bytes, want 1 to %d", receive, chunk, unsent, unsentBytes)
 			}
 		}
 	}
 }
 
-// unreadBytes writes blocks of chunk bytes to a client that reads nothing. receive is the size of the client's receive buffer in
-// bytes. After a write has timed out, unreadBytes returns how many bytes the kernel has not sent.
-func unreadBytes(t *testing.T, receive, chunk int) int {
+// fillConnection writes blocks of chunk bytes to a client that reads nothing. receive is the size of the client's receive buffer in
+// bytes. After a write has timed out, fillConnection returns how many bytes the kernel has not sent.
+func fillConnection(t *testing.T, receive, chunk int) int {
 	t.Helper()
 	s, err := listen("--listen", "127.0.0.1:0", quota.ConnectionLimits{}, nil, slog.New(slog.DiscardHandler), time.Second)
 	if err != nil {
@@ -61,8 +61,8 @@ func unreadBytes(t *testing.T, receive, chunk int) int {
 func unsentOf(t *testing.T, c net.Conn) (n int) {
 	raw, err := c.(syscall.Conn).SyscallConn()
 	if err == nil {
-		if failed := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }); failed != nil {
-			err = failed
+		if controlErr := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }); controlErr != nil {
+			err = controlErr
 		}
 	}
 	if err != nil {

@@ -173,8 +173,8 @@ func (s *App) Drift(endpoint, what string) {
 	}
 }
 
-// lostAfter is the number of consecutive failures after which the venue counts as unreachable.
-const lostAfter = 3
+// failureThreshold is the number of consecutive failures after which the venue counts as unreachable.
+const failureThreshold = 3
 
 // reach counts consecutive failed calls: calls without a response or with a status of at least 500.
 type reach struct{ failed atomic.Uint64 }
@@ -187,4 +187,4 @@ func (r *reach) note(status int) {
 	}
 }
 
-func (r *reach) ok() bool { return r.failed.Load() < lostAfter }
+func (r *reach) ok() bool { return r.failed.Load() < failureThreshold }

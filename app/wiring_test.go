@@ -10,7 +10,7 @@ import (
 func TestSpread(t *testing.T) {
 	for topics, want := range map[int][2]int{1: {1, 1}, 200: {1, 200}, 201: {2, 101}, 2000: {10, 200}, 2100: {11, 191}, 100_000: {500, 200}} {
 		if connections, each := spread(topics); connections != want[0] || each != want[1] {
-			t.Errorf("%d topics are %d connections of %d, want %d of %d", topics, connections, each, want[0], want[1])
+			t.Errorf("%d topics are divided among %d connections of %d topics, want %d connections of %d topics", topics, connections, each, want[0], want[1])
 		}
 	}
 }
@@ -20,6 +20,6 @@ func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000
 	if got := new(App).cacheConfig(&cfg).Changes; got != cfg.StreamTopics {
-		t.Errorf("the cache remembers %d changes for %d topics", got, cfg.StreamTopics)
+		t.Errorf("the cache can remember %d changes, want %d, the number of topics", got, cfg.StreamTopics)
 	}
 }

@@ -39,7 +39,7 @@ func Documents() []string {
 	}
 	var texts []string
 	if err := json.Unmarshal(text, &texts); err != nil {
-		panic("web: documents.json: " + err.Error()) // build.mjs writes it
+		panic("web: documents.json: " + err.Error()) // build.mjs writes this file, so it is valid
 	}
 	return texts
 }
@@ -48,9 +48,9 @@ func Documents() []string {
 func Plain() fs.FS { return sub(plain, "plain") }
 
 func sub(files embed.FS, dir string) fs.FS {
-	under, err := fs.Sub(files, dir)
+	folder, err := fs.Sub(files, dir)
 	if err != nil {
 		panic("web: " + err.Error()) // the names are constants
 	}
-	return under
+	return folder
 }

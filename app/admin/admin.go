@@ -38,13 +38,13 @@ func New(cfg Config) http.Handler {
 	mux.Handle("GET /metrics", cfg.Metrics)
 	mux.Handle("GET /healthz", cfg.Health)
 	mux.Handle("GET /readyz", cfg.Ready)
-	mux.HandleFunc("GET /debug/pprof/", brief(pprof.Index))
-	mux.HandleFunc("GET /debug/pprof/profile", brief(pprof.Profile))
+	mux.HandleFunc("GET /debug/pprof/", limitSeconds(pprof.Index))
+	mux.HandleFunc("GET /debug/pprof/profile", limitSeconds(pprof.Profile))
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", brief(pprof.Trace))
+	mux.HandleFunc("GET /debug/pprof/trace", limitSeconds(pprof.Trace))
 	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
 	mux.HandleFunc("POST /cache/flush", cfg.flush)
-	return hosts.Guard(nil, "unknown host name: use localhost or an IP address in the URL", hosts.OnLoopback, own(mux))
+	return hosts.Guard(nil, "unknown host name: use localhost or an IP address in the URL", hosts.OnLoopback, sameOrigin(mux))
 }
 
 func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {
@@ -78,9 +78,9 @@ func answer(w http.ResponseWriter, status int, v any) {
 	_ = json.NewEncoder(w).Encode(v) // an error means that the client has left
 }
 
-// own rejects requests from pages with another origin. It also checks GET requests, because making a profile uses processor time
+// sameOrigin rejects requests from pages with another origin. It also checks GET requests, because making a profile uses processor time
 // even if the page cannot read the profile.
-func own(next http.Handler) http.Handler {
+func sameOrigin(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
 		if site != "" && site != "same-origin" && site != "none" || origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
@@ -91,16 +91,16 @@ func own(next http.Handler) http.Handler {
 	})
 }
 
-// longest is the greatest duration of a profile, in seconds.
-const longest = 60
+// maxProfileSeconds is the greatest duration of a profile, in seconds.
+const maxProfileSeconds = 60
 
-// brief passes a request to next if the parameter seconds is missing or empty, or above 0 and at most longest. It rejects other
+// limitSeconds passes a request to next if the parameter seconds is missing or empty, or above 0 and at most maxProfileSeconds. It rejects other
 // requests with status 400.
-func brief(next http.HandlerFunc) http.HandlerFunc {
+func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {
-			if n, err := strconv.ParseFloat(seconds, 64); err != nil || !(n > 0 && n <= longest) {
-				http.Error(w, "seconds is a number above 0, of at most "+strconv.Itoa(longest), http.StatusBadRequest)
+			if n, err := strconv.ParseFloat(seconds, 64); err != nil || !(n > 0 && n <= maxProfileSeconds) {
+				http.Error(w, "seconds must be a number above 0 and at most "+strconv.Itoa(maxProfileSeconds), http.StatusBadRequest)
 				return
 			}
 		}

@@ -13,18 +13,18 @@ import (
 )
 
 func handler() http.Handler {
-	said := func(what string) http.Handler {
+	respond := func(what string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(what)) })
 	}
 	return admin.New(admin.Config{
-		Metrics: said("metrics"), Health: said("health"), Ready: said("ready"), Version: "v1", Started: time.Unix(0, 0),
+		Metrics: respond("metrics"), Health: respond("health"), Ready: respond("ready"), Version: "v1", Started: time.Unix(0, 0),
 		Flush: func(string, string) (int, error) { return 1, nil },
 	})
 }
 
-// TestWhoIsRefused checks that the handler refuses requests from pages of other origins. On a loopback address, the handler must
+// TestForeignPagesAndHostsAreRefused checks that the handler refuses requests from pages of other origins. On a loopback address, the handler must
 // also refuse every host name except localhost.
-func TestWhoIsRefused(t *testing.T) {
+func TestForeignPagesAndHostsAreRefused(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {
 		name, method, host string
@@ -32,11 +32,11 @@ func TestWhoIsRefused(t *testing.T) {
 		headers            map[string]string
 		want               int
 	}{
-		{"by number", "GET", "127.0.0.1:9091", loopback, nil, 200},
-		{"as localhost", "GET", "localhost:9091", loopback, nil, 200},
-		{"rebound", "GET", "evil.example:9091", loopback, nil, 403},
-		{"by name over the network", "GET", "oddsgraph:9091", private, nil, 200},
-		{"a script", "POST", "localhost:9091", loopback, nil, 200},
+		{"IP address", "GET", "127.0.0.1:9091", loopback, nil, 200},
+		{"localhost", "GET", "localhost:9091", loopback, nil, 200},
+		{"DNS rebinding", "GET", "evil.example:9091", loopback, nil, 403},
+		{"host name over the network", "GET", "oddsgraph:9091", private, nil, 200},
+		{"a program that is not a browser", "POST", "localhost:9091", loopback, nil, 200},
 		{"a page of another site", "POST", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
 		{"a page in an old browser", "POST", "localhost:9091", loopback, map[string]string{"Origin": "https://evil.example"}, 403},
 		{"an image of another site", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "cross-site"}, 403},
@@ -44,7 +44,7 @@ func TestWhoIsRefused(t *testing.T) {
 		{"a fetch in an old browser", "GET", "localhost:9091", loopback, map[string]string{"Origin": "http://localhost:8080"}, 403},
 		{"a sandboxed page", "POST", "localhost:9091", loopback, map[string]string{"Origin": "null"}, 403},
 		{"the address bar", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "none"}, 200},
-		{"a link of a page of ours", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "same-origin"}, 200},
+		{"a link on our own page", "GET", "localhost:9091", loopback, map[string]string{"Sec-Fetch-Site": "same-origin"}, 200},
 	} {
 		path := "/metrics"
 		if test.method == "POST" {
@@ -58,7 +58,7 @@ func TestWhoIsRefused(t *testing.T) {
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: test.local, Port: 9091}))
 		w := httptest.NewRecorder()
 		if handler().ServeHTTP(w, r); w.Code != test.want {
-			t.Errorf("%s: %d, want %d", test.name, w.Code, test.want)
+			t.Errorf("%s: got status %d, want %d", test.name, w.Code, test.want)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestPaths(t *testing.T) {
 		method, path, _ := strings.Cut(request, " ")
 		w := httptest.NewRecorder()
 		if handler().ServeHTTP(w, httptest.NewRequest(method, path, nil)); w.Code != want {
-			t.Errorf("%s: %d, want %d", request, w.Code, want)
+			t.Errorf("%s: got status %d, want %d", request, w.Code, want)
 		}
 	}
 }

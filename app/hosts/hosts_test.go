@@ -13,14 +13,14 @@ import (
 func TestGuard(t *testing.T) {
 	loopback, private := net.IPv4(127, 0, 0, 1), net.IPv4(10, 0, 0, 1)
 	for _, test := range []struct {
-		name    string
-		names   []string
-		applies func(*http.Request) bool
-		host    string
-		local   net.IP
-		want    int
+		name   string
+		names  []string
+		filter func(*http.Request) bool
+		host   string
+		local  net.IP
+		want   int
 	}{
-		{"an address", nil, hosts.OnLoopback, "127.0.0.1:8080", loopback, 200},
+		{"an IPv4 address", nil, hosts.OnLoopback, "127.0.0.1:8080", loopback, 200},
 		{"an IPv6 address", nil, hosts.OnLoopback, "[::1]:8080", loopback, 200},
 		{"an address without a port", nil, hosts.OnLoopback, "[::1]", loopback, 200},
 		{"localhost", nil, hosts.OnLoopback, "LocalHost:8080", loopback, 200},
@@ -39,21 +39,21 @@ func TestGuard(t *testing.T) {
 		r.Host = test.host
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: test.local, Port: 8080}))
 		w := httptest.NewRecorder()
-		if hosts.Guard(test.names, "refused", test.applies, next).ServeHTTP(w, r); w.Code != test.want {
-			t.Errorf("%s: %d, want %d", test.name, w.Code, test.want)
+		if hosts.Guard(test.names, "refused", test.filter, next).ServeHTTP(w, r); w.Code != test.want {
+			t.Errorf("%s: got status %d, want %d", test.name, w.Code, test.want)
 		}
 	}
 }
 
-// TestAGoodHostTakesNoMemory checks that Guard allocates nothing for a valid host.
-func TestAGoodHostTakesNoMemory(t *testing.T) {
+// TestValidHostDoesNotAllocate checks that Guard allocates nothing for a valid host.
+func TestValidHostDoesNotAllocate(t *testing.T) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	guard := hosts.Guard([]string{"odds.example"}, "refused", hosts.Always, next)
 	for _, host := range []string{"localhost", "localhost:8080", "odds.example", "127.0.0.1:8080", "[::1]:8080"} {
 		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
 		r.Host = host
 		if n := testing.AllocsPerRun(10, func() { guard.ServeHTTP(w, r) }); n > 0 {
-			t.Errorf("%s takes %.0f allocations", host, n)
+			t.Errorf("Guard makes %.0f allocations for the host %s, want 0", n, host)
 		}
 	}
 }
