@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -17,8 +18,8 @@ import (
 )
 
 // This file measures how much time a server adds to the venue's own time for a portfolio that is not cached. A portfolio takes two
-// levels of calls: one call for the positions, then concurrent calls for their markets and prices. The venue's own time is how long
-// byHand takes for the same calls. Each query follows a run of byHand, so that a busy machine slows down both measurements.
+// levels of calls: one call for the positions, then concurrent calls for their markets and prices. The venue's own time is the time
+// that directCalls takes for the same calls. directCalls runs before each query, so that a busy machine slows down both measurements.
 
 // call is a call that the venue received. The venue sets end after it has sent the response, so end may still be zero when the
 // client has the response.
@@ -71,8 +72,8 @@ func (w *watchedVenue) take() []call {
 	return calls
 }
 
-// byHand makes the calls for a portfolio, with at most 40 ids in each call, and returns how long they took.
-func byHand(ctx context.Context, base string) (time.Duration, error) {
+// directCalls makes the calls for a portfolio without a server, with at most 40 ids in each call. It returns how long the calls took.
+func directCalls(ctx context.Context, base string) (time.Duration, error) {
 	get := func(path string, query url.Values) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"?"+query.Encode(), nil)
 		if err != nil {
@@ -115,23 +116,23 @@ func byHand(ctx context.Context, base string) (time.Duration, error) {
 
 // trial is a measurement of one portfolio that is not cached.
 type trial struct {
-	// hand is the time of the calls by hand, and server is the time of the query.
-	hand, server time.Duration
-	// between is the time from the end of the first call to the start of the last call of the second level. handBetween is the same
-	// time for the calls by hand.
-	between, handBetween time.Duration
+	// direct is the time of the direct calls, and server is the time of the query.
+	direct, server time.Duration
+	// gap is the time from the end of the first call to the start of the last call of the second level, if the server makes the
+	// calls. directGap is the same time for the direct calls.
+	gap, directGap time.Duration
 }
 
 // added returns how much time the server added to the venue's own time.
-func (t trial) added() time.Duration { return t.server - t.hand }
+func (t trial) added() time.Duration { return t.server - t.direct }
 
-// try makes the calls by hand, then sends the query to a server. If callsAllowed is not 0, the server must make at most
+// try makes the direct calls, then sends the query to a server. If callsAllowed is not 0, the server must make at most
 // callsAllowed calls with at most 101 identifiers in all.
 func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
-	if t.hand, err = byHand(ctx, w.url); err != nil {
+	if t.direct, err = directCalls(ctx, w.url); err != nil {
 		return t, err
 	}
-	t.handBetween = between(w.take())
+	t.directGap = callGap(w.take())
 	start := time.Now()
 	answer, err := post(ctx, server, []byte(question), holderCredentials)
 	t.server = time.Since(start)
@@ -152,7 +153,7 @@ func (w *watchedVenue) try(ctx context.Context, server, question string, callsAl
 		return t, err
 	}
 	if n := len(data.User.Positions.Nodes); n != 50 {
-		return t, errors.New("the portfolio has not 50 positions")
+		return t, fmt.Errorf("the portfolio has %d positions, want 50", n)
 	}
 	for _, p := range data.User.Positions.Nodes {
 		if p.Market.Question == "" || p.Token.Price.Price == "" {
@@ -164,15 +165,15 @@ func (w *watchedVenue) try(ctx context.Context, server, question string, callsAl
 	for _, c := range calls {
 		keys += c.keys
 	}
-	t.between = between(calls)
+	t.gap = callGap(calls)
 	if len(calls) < 3 || calls[0].path != "/api/user/positions" || callsAllowed > 0 && (len(calls) > callsAllowed || keys > 101) {
-		return t, errors.New("the calls are not those of a cold portfolio: " + describe(calls))
+		return t, errors.New("the server did not make the calls of a portfolio that is not cached, or made too many calls: " + describe(calls))
 	}
 	return t, nil
 }
 
-// between returns the time from the end of the first call to the start of the last call.
-func between(calls []call) time.Duration {
+// callGap returns the time from the end of the first call to the start of the last call.
+func callGap(calls []call) time.Duration {
 	if len(calls) == 0 {
 		return 0
 	}
@@ -187,8 +188,8 @@ func describe(calls []call) string {
 	return b.String()
 }
 
-// cold are the flags that switch off oddsgraph's rate limits and its caching of prices, markets and accounts.
-var cold = []string{
+// uncached are the flags that switch off oddsgraph's rate limits and its caching of prices, markets and accounts.
+var uncached = []string{
 	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
 }
@@ -198,7 +199,7 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := shared.start(t.Context(), graphServer, program, "--listen", append(cold, "--venue-url="+venueURL)...)
+	s, err := shared.start(t.Context(), graphServer, program, "--listen", append(uncached, "--venue-url="+venueURL)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,38 +210,39 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 var portfolioQuestion = string(portfolio(holder, "").body)
 
 // TestBatchingAddsLittle checks that the server adds at most a quarter to the venue's own time. Here the venue's own time is about
-// 40 ms, because two calls of 20 ms follow each other. A dataloader that waits 16 ms, which is the default, would add two fifths.
+// 40 ms, because two calls of 20 ms follow each other. A dataloader that waits 16 ms, which is the default, would add two fifths of the
+// venue's own time.
 // Only the fastest runs are compared, because a busy machine can only make a run slower.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
-		t.Skip("it builds and runs the server")
+		t.Skip("this test builds and runs the server")
 	}
 	venue := newWatchedVenue(t, 20*time.Millisecond)
 	s := startOddsgraph(t, venue.url)
-	const enough, most = 15, 60
+	const minRuns, maxRuns = 15, 60
 	fastest := trial{time.Hour, time.Hour, time.Hour, time.Hour}
-	within := func() bool { return fastest.added() <= fastest.hand/4 }
-	for n := 0; n < enough || n < most && !within(); n++ {
+	fastEnough := func() bool { return fastest.added() <= fastest.direct/4 }
+	for n := 0; n < minRuns || n < maxRuns && !fastEnough(); n++ {
 		r, err := venue.try(t.Context(), s.url()+"/graphql", portfolioQuestion, 5)
 		if err != nil {
 			t.Fatal(err)
 		}
-		fastest = trial{min(fastest.hand, r.hand), min(fastest.server, r.server), min(fastest.between, r.between), min(fastest.handBetween, r.handBetween)}
+		fastest = trial{min(fastest.direct, r.direct), min(fastest.server, r.server), min(fastest.gap, r.gap), min(fastest.directGap, r.directGap)}
 	}
-	t.Logf("fastest: %v by hand, %v by the server; the venue waited %v between the levels, %v by hand",
-		fastest.hand, fastest.server, fastest.between, fastest.handBetween)
-	if !within() {
-		t.Errorf("the server adds %v to %v", fastest.added(), fastest.hand)
+	t.Logf("fastest runs: %v for the direct calls, %v for the server; between the levels the venue waited %v for the server, and %v for the direct calls",
+		fastest.direct, fastest.server, fastest.gap, fastest.directGap)
+	if !fastEnough() {
+		t.Errorf("the server adds %v to the venue's own time of %v, want at most a quarter", fastest.added(), fastest.direct)
 	}
 }
 
 // BenchmarkColdPortfolio measures how much time servers add to the venue's own time for a portfolio that is not cached. These
 // metrics are medians in milliseconds:
 //
-//	added-ms/op     how much longer the whole query takes than the same calls by hand
-//	batching-ms/op  the time from the end of the first call to the start of the last call, minus the same time by hand
-//	upstream-ms/op  the time of the calls by hand
-//	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the calls by hand
+//	added-ms/op     how much longer the whole query takes than the direct calls
+//	batching-ms/op  the time from the end of the first call to the start of the last call, minus the same time for the direct calls
+//	upstream-ms/op  the time of the direct calls
+//	empty-ms/op     the time of the query { __typename }, which needs no call, after a pause as long as the direct calls
 //
 // cpu-ns/op, allocs/op and B/op are the usage of the server's process. ns/op is the time of the whole query.
 func BenchmarkColdPortfolio(b *testing.B) {
@@ -272,7 +274,7 @@ func BenchmarkColdPortfolio(b *testing.B) {
 }
 
 func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed int) {
-	var added, batching, hand, empty []float64
+	var added, batching, direct, empty []float64
 	milliseconds := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 	for range 5 { // open the connections and compile the document
 		if _, err := venue.try(b.Context(), s.url()+"/graphql", portfolioQuestion, callsAllowed); err != nil {
@@ -291,9 +293,9 @@ func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed in
 		}
 		elapsed += r.server
 		added = append(added, milliseconds(r.added()))
-		batching = append(batching, milliseconds(r.between-r.handBetween))
-		hand = append(hand, milliseconds(r.hand))
-		time.Sleep(r.hand)
+		batching = append(batching, milliseconds(r.gap-r.directGap))
+		direct = append(direct, milliseconds(r.direct))
+		time.Sleep(r.direct)
 		start := time.Now()
 		if _, err := post(b.Context(), s.url()+"/graphql", []byte(`{"query":"{ __typename }"}`), ""); err != nil {
 			b.Fatal(err)
@@ -307,7 +309,7 @@ func benchmarkCold(b *testing.B, venue *watchedVenue, s *server, callsAllowed in
 	n := float64(len(added))
 	b.ReportMetric(median(added), "added-ms/op")
 	b.ReportMetric(median(batching), "batching-ms/op")
-	b.ReportMetric(median(hand), "upstream-ms/op")
+	b.ReportMetric(median(direct), "upstream-ms/op")
 	b.ReportMetric(median(empty), "empty-ms/op")
 	b.ReportMetric(float64(elapsed)/n, "ns/op")
 	b.ReportMetric(float64(after.CPU-before.CPU)/n, "cpu-ns/op")

@@ -53,26 +53,26 @@ func TestMeasure(t *testing.T) {
 	}
 	for row, want := range rows {
 		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
-			t.Errorf("%d rows of %s, want %d", len(got), row, want)
+			t.Errorf("the output has %d rows that match %s, want %d", len(got), row, want)
 		}
 	}
 	for _, row := range []string{`[WV][1-4] with one failing field`, `[WV]3 with one invalid id of 50`} {
 		want := map[bool]int{true: 7, false: 2}[strings.Contains(row, "field")]
 		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
-			t.Errorf("%d rows of %s, want %d", len(got), row, want)
+			t.Errorf("the output has %d rows that match %s, want %d", len(got), row, want)
 		}
 	}
 	rounds, err := os.ReadFile(o.benchfmt)
 	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 || strings.Count(string(rounds), "\nBenchmarkDeliverLists/") != 2 {
-		t.Errorf("the rounds are %s, %v", rounds, err)
+		t.Errorf("the file of rounds is %s (error %v), want 23 lines of BenchmarkServe, and 2 each of BenchmarkDeliver and BenchmarkDeliverLists", rounds, err)
 	}
 	results, err := os.ReadFile(o.out + "/results.md")
 	if err != nil || !strings.HasSuffix(string(results), out.String()) {
-		t.Errorf("the results are %s, %v", results, err)
+		t.Errorf("results.md is %s (error %v), want the printed tables at its end", results, err)
 	}
 	picture, err := os.ReadFile(o.out + "/chart.svg")
 	if err := errors.Join(err, xml.Unmarshal(picture, new(struct{}))); err != nil || strings.Count(string(picture), `<rect class="cached"`) != 8 {
-		t.Errorf("the chart is %s, %v", picture, err)
+		t.Errorf("chart.svg is %s (error %v), want valid XML with 8 rectangles of the class cached", picture, err)
 	}
 	if t.Failed() {
 		t.Log(out.String())
@@ -106,11 +106,11 @@ func TestConnection(t *testing.T) {
 	for _, test := range []struct{ credentials, want string }{{"", "short"}, {"chunks", long}, {"long", long}, {"", "short"}} {
 		got, err := c.ask(wire("/graphql", []byte("{}"), test.credentials))
 		if err != nil || string(got) != test.want {
-			t.Fatalf("%q: %.20q of %d bytes, %v", test.credentials, got, len(got), err)
+			t.Fatalf("credentials %q: got the body %.20q of %d bytes and the error %v, want the body %.20q", test.credentials, got, len(got), err, test.want)
 		}
 	}
 	if _, err := c.ask(wire("/graphql", []byte("{}"), "bad")); err == nil || !strings.Contains(err.Error(), "400: no") {
-		t.Errorf("a 400 gave %v", err)
+		t.Errorf("got the error %v for a response with status 400, want an error with the status and the body", err)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 		requests := []request{newRequest(typenameQuery, "", nil, question{})}
 		l, err := run(t.Context(), []*connection{c}, task{requests: requests, answers: [][]byte{[]byte(want)}, once: true})
 		if (err == nil) != ok || ok && len(l.latencies) != 1 {
-			t.Errorf("with %s expected: %d answers, %v", want, len(l.latencies), err)
+			t.Errorf("with the expected body %s: got %d latencies and the error %v", want, len(l.latencies), err)
 		}
 		c.close()
 	}
@@ -137,7 +137,7 @@ func TestMedianAndPercentile(t *testing.T) {
 		want   float64
 	}{{nil, 0}, {[]float64{3}, 3}, {[]float64{4, 1}, 2.5}, {[]float64{9, 1, 5}, 5}} {
 		if got := median(test.values); got != test.want {
-			t.Errorf("median of %v is %v", test.values, got)
+			t.Errorf("the median of %v is %v, want %v", test.values, got, test.want)
 		}
 	}
 	l := &load{}
@@ -145,6 +145,6 @@ func TestMedianAndPercentile(t *testing.T) {
 		l.latencies = append(l.latencies, time.Duration(i))
 	}
 	if a, b, c := l.percentile(.5), l.percentile(.99), l.percentile(1); a != 50 || b != 99 || c != 99 {
-		t.Errorf("percentiles are %d, %d, %d", a, b, c)
+		t.Errorf("the percentiles 50, 99 and 100 of 0 to 99 are %d, %d and %d, want 50, 99 and 99", a, b, c)
 	}
 }

@@ -10,9 +10,9 @@ import (
 const (
 	// pageMarkets is the number of markets of the cold page.
 	pageMarkets = 25
-	// together is the maximum number of concurrent calls for books. It is also the maximum number of concurrent calls for
+	// maxConcurrent is the maximum number of concurrent calls for books. It is also the maximum number of concurrent calls for
 	// histories.
-	together = 16
+	maxConcurrent = 16
 )
 
 var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: %d) { nodes { question tokens { outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } history { points { timestamp price } } } } } }"}`, pageMarkets)
@@ -20,7 +20,7 @@ var coldPage = fmt.Sprintf(`{"query":"{ searchMarkets(filter: { status: OPEN }, 
 // BenchmarkColdPage measures a page of 25 markets with the prices, books and price histories of their tokens. Nothing is cached.
 // The server makes one call for the page, then one call for each book and each history. The metrics are
 //
-//	added-ms/op  the query's time minus the latencies that the query waits for; it includes the venue's own work
+//	added-ms/op  the time of the query, minus the latencies of the calls that it waits for; the venue's own work is included
 //	calls/op     calls to the venue
 //
 // cpu-ns/op, allocs/op and B/op are the usage of the server's process.
@@ -71,14 +71,15 @@ func benchmarkColdPage(b *testing.B, venue *watchedVenue, s *server, latency tim
 			b.Fatal(err)
 		}
 		if n := len(data.SearchMarkets.Nodes); n != pageMarkets || len(data.SearchMarkets.Nodes[0].Tokens[0].History.Points) == 0 {
-			b.Fatalf("the page has %d markets: %.500s", n, answer)
+			b.Fatalf("the page has %d markets, want %d with price histories: %.500s", n, pageMarkets, answer)
 		}
 		tokens := 0
 		for _, m := range data.SearchMarkets.Nodes {
 			tokens += len(m.Tokens)
 		}
-		waiting := time.Duration(1 + (tokens+together-1)/together) // latencies in a row: one for the page, and one for every 16 tokens
-		added = append(added, float64(elapsed-waiting*latency)/float64(time.Millisecond))
+		// Each round of calls waits for the previous round. There is one round for the page, and one for every 16 tokens.
+		rounds := time.Duration(1 + (tokens+maxConcurrent-1)/maxConcurrent)
+		added = append(added, float64(elapsed-rounds*latency)/float64(time.Millisecond))
 		calls += len(venue.take())
 	}
 	after, err := s.usage(b.Context())

@@ -36,7 +36,7 @@ func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	off, err := withoutResponseCache(ctx, now)
+	noResponseCache, err := withoutResponseCache(ctx, now)
 	if err != nil {
 		return err
 	}
@@ -48,8 +48,8 @@ func compare(ctx context.Context, b *builds, o options, out io.Writer) error {
 		only   string
 	}{
 		{"cached", warm, false, ""},
-		{"executed", append(slices.Clone(warm), off...), true, ""},
-		{"cold", append(slices.Clone(coldFlags), off...), true, "V1"},
+		{"executed", append(slices.Clone(warm), noResponseCache...), true, ""},
+		{"cold", append(slices.Clone(coldFlags), noResponseCache...), true, "V1"},
 	} {
 		p := &pairs{setting: setting.name, sides: [2]string{beforeServer, nowServer}}
 		chosen := func(w workload) bool {
@@ -123,7 +123,7 @@ func (l *lab) flags() []string {
 	return append(slices.Clone(unlimited), "--venue-url="+l.process.url(), "--stream-url=ws://"+l.process.address+"/ws")
 }
 
-// measure starts a venue whose prices do not move and both programs in front of it, and measures the chosen workloads.
+// measure starts a venue whose prices do not move, and both programs in front of the venue. Then it measures the chosen workloads.
 func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]string, flags []string, chosen func(workload) bool) error {
 	l, err := newPairLab(ctx, b, o, programs[1])
 	if err != nil {
@@ -139,11 +139,11 @@ func (p *pairs) measure(ctx context.Context, b *builds, o options, programs [2]s
 		return nil
 	}
 	for i, name := range []string{beforeServer, nowServer} {
-		has, err := known(ctx, programs[i], flags)
+		supported, err := supportedFlags(ctx, programs[i], flags)
 		if err != nil {
 			return err
 		}
-		if _, err := l.start(ctx, b, name, programs[i], slices.Concat(l.flags(), has, o.flags)); err != nil {
+		if _, err := l.start(ctx, b, name, programs[i], slices.Concat(l.flags(), supported, o.flags)); err != nil {
 			return err
 		}
 	}
@@ -172,7 +172,7 @@ func (p *pairs) add(ctx context.Context, l *lab, o options, name string, sides [
 	return nil
 }
 
-// ratios returns one ratio for each pair of runs: the column's value in the field now divided by that in the field before.
+// ratios returns one ratio for each pair of runs: the column's value for the second side, divided by the value for the first side.
 func (r *pairRow) ratios(column int) []float64 {
 	out := make([]float64, len(r.now))
 	for i := range out {

@@ -14,6 +14,6 @@ func TestBounds(t *testing.T) {
 		t.Errorf("bounds of 1 to 30 are %v and %v, want 11 and 20", lower, upper)
 	}
 	if lower, upper := bounds(values[:3]); lower != 28 || upper != 30 {
-		t.Errorf("too few values must give the least and the greatest: %v, %v", lower, upper)
+		t.Errorf("bounds of 28, 29 and 30 are %v and %v, want the least and the greatest value", lower, upper)
 	}
 }

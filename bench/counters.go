@@ -17,11 +17,11 @@ const cacheFlag = "--cache-responses"
 // withoutResponseCache returns the flags that disable the response cache of a program. It returns no flags if the program has no
 // response cache.
 func withoutResponseCache(ctx context.Context, program string) ([]string, error) {
-	return known(ctx, program, []string{cacheFlag + "=0"})
+	return supportedFlags(ctx, program, []string{cacheFlag + "=0"})
 }
 
-// known returns those of the flags that a program has. An earlier revision may lack some of the flags.
-func known(ctx context.Context, program string, flags []string) ([]string, error) {
+// supportedFlags returns those of the flags that a program has. An earlier revision may lack some of the flags.
+func supportedFlags(ctx context.Context, program string, flags []string) ([]string, error) {
 	help, err := exec.CommandContext(ctx, program, "--help").Output()
 	if err != nil {
 		return nil, err
@@ -96,10 +96,10 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 	return n
 }
 
-// hits returns the fraction of the requests that the response cache answered between two readings of the metrics. The parameter
-// before is the first reading, and c is the second. hits returns 0 if there were no such requests or the server has no metrics of
+// hitShare returns the fraction of the requests that the response cache answered between two readings of the metrics. The parameter
+// before is the first reading, and c is the second. hitShare returns 0 if there were no such requests or the server has no metrics of
 // a response cache.
-func (c counters) hits(before counters) float64 {
+func (c counters) hitShare(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {
 		return 0
@@ -108,9 +108,9 @@ func (c counters) hits(before counters) float64 {
 	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executed returns the number of operations that the server executed between the same two readings as in hits. With a response
-// cache, the server executes only the misses. executed returns 0 if the server has no metrics.
-func (c counters) executed(before counters) float64 {
+// executedOperations returns the number of operations that the server executed between the two readings. With a response
+// cache, the server executes only the misses. executedOperations returns 0 if the server has no metrics.
+func (c counters) executedOperations(before counters) float64 {
 	if c.sum(metricResponses) > before.sum(metricResponses) {
 		const miss = `verdict="miss"`
 		return c.sum(metricResponses, miss) - before.sum(metricResponses, miss)

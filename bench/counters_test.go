@@ -24,17 +24,17 @@ oddsgraph_operations_total_of_something_else 100
 oddsgraph_response_cache_requests_total{verdict="hit"} 40
 oddsgraph_response_cache_requests_total{verdict="miss"} 10
 `)
-	if got := after.executed(before); got != 10 {
+	if got := after.executedOperations(before); got != 10 {
 		t.Errorf("got %v executed operations, want 10", got)
 	}
 	without := read(`oddsgraph_operations_total{outcome="ok",type="query"} 8`)
-	if got := without.executed(nil); got != 8 {
+	if got := without.executedOperations(nil); got != 8 {
 		t.Errorf("got %v executed operations, want 8", got)
 	}
-	if got := after.hits(before); got != .75 {
+	if got := after.hitShare(before); got != .75 {
 		t.Errorf("got a share of %v hits, want 0.75", got)
 	}
-	if got := counters(nil).hits(nil) + counters(nil).executed(nil); got != 0 {
+	if got := counters(nil).hitShare(nil) + counters(nil).executedOperations(nil); got != 0 {
 		t.Errorf("without counters: got %v, want 0", got)
 	}
 }

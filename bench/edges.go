@@ -22,10 +22,10 @@ const (
 	fixedRate = 3000
 	// expiringServer is the name of oddsgraph without the response cache and with account data that expire after the default time.
 	expiringServer = "now"
-	// expiry is the minimum duration of a run with expiring account data. It is three times the lifetime of the data.
-	expiry = 6 * time.Second
-	// starts is the maximum number of times that atRest starts the program.
-	starts = 9
+	// minExpiringRun is the minimum duration of a run with expiring account data. It is three times the lifetime of the data.
+	minExpiringRun = 6 * time.Second
+	// maxStarts is the maximum number of times that measureAtRest starts the program.
+	maxStarts = 9
 )
 
 // measureEdges measures the figures that measure leaves out, and prints them to out.
@@ -35,11 +35,11 @@ func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) erro
 		title   string
 		measure func(context.Context, *builds, options) (string, error)
 	}{
-		{fmt.Sprintf("Fixed rate of %d requests a second, 5ms of latency", fixedRate), paced},
-		{"Memory of 20,000 cached markets and 10,000 watched tokens with books of 20 levels a side", fullMemory},
-		{"Start, memory at rest and size", atRest},
-		{"Layers: book changes at 200 levels a side, and prices of watched tokens", layers},
-		{"Cold reads, 5ms of latency", coldReads},
+		{fmt.Sprintf("Fixed rate of %d requests a second, 5ms of latency", fixedRate), measureFixedRate},
+		{"Memory of 20,000 cached markets and 10,000 watched tokens with books of 20 levels a side", measureFullMemory},
+		{"Start, memory at rest and size", measureAtRest},
+		{"Layers: book changes at 200 levels a side, and prices of watched tokens", benchmarkLayers},
+		{"Cold reads, 5ms of latency", benchmarkColdReads},
 	} {
 		text, err := part.measure(ctx, b, o)
 		if err != nil {
@@ -52,9 +52,9 @@ func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) erro
 	return nil
 }
 
-// paced measures requests at a fixed rate. The servers are the program limit, oddsgraph with cached data but without the response
+// measureFixedRate measures requests at a fixed rate. The servers are the program limit, oddsgraph with cached data but without the response
 // cache, and the same oddsgraph with account data that expire.
-func paced(ctx context.Context, b *builds, o options) (string, error) {
+func measureFixedRate(ctx context.Context, b *builds, o options) (string, error) {
 	o.workloads, o.plain, o.benchfmt = []string{"V1", "V3"}, false, ""
 	t := &table{latency: 5 * time.Millisecond}
 	l, err := newLab(ctx, b, o, t)
@@ -66,12 +66,12 @@ func paced(ctx context.Context, b *builds, o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	off, err := withoutResponseCache(ctx, program)
+	noResponseCache, err := withoutResponseCache(ctx, program)
 	if err != nil {
 		return "", err
 	}
 	l.every = time.Second / fixedRate
-	expiring, err := l.start(ctx, b, expiringServer, program, slices.Concat(l.flags(), warm, off, []string{"--cache-user-fresh=2s"}, o.flags))
+	expiring, err := l.start(ctx, b, expiringServer, program, slices.Concat(l.flags(), warm, noResponseCache, []string{"--cache-user-fresh=2s"}, o.flags))
 	if err != nil {
 		return "", err
 	}
@@ -84,7 +84,7 @@ func paced(ctx context.Context, b *builds, o options) (string, error) {
 					continue
 				}
 				if s == expiring {
-					name, duration = load.name+" expiring every 2s", max(duration, expiry)
+					name, duration = load.name+" expiring every 2s", max(duration, minExpiringRun)
 				}
 				c, err := l.measure(ctx, s, w, duration)
 				if err != nil {
@@ -94,10 +94,10 @@ func paced(ctx context.Context, b *builds, o options) (string, error) {
 			}
 		}
 	}
-	return pacedMarkdown(rows), nil
+	return fixedRateMarkdown(rows), nil
 }
 
-func pacedMarkdown(rows map[string][]cell) string {
+func fixedRateMarkdown(rows map[string][]cell) string {
 	of := func(name string, column int) float64 {
 		values := make([]float64, len(rows[name]))
 		for i, c := range rows[name] {
@@ -117,8 +117,8 @@ func pacedMarkdown(rows map[string][]cell) string {
 	return markdown(lines, 1)
 }
 
-// fullMemory runs the program in the directory resident and returns its figures as a table.
-func fullMemory(ctx context.Context, b *builds, _ options) (string, error) {
+// measureFullMemory runs the program in the directory resident and returns its figures as a table.
+func measureFullMemory(ctx context.Context, b *builds, _ options) (string, error) {
 	program, err := b.build(ctx, "resident", "./bench/resident")
 	if err != nil {
 		return "", err
@@ -143,9 +143,9 @@ func fullMemory(ctx context.Context, b *builds, _ options) (string, error) {
 	return markdown(lines, 1), nil
 }
 
-// atRest builds and starts the program as it is shipped. It measures the time to the first response, the memory one second
+// measureAtRest builds and starts the program as it is shipped. It measures the time to the first response, the memory one second
 // later and the size of the binary.
-func atRest(ctx context.Context, b *builds, o options) (string, error) {
+func measureAtRest(ctx context.Context, b *builds, o options) (string, error) {
 	program, err := b.build(ctx, "shipped", "-ldflags=-s -w", ".")
 	if err != nil {
 		return "", err
@@ -164,7 +164,7 @@ func atRest(ctx context.Context, b *builds, o options) (string, error) {
 	}
 	defer v.stop()
 	var times, sizes []float64
-	for range min(starts, 2*o.rounds+1) {
+	for range min(maxStarts, 2*o.rounds+1) {
 		begun := time.Now()
 		s, err := b.start(ctx, graphServer, program, "--listen", append(slices.Clone(unlimited), "--venue-url="+v.url())...)
 		if err != nil {
@@ -192,7 +192,7 @@ func atRest(ctx context.Context, b *builds, o options) (string, error) {
 	return table + "\nThe largest parts of the binary, by `go tool nm -size`:\n\n" + parts, nil
 }
 
-// contributors returns a table of the ten parts of a program with the most code and constants; see moduleOf. It attributes the
+// contributors returns a table of the ten parts of a program with the most code and constants. moduleOf defines the parts. It attributes the
 // remainder of the program's size to variables and to tables that the linker adds, such as the tables of functions and lines.
 func contributors(ctx context.Context, program string, size int64) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "tool", "nm", "-size", program).Output()
@@ -202,7 +202,7 @@ func contributors(ctx context.Context, program string, size int64) (string, erro
 	sizes := map[string]int{}
 	for line := range strings.Lines(string(text)) {
 		fields := strings.Fields(line)
-		if len(fields) < 4 || !strings.ContainsAny(fields[2], "TtRr") { // skip variables: the file does not contain zero variables
+		if len(fields) < 4 || !strings.ContainsAny(fields[2], "TtRr") { // skip variables, because the file does not contain those that are zero at the start
 			continue
 		}
 		if n, err := strconv.Atoi(fields[1]); err == nil {
@@ -240,13 +240,13 @@ func moduleOf(symbol string) string {
 	return "standard library"
 }
 
-// layers runs the benchmarks of stream ingest and of watched tokens.
-func layers(ctx context.Context, b *builds, o options) (string, error) {
+// benchmarkLayers runs the benchmarks of stream ingest and of watched tokens.
+func benchmarkLayers(ctx context.Context, b *builds, o options) (string, error) {
 	return goBenchmarks(ctx, b, "./bench/layers", "^(BenchmarkIngest|BenchmarkWatched)$/^(bare|service|tokens=100|tokens=10000)$", "1s", o)
 }
 
-// coldReads runs the benchmarks of reads that are not cached.
-func coldReads(ctx context.Context, b *builds, o options) (string, error) {
+// benchmarkColdReads runs the benchmarks of reads that are not cached.
+func benchmarkColdReads(ctx context.Context, b *builds, o options) (string, error) {
 	return goBenchmarks(ctx, b, "./bench", "^(BenchmarkColdPortfolio|BenchmarkColdPage)$/^latency=5ms$/^oddsgraph$", "3s", o)
 }
 

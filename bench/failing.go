@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// A field that fails because of an invalid argument. It reads nothing from the venue.
+// failingField is a field that fails because of an invalid argument. It reads nothing from the venue.
 const (
 	failingName  = "failing"
 	failingField = ` failing: token(tokenId: "x") { orderbook(depth: 0) { hash } }`
@@ -19,8 +19,8 @@ const (
 // failedData is the data that a response contains for the failing field.
 var failedData = object{"orderbook": nil}
 
-// withField returns the request with a failing field in front of all other fields.
-func (r request) withField() request {
+// withFailingField returns the request with a failing field in front of all other fields.
+func (r request) withFailingField() request {
 	var in struct {
 		Query, OperationName string
 		Variables            map[string]any
@@ -30,7 +30,7 @@ func (r request) withField() request {
 	}
 	in.Query = strings.Replace(in.Query, "{", "{"+failingField, 1)
 	q := r.question
-	q.fails, q.besides = true, true
+	q.fails, q.hasFailingField = true, true
 	return newRequest(in.Query, in.OperationName, in.Variables, q)
 }
 
@@ -56,7 +56,7 @@ func withFailures(all []workload) (out []workload) {
 		out = append(out, w, failing)
 	}
 	for _, w := range all {
-		with(w, "one failing field", request.withField)
+		with(w, "one failing field", request.withFailingField)
 		if w.requests[0].question.tokens != nil {
 			with(w, fmt.Sprintf("one invalid id of %d", boardSize), request.withInvalidID)
 		}
@@ -71,7 +71,7 @@ func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error
 	if err != nil {
 		return nil, err
 	}
-	off, err := withoutResponseCache(ctx, program)
+	noResponseCache, err := withoutResponseCache(ctx, program)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +82,7 @@ func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error
 		varied bool
 	}{
 		{"cached", warm, false},
-		{"executed", slices.Concat(warm, off), true},
+		{"executed", slices.Concat(warm, noResponseCache), true},
 	} {
 		p := &pairs{setting: setting.name, sides: [2]string{"without", "with"}}
 		if err := p.measureFailures(ctx, b, o, program, setting.flags, setting.varied); err != nil {
@@ -93,7 +93,8 @@ func compareFailures(ctx context.Context, b *builds, o options) ([]*pairs, error
 	return out, nil
 }
 
-// measureFailures starts a venue whose prices do not move and the program in front of it, and measures the chosen workloads.
+// measureFailures starts a venue whose prices do not move, and the program in front of the venue. Then it measures the chosen
+// workloads.
 func (p *pairs) measureFailures(ctx context.Context, b *builds, o options, program string, flags []string, varied bool) error {
 	l, err := newPairLab(ctx, b, o, program)
 	if err != nil {

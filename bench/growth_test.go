@@ -8,7 +8,7 @@ import (
 
 // The demo account with 2,000 positions.
 const (
-	rich            = "0x3333333333333333333333333333333333333333"
+	richAddress     = "0x3333333333333333333333333333333333333333"
 	richCredentials = `{"apiKey":"demo-2000","secret":"demo","passphrase":"demo"}`
 )
 
@@ -77,7 +77,7 @@ func benchmarkPositions(b *testing.B, s *server, c *connection, positions int) {
 		if err := c.conn.SetDeadline(time.Now().Add(patience)); err != nil {
 			b.Fatal(err)
 		}
-		variables["address"] = rich
+		variables["address"] = richAddress
 		answer, err := c.ask(newRequest(growthQuery, "Portfolio", variables, question{credentials: encode(richCredentials)}).wire)
 		if err == nil {
 			err = readData(answer, &data)
@@ -98,7 +98,7 @@ func benchmarkPositions(b *testing.B, s *server, c *connection, positions int) {
 		got += len(data.User.More.Nodes)
 	}
 	if got != positions {
-		b.Fatalf("%d positions", got)
+		b.Fatalf("the responses have %d positions, want %d", got, positions)
 	}
 	request := newRequest(growthQuery, "Portfolio", variables, question{credentials: encode(richCredentials)}).wire
 	before, err := s.usage(b.Context())

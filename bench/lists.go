@@ -20,7 +20,7 @@ const (
 // In each round the prices of some tokens move once. Afterwards broadcast sends its clients about as many messages as oddsgraph
 // sent. These are copies of one message from oddsgraph, with different prices.
 func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
-	t, err := newTheatre(ctx, b, o)
+	t, err := newDeliveryLab(ctx, b, o)
 	defer t.stop()
 	if err != nil {
 		return nil, err
@@ -40,9 +40,9 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 	}
 	defer theirs.stop()
 	defer ours.stop()
-	each := max(o.events*listEvents/changesPerSecond, 1) // a round lasts as long as a round with one token
+	events := max(o.events*listEvents/changesPerSecond, 1) // a round lasts as long as a round with one token
 	for round := range o.rounds {
-		moves, err := t.venue.moveEach(markets[:min(each*len(markets)/subscribers.ListLength, len(markets))], round)
+		moves, err := t.venue.moveEach(markets[:min(events*len(markets)/subscribers.ListLength, len(markets))], round)
 		if err != nil {
 			return nil, err
 		}
@@ -52,15 +52,15 @@ func subscribeLists(ctx context.Context, b *builds, o options, n int) (*crowd, e
 			return nil, err
 		}
 		same := subscribers.Order{URL: t.bare.url() + "/broadcast", Every: time.Second / listEvents}
-		for i := range each {
+		for i := range events {
 			same.Prices = append(same.Prices, 1000+i)
 		}
-		same.Bodies = alike(message, same.Prices)
+		same.Bodies = copiesOf(message, same.Prices)
 		if _, err := theirs.deliver(ctx, same); err != nil {
 			return nil, err
 		}
 	}
-	return &crowd{subscribers: n, lists: true, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
+	return &crowd{subscribers: n, lists: true, servers: []*serverDeliveries{theirs.serverDeliveries, ours.serverDeliveries}}, errors.Join(ours.stop(), theirs.stop())
 }
 
 // moveEach returns an order that moves one token of each market by one tick in even rounds, and back in odd rounds.
@@ -86,8 +86,8 @@ func (v venue) moveEach(markets []listedMarket, round int) (o subscribers.Order,
 	return o, nil
 }
 
-// alike returns one copy of the message for each price.
-func alike(message string, prices []int) (messages []string) {
+// copiesOf returns one copy of the message for each price.
+func copiesOf(message string, prices []int) (messages []string) {
 	for _, p := range prices {
 		messages = append(messages, statedPrice.ReplaceAllString(message, fmt.Sprintf(`"price":{"price":"%d.%04d"`, p/10_000, p%10_000)))
 	}

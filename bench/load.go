@@ -54,7 +54,7 @@ func (c *connection) ask(request []byte) ([]byte, error) {
 		return nil, err
 	}
 	if len(status) < 12 {
-		return nil, fmt.Errorf("not HTTP: %q", status)
+		return nil, fmt.Errorf("the answer is not HTTP: %q", status)
 	}
 	code := string(status[9:12])
 	length, chunked := -1, false
@@ -154,11 +154,11 @@ type task struct {
 	answers [][]byte
 	// sample checks some of the responses. If it is nil, no responses are checked this way.
 	sample func(answer []byte, sent time.Time) error
-	// once sends each request once. If it is false, the clients send the requests in turn, again and again, for the duration.
+	// If once is true, the clients send each request once. Otherwise they send the requests in turn, again and again, for the duration.
 	once     bool
 	duration time.Duration
-	// every is the time between the due times of two requests of all clients together. If no client is free at the due time, the
-	// request is sent later, and its latency includes the delay. With 0, a client sends its next request after each response.
+	// every is the time after which the next request of all clients together is due. If no client is free then, the request is sent
+	// later, and its latency includes the delay. If every is 0, a client sends its next request after each response.
 	every time.Duration
 	// keep receives the index of the request and the body for each response. It may be nil.
 	keep func(n int, answer []byte) error
@@ -205,7 +205,7 @@ type asker struct {
 	task
 	next      *atomic.Int64
 	start     time.Time
-	samples   bool // whether this asker passes responses to sample
+	samples   bool // true if this asker passes responses to task.sample
 	latencies []time.Duration
 }
 

@@ -42,7 +42,7 @@ type options struct {
 	against string
 	// failing makes bench measure only the cost of failures: each workload without and with a failure.
 	failing bool
-	// edges makes bench measure only the rows of edges.go.
+	// edges makes bench measure only the parts in edges.go.
 	edges bool
 }
 
@@ -81,27 +81,27 @@ func main() {
 
 func parse(args []string) (o options, err error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	hurry := f.Bool("quick", false, "a look at whether all works: short, one round, few subscribers, no latency, nothing written with -out")
-	f.DurationVar(&o.duration, "duration", 3*time.Second, "how long each server is under each load in each round")
-	f.IntVar(&o.rounds, "rounds", 5, "rounds, of which the tables show the medians")
-	f.IntVar(&o.connections, "connections", 64, "clients, each on a connection of its own")
-	latencies := f.String("latency", "0,5ms", "least times that each answer of the venue takes, one after the other")
-	workloads := f.String("workloads", "", "names of the workloads, such as W1,V3; empty is all, none is none")
+	short := f.Bool("quick", false, "short run that only tests whether everything works: one round, few subscribers, no latency; -out has no effect")
+	f.DurationVar(&o.duration, "duration", 3*time.Second, "duration of each measurement of a server with a workload")
+	f.IntVar(&o.rounds, "rounds", 5, "number of rounds; the tables show the medians of all rounds")
+	f.IntVar(&o.connections, "connections", 64, "number of clients; each client has its own connection")
+	latencies := f.String("latency", "0,5ms", "latencies of the venue; the workloads are measured with each of them")
+	workloads := f.String("workloads", "", "names of the workloads, such as W1,V3; empty means all workloads, and none means no workload")
 	f.IntVar(&o.variety.wallets, "wallets", 1000, "wallets of V1")
 	f.IntVar(&o.variety.markets, "markets", 200, "markets of V2")
 	f.IntVar(&o.variety.boards, "boards", 400, "sets of prices of V3")
-	f.DurationVar(&o.behind, "behind", 1500*time.Millisecond, "how far an answer may be behind a venue that moves")
+	f.DurationVar(&o.behind, "behind", 1500*time.Millisecond, "maximum age of the prices in an answer while the prices of the venue move")
 	f.BoolVar(&o.plain, "plain", true, "measure the plain server too")
-	subscribers := f.String("subscribers", "2000,10000", "numbers of subscribers of one token; empty measures none")
-	replicas := f.String("replicas", "1,2,3", "numbers of replicas that share a Redis; empty measures none")
-	f.IntVar(&o.events, "events", 30, "events that they get in each round, ten a second")
-	flags := f.String("flags", "", "more `flags` for oddsgraph, separated by spaces")
-	f.StringVar(&o.out, "out", "", "`directory` to write results.md and chart.svg to, where all workloads were measured at no latency")
-	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` to write every round to, for benchstat")
-	f.StringVar(&o.profile, "profile", "", "`directory` to write CPU profiles of oddsgraph and limit to, one of each workload and the last latency")
-	f.StringVar(&o.against, "against", "", "`revision` to compare the working tree with, by alternating pairs of runs; 30 of 300ms unless -rounds and -duration say otherwise")
-	f.BoolVar(&o.failing, "failing", false, "compare each workload with the same with one failing field, and with one invalid id of 50, by alternating pairs of runs as -against does")
-	f.BoolVar(&o.edges, "edges", false, "measure a fixed rate, accounts that expire, memory, start, size and the layers below, and nothing else")
+	subscribers := f.String("subscribers", "2000,10000", "numbers of subscribers; empty means that no subscribers are measured")
+	replicas := f.String("replicas", "1,2,3", "numbers of replicas; empty means that no replicas are measured")
+	f.IntVar(&o.events, "events", 30, "events of one token that subscribers get in each round, ten a second")
+	flags := f.String("flags", "", "additional `flags` for oddsgraph, separated by spaces")
+	f.StringVar(&o.out, "out", "", "`directory` for results.md and chart.svg; they are written only if all workloads were measured without latency")
+	f.StringVar(&o.benchfmt, "benchfmt", "", "`file` for the results of every round, in the format of benchstat")
+	f.StringVar(&o.profile, "profile", "", "`directory` for CPU profiles of oddsgraph and limit, one for each workload with the last latency")
+	f.StringVar(&o.against, "against", "", "`revision` to compare the working tree with, in alternating pairs of runs; the defaults are then -rounds=30 and -duration=300ms")
+	f.BoolVar(&o.failing, "failing", false, "measure only failures: each workload without and with a failing field or an invalid id, in pairs of runs as for -against")
+	f.BoolVar(&o.edges, "edges", false, "measure only a fixed rate, accounts that expire, memory, start, size, layers and cold reads")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -120,13 +120,13 @@ func parse(args []string) (o options, err error) {
 		return o, err
 	}
 	o.flags = strings.Fields(*flags)
-	if *hurry {
+	if *short {
 		o.duration, o.rounds, o.latencies, o.variety = quick.duration, quick.rounds, quick.latencies, quick.variety
 		o.subscribers, o.events, o.replicas, o.out = quick.subscribers, quick.events, quick.replicas, ""
 	}
 	counted := append([]int{o.rounds, o.connections, o.events, o.variety.wallets, o.variety.markets, o.variety.boards}, o.replicas...)
 	if slices.Min(counted) < 1 {
-		return o, errors.New("there is at least one of everything that is counted")
+		return o, errors.New("-rounds, -connections, -events, -wallets, -markets, -boards and the numbers of -replicas must be at least 1")
 	}
 	return o, nil
 }

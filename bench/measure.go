@@ -17,13 +17,13 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	defer closeAll(connections)
 	t := task{requests: l.workloads[w].requests, answers: l.answers[s][w], duration: d / 5, every: l.every}
 	var m *mover
-	still := func() error { return nil }
+	stopMoving := func() error { return nil }
 	if l.moving {
-		if m, err = l.venue.moves(ctx, l.process.address, l.listing, l.workloads[w].tokens, l.patience); err != nil {
+		if m, err = l.venue.newMover(ctx, l.process.address, l.listing, l.workloads[w].tokens, l.patience); err != nil {
 			return c, err
 		}
-		still = m.start(ctx)
-		defer func() { err = errors.Join(err, still()) }()
+		stopMoving = m.start(ctx)
+		defer func() { err = errors.Join(err, stopMoving()) }()
 	}
 	judged := m != nil && s.name != limitServer
 	if judged {
@@ -39,20 +39,20 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	if c, err = l.count(ctx, s, connections, t); err != nil || !judged {
 		return c, err
 	}
-	if err := still(); err != nil {
+	if err := stopMoving(); err != nil {
 		return c, err
 	}
-	if err := l.settled(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
+	if err := l.awaitAgreement(ctx, connections[0], l.workloads[w].requests[0]); err != nil {
 		return c, err
 	}
 	c.values[behind] = float64(m.begin(false))
 	return c, nil
 }
 
-// count runs a task and returns the resources that the server used for it. It reads the metrics first and last, so that the
-// measured usage does not include the work for them.
+// count runs a task and returns the resources that the server used for it. It reads the metrics before the first
+// and after the last reading of the usage, so that the measured usage does not include the work for the metrics.
 func (l *lab) count(ctx context.Context, s *server, connections []*connection, t task) (c cell, err error) {
-	shown, err := l.look(ctx, s)
+	viewBefore, err := l.look(ctx, s)
 	if err != nil {
 		return c, err
 	}
@@ -60,17 +60,17 @@ func (l *lab) count(ctx context.Context, s *server, connections []*connection, t
 	if err != nil {
 		return c, err
 	}
-	own := probe.Read().CPU
+	clientTime := probe.Read().CPU
 	load, err := run(ctx, connections, t)
 	if err != nil {
 		return c, err
 	}
-	own = probe.Read().CPU - own
+	clientTime = probe.Read().CPU - clientTime
 	after, err := s.usage(ctx)
 	if err != nil {
 		return c, err
 	}
-	showing, err := l.look(ctx, s)
+	viewAfter, err := l.look(ctx, s)
 	if err != nil {
 		return c, err
 	}
@@ -84,11 +84,11 @@ func (l *lab) count(ctx context.Context, s *server, connections []*connection, t
 			heapBytes: float64(after.Bytes-before.Bytes) / n,
 			p50:       float64(load.percentile(.5)),
 			p99:       float64(load.percentile(.99)),
-			upstream:  float64(showing.calls-shown.calls) / n,
+			upstream:  float64(viewAfter.calls-viewBefore.calls) / n,
 			resident:  float64(s.memory()),
-			clientCPU: float64(own) / n,
-			hits:      showing.counters.hits(shown.counters),
-			executed:  showing.counters.executed(shown.counters) / n,
+			clientCPU: float64(clientTime) / n,
+			hits:      viewAfter.counters.hitShare(viewBefore.counters),
+			executed:  viewAfter.counters.executedOperations(viewBefore.counters) / n,
 		},
 	}, nil
 }
@@ -96,21 +96,21 @@ func (l *lab) count(ctx context.Context, s *server, connections []*connection, t
 // settle puts a load on a server until the server keeps up with the venue, or until maxSettling has passed. Afterwards the mover
 // accepts no more wrong or old responses.
 func (m *mover) settle(ctx context.Context, connections []*connection, t task) error {
-	t.duration = settling
+	t.duration = settleRun
 	for deadline := time.Now().Add(maxSettling); ; {
 		m.begin(true)
 		if _, err := run(ctx, connections, t); err != nil {
 			return err
 		}
-		if m.begin(false) <= keepsUp || time.Now().After(deadline) {
+		if m.begin(false) <= maxLag || time.Now().After(deadline) {
 			return nil
 		}
 	}
 }
 
-// settled waits until a server's response agrees with the venue, for at most five seconds. The prices of the venue must have
+// awaitAgreement waits until a server's response agrees with the venue, for at most five seconds. The prices of the venue must have
 // stopped moving.
-func (l *lab) settled(ctx context.Context, c *connection, r request) error {
+func (l *lab) awaitAgreement(ctx context.Context, c *connection, r request) error {
 	deadline := time.Now().Add(5 * time.Second)
 	for {
 		answer, err := c.ask(r.wire)

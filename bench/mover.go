@@ -15,10 +15,10 @@ import (
 const (
 	// changesPerSecond is the number of price changes of each token per second.
 	changesPerSecond = 10
-	// walk is the number of different prices that a token has in turn. The price in a response shows how old the response is.
-	walk = 16
-	// remembered is the number of prices that a mover remembers for each token.
-	remembered = 10 * walk
+	// pricesInTurn is the number of different prices that a token has in turn. The price in a response shows how old the response is.
+	pricesInTurn = 16
+	// maxRemembered is the number of prices that a mover remembers for each token.
+	maxRemembered = 10 * pricesInTurn
 )
 
 // mover moves the price of each token ten times per second and remembers the prices and times. The moves are evenly spread over
@@ -54,8 +54,8 @@ type past struct {
 	spread int // maximum distance of the best bid and ask from the price, in 1/10,000
 }
 
-// moves returns a mover for the tokens. It leaves out tokens whose market is not open.
-func (v venue) moves(ctx context.Context, address string, l *listing, tokens []string, patience time.Duration) (*mover, error) {
+// newMover returns a mover for the tokens. It leaves out tokens whose market is not open.
+func (v venue) newMover(ctx context.Context, address string, l *listing, tokens []string, patience time.Duration) (*mover, error) {
 	m := &mover{patience: patience, past: make(map[string]*past)}
 	for _, listed := range l.open {
 		for i, t := range listed.Outcomes {
@@ -77,7 +77,7 @@ func (v venue) moves(ctx context.Context, address string, l *listing, tokens []s
 					continue // this token moves with the first token
 				}
 			}
-			p.first = min(max(now/tick-walk/2, 1), p.ticks-walk)
+			p.first = min(max(now/tick-pricesInTurn/2, 1), p.ticks-pricesInTurn)
 			m.places = append(m.places, p)
 		}
 	}
@@ -92,9 +92,9 @@ func fixed(literal string) (int, error) {
 	return int(math.Round(f * 10_000)), err
 }
 
-// start starts to move the prices. They move until ctx ends or the returned function is called. That function waits until the
-// prices have stopped, and may be called several times.
-func (m *mover) start(ctx context.Context) (still func() error) {
+// start starts to move the prices. They move until ctx ends or the returned function is called. The returned
+// function waits until the prices have stopped, and may be called several times.
+func (m *mover) start(ctx context.Context) (stopMoving func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- m.run(ctx) }()
@@ -129,7 +129,7 @@ func (m *mover) run(ctx context.Context) error {
 }
 
 func (m *mover) move(p *place) error {
-	p.step = (p.step + 1) % walk
+	p.step = (p.step + 1) % pricesInTurn
 	price := (p.first + p.step) * p.tick
 	m.note(p.token, price)
 	if p.other != "" {
@@ -149,7 +149,7 @@ func (m *mover) note(token string, price int) {
 	defer m.mu.Unlock()
 	p := m.past[token]
 	p.prices, p.sent = append(p.prices, price), append(p.sent, time.Now())
-	if extra := len(p.prices) - remembered; extra > 0 {
+	if extra := len(p.prices) - maxRemembered; extra > 0 {
 		p.prices, p.sent = slices.Delete(p.prices, 0, extra), slices.Delete(p.sent, 0, extra)
 	}
 }
@@ -174,7 +174,7 @@ func (m *mover) judge(answer []byte, sent time.Time) error {
 			i-- // backwards, because prices repeat and the latest time counts
 		}
 		if i < 0 {
-			return fmt.Errorf("token %s has the price %d/10000, lately it had %v", q.token, q.price, p.prices[max(0, len(p.prices)-walk):])
+			return fmt.Errorf("token %s has the price %d/10000 in the answer; its latest prices at the venue were %v", q.token, q.price, p.prices[max(0, len(p.prices)-pricesInTurn):])
 		}
 		if i+1 < len(p.prices) {
 			behind = max(behind, sent.Sub(p.sent[i+1]))
@@ -182,7 +182,7 @@ func (m *mover) judge(answer []byte, sent time.Time) error {
 		if q.hasBook && !slices.ContainsFunc(p.prices, func(price int) bool {
 			return q.bid <= price && price <= q.ask && q.ask-q.bid <= 2*p.spread
 		}) {
-			return fmt.Errorf("token %s has the best prices %d and %d/10000, lately its price was %v", q.token, q.bid, q.ask, p.prices[max(0, len(p.prices)-walk):])
+			return fmt.Errorf("token %s has the best prices %d and %d/10000 in the answer; its latest prices at the venue were %v", q.token, q.bid, q.ask, p.prices[max(0, len(p.prices)-pricesInTurn):])
 		}
 		return nil
 	})
@@ -245,7 +245,7 @@ func eachQuote(data any, f func(quote) error) error {
 func readQuote(o object) (q quote, ok bool, err error) {
 	q.token, _ = o["tokenId"].(string)
 	literal, ok := o["price"].(string)
-	if inner, is := o["price"].(object); is {
+	if inner, isObject := o["price"].(object); isObject {
 		literal, ok = inner["price"].(string)
 	}
 	if q.token == "" || !ok {

@@ -67,7 +67,7 @@ func figure(t *testing.T, row map[string]string, column string) float64 {
 func TestPlanningFigures(t *testing.T) {
 	for _, row := range measured(t, graphServer, "workload") {
 		if got := figure(t, row, "CPU µs"); got > plannedQuery {
-			t.Errorf("a query of %s takes %.1f µs, planned are %d", row["workload"], got, plannedQuery)
+			t.Errorf("a query of %s takes %.1f µs, the planning figure is %d µs", row["workload"], got, plannedQuery)
 		}
 	}
 	for _, row := range measured(t, graphServer, "subscribers") {
@@ -77,13 +77,13 @@ func TestPlanningFigures(t *testing.T) {
 			delivery, socket = plannedListDelivery, plannedListSocket
 		}
 		if got := figure(t, row, "CPU µs"); got > float64(delivery) {
-			t.Errorf("a delivery to %s subscribers takes %.1f µs, planned are %d", row["subscribers"], got, delivery)
+			t.Errorf("a delivery to %s subscribers takes %.1f µs, the planning figure is %d µs", row["subscribers"], got, delivery)
 		}
 		row["number"] = number
 		n := figure(t, row, "number")
 		// With fewer sockets, the memory of the program itself is not negligible.
 		if n >= 10_000 && 1000*figure(t, row, "RSS MB")/n > float64(socket) {
-			t.Errorf("%s sockets take %s MB, planned are %d KB each", row["subscribers"], row["RSS MB"], socket)
+			t.Errorf("%s sockets take %s MB, the planning figure is %d KB for each socket", row["subscribers"], row["RSS MB"], socket)
 		}
 	}
 }

@@ -168,7 +168,7 @@ func startFleet(ctx context.Context, b *builds, o options, v venue, n int, share
 			return nil, err
 		}
 	}
-	return f, f.connected(ctx)
+	return f, f.awaitRedis(ctx)
 }
 
 // check compares some of the first responses of each replica with the venue. It calls the venue, so it must run after the
@@ -198,8 +198,8 @@ func (f *fleet) dial(ctx context.Context, s *server, n int) error {
 	return nil
 }
 
-// connected waits until all replicas use the Redis.
-func (f *fleet) connected(ctx context.Context) error {
+// awaitRedis waits until all replicas use the Redis.
+func (f *fleet) awaitRedis(ctx context.Context) error {
 	if f.redis == nil {
 		return nil
 	}
@@ -232,13 +232,13 @@ func (f *fleet) stop() {
 	}
 }
 
-// used has the resources that the replicas have used so far and the calls that the venue and Redis have received.
-type used struct {
+// fleetUsage has the resources that the replicas have used so far and the calls that the venue and Redis have received.
+type fleetUsage struct {
 	cpu                              time.Duration
 	venueCalls, venueIDs, redisCalls float64
 }
 
-func (f *fleet) used(ctx context.Context) (u used, err error) {
+func (f *fleet) usage(ctx context.Context) (u fleetUsage, err error) {
 	calls, ids, err := f.venue.stats(ctx)
 	if err != nil {
 		return u, err
@@ -262,7 +262,7 @@ func (f *fleet) used(ctx context.Context) (u used, err error) {
 // measure runs the clients of all replicas at the same time, each with the task of its replica, and returns the figures of the
 // round.
 func (f *fleet) measure(ctx context.Context, of func(replica int) task) (r fleetRound, err error) {
-	before, err := f.used(ctx)
+	before, err := f.usage(ctx)
 	if err != nil {
 		return r, err
 	}
@@ -276,7 +276,7 @@ func (f *fleet) measure(ctx context.Context, of func(replica int) task) (r fleet
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
-	after, err := f.used(ctx)
+	after, err := f.usage(ctx)
 	if err != nil {
 		return r, err
 	}

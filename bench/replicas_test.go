@@ -30,25 +30,25 @@ func TestReplicas(t *testing.T) {
 	rounds := map[string]fleetRound{}
 	for _, r := range f.rows {
 		if len(r.rounds) != 1 {
-			t.Fatalf("%+v has no rounds", r)
+			t.Fatalf("the row %+v has %d rounds, want 1", r, len(r.rounds))
 		}
 		rounds[r.workload()+" "+r.shares()+" "+string(rune('0'+r.replicas))] = r.rounds[0]
 	}
 	if len(rounds) != 8 || f.requests != 12 {
-		t.Fatalf("%d rows of %d requests", len(rounds), f.requests)
+		t.Fatalf("got %d rows and %d requests, want 8 rows and 12 requests", len(rounds), f.requests)
 	}
 	alone, two, together := rounds["cold no 1"], rounds["cold no 2"], rounds["cold yes 2"]
 	if alone.venueIDs == 0 || two.venueIDs != 2*alone.venueIDs || alone.redisCalls+two.redisCalls != 0 || two.queries != 24 {
-		t.Errorf("one replica alone: %+v, two: %+v", alone, two)
+		t.Errorf("without Redis: got %+v for one replica and %+v for two, want twice as many ids for two and no calls to Redis", alone, two)
 	}
 	// A replica waits for ids that another replica is reading. On a busy machine, the wait may time out, and then both replicas
 	// read the ids. So the test accepts more ids than one replica reads.
 	if together.venueIDs >= two.venueIDs || together.redisCalls == 0 {
-		t.Errorf("two replicas that share: %+v, one alone: %+v", together, alone)
+		t.Errorf("two replicas with Redis: got %+v, want calls to Redis and fewer than %v ids", together, two.venueIDs)
 	}
 	for name, r := range rounds {
 		if strings.HasPrefix(name, "warm") && (r.venueCalls != 0 || r.queries < 4) {
-			t.Errorf("%s: %+v", name, r)
+			t.Errorf("%s: got %+v, want no calls to the venue and at least 4 queries", name, r)
 		}
 	}
 	if text := f.markdown(); strings.Count(text, "\n| cold ") != 4 || strings.Count(text, "\n| warm ") != 4 {

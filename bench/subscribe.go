@@ -26,24 +26,24 @@ const subscription = `subscription { priceChanged(tokenIds: [%q]) { reason token
 type crowd struct {
 	subscribers int
 	lists       bool
-	servers     []*delivering
+	servers     []*serverDeliveries
 }
 
-// delivering has the rounds of one server.
-type delivering struct {
+// serverDeliveries has the rounds of one server.
+type serverDeliveries struct {
 	name   string
 	rounds []delivery
 }
 
-// delivery is one round. deliveries is the number of messages that arrived, share is that number divided by the number of expected
-// messages. load is the server's CPU time divided by the duration of the round. cpu is the CPU time of the server per message,
-// clientCPU that of the subscribers, in nanoseconds. allocs is the number of allocations per message. p50 and p99 are percentiles
+// delivery is one round. deliveries is the number of messages that arrived. share is deliveries divided by the number of expected
+// messages. load is the server's CPU time divided by the duration of the round. cpu is the CPU time of the server per message.
+// clientCPU is the CPU time of the subscribers per message. Both are in nanoseconds. allocs is the number of allocations per message. p50 and p99 are percentiles
 // of the nanoseconds from the cause of an event to the arrival of its message. resident is the server's resident memory in bytes.
 type delivery struct{ deliveries, share, load, cpu, allocs, clientCPU, p50, p99, resident float64 }
 
 // audience is a server and the separate process of its subscribers.
 type audience struct {
-	*delivering
+	*serverDeliveries
 	server  *server
 	cmd     *exec.Cmd
 	orders  io.WriteCloser
@@ -53,7 +53,7 @@ type audience struct {
 
 // gather starts n subscribers and waits until they are connected to a server.
 func gather(ctx context.Context, program string, s *server, n int, document string, tokens ...string) (*audience, error) {
-	a := &audience{delivering: &delivering{name: s.name}, server: s}
+	a := &audience{serverDeliveries: &serverDeliveries{name: s.name}, server: s}
 	a.cmd = exec.CommandContext(ctx, program, "-address="+s.address, "-n="+strconv.Itoa(n), "-document="+document, "-tokens="+strings.Join(tokens, ","))
 	a.cmd.Env, a.cmd.Stderr = environment(), &a.said
 	var err error
@@ -133,24 +133,24 @@ func (a *audience) deliver(ctx context.Context, o subscribers.Order) (string, er
 // statedPrice matches the price in a message.
 var statedPrice = regexp.MustCompile(`"price":\{"price":"[^"]*"`)
 
-// theatre has the venue, the servers oddsgraph (subject) and broadcast (bare), and the path of the program of their subscribers.
-type theatre struct {
+// deliveryLab has the venue, the servers oddsgraph (subject) and broadcast (bare), and the path of the program of their subscribers.
+type deliveryLab struct {
 	venue         venue
 	subject, bare *server
 	program       string
 	stops         []func()
 }
 
-func (t *theatre) stop() {
+func (t *deliveryLab) stop() {
 	for _, stop := range slices.Backward(t.stops) {
 		stop()
 	}
 }
 
-// newTheatre starts a venue, oddsgraph in front of it, and the program broadcast. The caller must stop the theatre, even after
+// newDeliveryLab starts a venue, oddsgraph in front of it, and the program broadcast. The caller must stop the deliveryLab, even after
 // an error.
-func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
-	t := &theatre{}
+func newDeliveryLab(ctx context.Context, b *builds, o options) (*deliveryLab, error) {
+	t := &deliveryLab{}
 	program, err := b.oddsgraph(ctx)
 	if err != nil {
 		return t, err
@@ -178,7 +178,7 @@ func newTheatre(ctx context.Context, b *builds, o options) (*theatre, error) {
 }
 
 // audiences has n clients subscribe to a document at oddsgraph, and n clients listen to the program broadcast.
-func (t *theatre) audiences(ctx context.Context, n int, document string, tokens ...string) (ours, theirs *audience, err error) {
+func (t *deliveryLab) audiences(ctx context.Context, n int, document string, tokens ...string) (ours, theirs *audience, err error) {
 	if ours, err = gather(ctx, t.program, t.subject, n, document, tokens...); err != nil {
 		return nil, nil, err
 	}
@@ -191,12 +191,12 @@ func (t *theatre) audiences(ctx context.Context, n int, document string, tokens 
 // subscribe has n clients subscribe to a token at oddsgraph, and n clients listen to the program broadcast. In each round the
 // token's price moves several times. Afterwards broadcast sends messages with the same prices.
 func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error) {
-	t, err := newTheatre(ctx, b, o)
+	t, err := newDeliveryLab(ctx, b, o)
 	defer t.stop()
 	if err != nil {
 		return nil, err
 	}
-	token, moves, err := t.venue.busy(ctx, o.events)
+	token, moves, err := t.venue.risingToken(ctx, o.events)
 	if err != nil {
 		return nil, err
 	}
@@ -212,16 +212,16 @@ func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error)
 			return nil, err
 		}
 		same := subscribers.Order{URL: t.bare.url() + "/broadcast", Prices: moves.Prices, Every: moves.Every}
-		same.Bodies = alike(message, moves.Prices)
+		same.Bodies = copiesOf(message, moves.Prices)
 		if _, err := theirs.deliver(ctx, same); err != nil {
 			return nil, err
 		}
 	}
-	return &crowd{subscribers: n, servers: []*delivering{theirs.delivering, ours.delivering}}, errors.Join(ours.stop(), theirs.stop())
+	return &crowd{subscribers: n, servers: []*serverDeliveries{theirs.serverDeliveries, ours.serverDeliveries}}, errors.Join(ours.stop(), theirs.stop())
 }
 
-// busy returns a token with enough prices above its present price, and an order that moves the token up by one tick per event.
-func (v venue) busy(ctx context.Context, events int) (token string, o subscribers.Order, err error) {
+// risingToken returns a token with enough prices above its present price, and an order that moves the token up by one tick per event.
+func (v venue) risingToken(ctx context.Context, events int) (token string, o subscribers.Order, err error) {
 	l, err := v.list(ctx, 1)
 	if err != nil {
 		return "", o, err
@@ -247,7 +247,7 @@ func (v venue) busy(ctx context.Context, events int) (token string, o subscriber
 			return token, o, nil
 		}
 	}
-	return "", o, errors.New("no token has so many prices")
+	return "", o, errors.New("no token has enough prices above its present price")
 }
 
 // crowdsMarkdown returns a table of the medians.
@@ -274,7 +274,7 @@ func crowdsMarkdown(crowds []*crowd) string {
 	return markdown(lines, 2)
 }
 
-func (s *delivering) median(of func(delivery) float64) float64 {
+func (s *serverDeliveries) median(of func(delivery) float64) float64 {
 	values := make([]float64, len(s.rounds))
 	for i, d := range s.rounds {
 		values[i] = of(d)
@@ -283,7 +283,7 @@ func (s *delivering) median(of func(delivery) float64) float64 {
 }
 
 // ratio divides a figure of each round by the figure of another server in the same round, and returns the median of the results.
-func (s *delivering) ratio(to *delivering, of func(delivery) float64) float64 {
+func (s *serverDeliveries) ratio(to *serverDeliveries, of func(delivery) float64) float64 {
 	values := make([]float64, len(s.rounds))
 	for i, d := range s.rounds {
 		values[i] = of(d) / max(of(to.rounds[i]), 1)

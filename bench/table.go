@@ -56,8 +56,8 @@ func (t *table) title() string {
 }
 
 // note adds a remark to the table if the condition is true.
-func (t *table) note(is bool, text string) {
-	if is {
+func (t *table) note(condition bool, text string) {
+	if condition {
 		t.notes = append(t.notes, text)
 	}
 }

@@ -168,7 +168,7 @@ func (v venue) prices(ctx context.Context, tokens []string) (map[string]any, err
 	return out, nil
 }
 
-// answer reads the venue and returns the data that a server must respond to a question.
+// answer reads the venue and returns the data that a server must return for a question.
 func (v venue) answer(ctx context.Context, q question) (any, error) {
 	switch {
 	case q.address != "":
@@ -282,7 +282,7 @@ func (v venue) check(ctx context.Context, q question, answer []byte) error {
 	if err != nil {
 		return err
 	}
-	if q.besides {
+	if q.hasFailingField {
 		want.(object)[failingName] = failedData
 	}
 	if !reflect.DeepEqual(got, want) {

@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := v.check(t.Context(), q, answer); err != nil {
-			t.Errorf("%s: %v", w.name, err)
+			t.Errorf("%s: the check refuses the venue's own values: %v", w.name, err)
 		}
 		for _, value := range leaves(want, nil) {
 			wrong := strings.Replace(string(answer), `:"`+value+`"`, `:"wrong"`, 1)
@@ -37,7 +37,7 @@ func TestCheck(t *testing.T) {
 				t.Fatalf("%s: %q is not in %s", w.name, value, answer)
 			}
 			if err := v.check(t.Context(), q, []byte(wrong)); err == nil {
-				t.Errorf("%s: the check accepts an answer without %q", w.name, value)
+				t.Errorf("%s: the check accepts an answer in which %q was replaced", w.name, value)
 			}
 		}
 	}

@@ -57,9 +57,9 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails is true if the response must have one error. besides is true if the request has failingField in addition to its own
-	// fields.
-	fails, besides bool
+	// fails is true if the response must have one error. hasFailingField is true if the request has failingField in
+	// addition to its own fields.
+	fails, hasFailingField bool
 }
 
 func newRequest(document, operation string, variables map[string]any, q question) request {

@@ -23,8 +23,8 @@ func main() {
 	os.Exit(1)
 }
 
-// waiting is the number of unsent messages that a listener may have. The server closes a listener that would have more.
-const waiting = 16
+// maxUnsent is the number of unsent messages that a listener may have. The server closes a listener that would have more.
+const maxUnsent = 16
 
 // hub is the set of connected listeners.
 type hub struct {
@@ -67,7 +67,7 @@ func (h *hub) listen(w http.ResponseWriter, r *http.Request) {
 	}
 	defer conn.CloseNow()
 	ctx := conn.CloseRead(context.Background())
-	l := make(chan []byte, waiting)
+	l := make(chan []byte, maxUnsent)
 	h.mu.Lock()
 	h.listeners[l] = struct{}{}
 	h.mu.Unlock()

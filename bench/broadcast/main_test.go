@@ -32,7 +32,7 @@ func TestBroadcast(t *testing.T) {
 		go func() {
 			_, b, err := c.Read(ctx)
 			if err == nil && string(b) != "hello" {
-				t.Errorf("%q arrived", b)
+				t.Errorf("got the message %q, want hello", b)
 			}
 			heard <- err
 		}()

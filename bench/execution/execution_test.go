@@ -108,7 +108,7 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	books := s.sources.Books
 	run := func(name string, reads int) {
 		b.Run(name, func(b *testing.B) {
-			r := &replaced{Source: books, keep: reads > 0, rendered: map[queries.Book]*market.Rendered{}}
+			r := &copyingSource{Source: books, keep: reads > 0, rendered: map[queries.Book]*market.Rendered{}}
 			s.sources.Books = r
 			b.ReportAllocs()
 			var buf []byte
@@ -117,8 +117,8 @@ func BenchmarkReplacedBooks(b *testing.B) {
 					clear(r.rendered)
 				}
 				var ok bool
-				if buf, ok = page.passes(buf[:0]); !ok {
-					b.Fatal("not in memory")
+				if buf, ok = page.execute(buf[:0]); !ok {
+					b.Fatal("the response has errors, or a value is not in the cache")
 				}
 			}
 		})
@@ -129,15 +129,15 @@ func BenchmarkReplacedBooks(b *testing.B) {
 	}
 }
 
-// replaced is a source that returns copies of books. If keep is true, all copies of a book share the JSON that is cached in
+// copyingSource is a source that returns copies of books. If keep is true, all copies of a book share the JSON that is cached in
 // rendered.
-type replaced struct {
+type copyingSource struct {
 	loaders.Source[queries.Book, market.Book]
 	keep     bool
 	rendered map[queries.Book]*market.Rendered
 }
 
-func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market.Result[market.Read[*market.Book]], missing []int) []int {
+func (r *copyingSource) Lookup(ctx context.Context, keys []queries.Book, out []market.Result[market.Read[*market.Book]], missing []int) []int {
 	missing = r.Source.Lookup(ctx, keys, out, missing)
 	for i, key := range keys {
 		if out[i].Value.Value == nil {
@@ -153,9 +153,9 @@ func (r *replaced) Lookup(ctx context.Context, keys []queries.Book, out []market
 	return missing
 }
 
-// library executes the operation with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for
+// executeWithGqlgen executes the operation with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for
 // concurrent use.
-func (x *execution) library() (resp *graphql.Response) {
+func (x *execution) executeWithGqlgen() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
 	var turn sync.Mutex
@@ -174,8 +174,8 @@ func (x *execution) library() (resp *graphql.Response) {
 	return resp
 }
 
-// passes executes the operation with our executor. It returns false if the response has errors, or if a value is not in the cache.
-func (x *execution) passes(buf []byte) ([]byte, bool) {
+// execute executes the operation once with our executor. It returns false if the response has errors, or if a value is not in the cache.
+func (x *execution) execute(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
 	data, errs := x.operation.Execute(ctx, x.variables, buf, nil)
@@ -235,7 +235,7 @@ func (s *graphService) executions(t testing.TB) map[string]*execution {
 		}
 		if marketID == "" {
 			x := s.execution(t, marketQuery, map[string]any{"id": token.MarketID}, "")
-			if deep(t, x.library().Data) {
+			if hasDeepBooks(t, x.executeWithGqlgen().Data) {
 				marketID = token.MarketID
 			}
 		}
@@ -248,19 +248,20 @@ func (s *graphService) executions(t testing.TB) map[string]*execution {
 		"typename":       s.execution(t, typenameQuery, nil, ""),
 	}
 	for name, x := range out {
-		first, again := x.library(), x.library()
+		first, again := x.executeWithGqlgen(), x.executeWithGqlgen()
 		if len(first.Errors) > 0 || !bytes.Equal(first.Data, again.Data) {
-			t.Fatalf("%s: %v", name, first.Errors)
+			t.Fatalf("%s: gqlgen returns the errors %v, or different data the second time", name, first.Errors)
 		}
-		data, ok := x.passes(nil)
+		data, ok := x.execute(nil)
 		if !ok || !bytes.Equal(data, first.Data) {
-			t.Fatalf("%s: executed %v\n%s\nwant\n%s", name, ok, data, first.Data)
+			t.Fatalf("%s: our executor returns (complete: %v)\n%s\nwant the data of gqlgen\n%s", name, ok, data, first.Data)
 		}
 	}
 	return out
 }
 
-func deep(t testing.TB, data []byte) bool {
+// hasDeepBooks reports whether a market page has two tokens whose books have at least 20 levels on each side.
+func hasDeepBooks(t testing.TB, data []byte) bool {
 	t.Helper()
 	var page struct {
 		Market struct {
@@ -284,22 +285,22 @@ func deep(t testing.TB, data []byte) bool {
 func TestCompiledAllocations(t *testing.T) {
 	x := newGraphService(t).executions(t)["wholePortfolio"]
 	var buf []byte
-	if n := testing.AllocsPerRun(50, func() { buf, _ = x.passes(buf[:0]) }); n >= 300 {
+	if n := testing.AllocsPerRun(50, func() { buf, _ = x.execute(buf[:0]) }); n >= 300 {
 		t.Errorf("got %.0f allocations for 50 positions, want fewer than 300", n)
 	}
 }
 
-// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up all its prices. Values that
-// are not selected must not be looked up.
+// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up reads all its prices.
+// Values that are not selected must not be looked up.
 func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s := newGraphService(t)
 	executions := s.executions(t)
-	markets, prices := &counted[market.MarketRef, market.Market]{Source: s.sources.Markets}, &counted[string, market.Price]{Source: s.sources.Prices}
+	markets, prices := &countingSource[market.MarketRef, market.Market]{Source: s.sources.Markets}, &countingSource[string, market.Price]{Source: s.sources.Prices}
 	s.sources.Markets, s.sources.Prices = markets, prices
 	for name, x := range executions {
 		markets.keys, prices.keys = nil, nil
-		if _, ok := x.passes(nil); !ok {
-			t.Fatalf("%s is not in memory", name)
+		if _, ok := x.execute(nil); !ok {
+			t.Fatalf("%s: the response has errors, or a value is not in the cache", name)
 		}
 		var wantMarkets, wantPrices []int
 		switch name {
@@ -322,8 +323,8 @@ func TestListsAreLookedUpAtOnce(t *testing.T) {
 	} {
 		x := s.execution(t, "query($address: Address!) "+document, map[string]any{"address": holder}, holderCredentials)
 		markets.keys, prices.keys = nil, nil
-		if _, ok := x.passes(nil); !ok {
-			t.Errorf("%s is not in memory", document)
+		if _, ok := x.execute(nil); !ok {
+			t.Errorf("%s: the response has errors, or a value is not in the cache", document)
 		}
 		if got := [2]int{sum(markets.keys), sum(prices.keys)}; got != want || len(markets.keys) > 1 || len(prices.keys) > 1 {
 			t.Errorf("%s: got look-ups of %v markets and %v prices, want %v", document, markets.keys, prices.keys, want)
@@ -338,13 +339,13 @@ func sum(ns []int) (n int) {
 	return n
 }
 
-// counted is a source that records the number of keys of each look-up.
-type counted[K comparable, T any] struct {
+// countingSource is a source that records the number of keys of each look-up.
+type countingSource[K comparable, T any] struct {
 	loaders.Source[K, T]
 	keys []int
 }
 
-func (c *counted[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (c *countingSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	c.keys = append(c.keys, len(keys))
 	return c.Source.Lookup(ctx, keys, out, missing)
 }
@@ -363,28 +364,28 @@ func BenchmarkMiss(b *testing.B) {
 				}
 			}
 		}
-		if err := json.Unmarshal(x.library().Data, &page); err != nil {
+		if err := json.Unmarshal(x.executeWithGqlgen().Data, &page); err != nil {
 			b.Fatal(err)
 		}
 		nodes := page.User.Positions.Nodes
-		s.sources.Prices = without{s.sources.Prices, nodes[len(nodes)-1].Token.TokenID}
+		s.sources.Prices = withoutKey{s.sources.Prices, nodes[len(nodes)-1].Token.TokenID}
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, ok := x.passes(nil); ok {
-				b.Fatal("nothing is missed")
+			if _, ok := x.execute(nil); ok {
+				b.Fatal("the execution missed no value, want one missing price")
 			}
 		}
 	}
 }
 
-// BenchmarkPasses executes a portfolio that is not in memory. Every fetch returns at once, so the benchmark measures the passes
+// BenchmarkPasses executes a portfolio that is not in the cache. Every fetch returns at once, so the benchmark measures the passes
 // without the calls.
 func BenchmarkPasses(b *testing.B) {
 	s := newGraphService(b)
 	x := s.executions(b)["portfolio"]
-	s.sources.Positions = sentFor[market.Address, []market.Position]{s.sources.Positions}
-	s.sources.Markets = sentFor[market.MarketRef, market.Market]{s.sources.Markets}
-	s.sources.Prices = sentFor[string, market.Price]{s.sources.Prices}
+	s.sources.Positions = fetchOnly[market.Address, []market.Position]{s.sources.Positions}
+	s.sources.Markets = fetchOnly[market.MarketRef, market.Market]{s.sources.Markets}
+	s.sources.Prices = fetchOnly[string, market.Price]{s.sources.Prices}
 	b.ReportAllocs()
 	var buf []byte
 	for b.Loop() {
@@ -398,29 +399,29 @@ func BenchmarkPasses(b *testing.B) {
 	}
 }
 
-// sentFor is a source that finds nothing in Lookup. Fetch returns the values of another source.
-type sentFor[K comparable, T any] struct{ loaders.Source[K, T] }
+// fetchOnly is a source that finds nothing in Lookup. Fetch returns the values of another source.
+type fetchOnly[K comparable, T any] struct{ loaders.Source[K, T] }
 
-func (s sentFor[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
+func (s fetchOnly[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
 	for i := range keys {
 		missing = append(missing, i)
 	}
 	return missing
 }
 
-func (s sentFor[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+func (s fetchOnly[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	s.Source.Lookup(ctx, keys, out, nil)
 	return out
 }
 
-// without is a source that lacks one key. A Lookup that includes the missing key reads no other key.
-type without struct {
+// withoutKey is a source that lacks one key. A Lookup that includes the missing key reads no other key.
+type withoutKey struct {
 	loaders.Source[string, market.Price]
 	key string
 }
 
-func (w without) Lookup(ctx context.Context, keys []string, out []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (w withoutKey) Lookup(ctx context.Context, keys []string, out []market.Result[market.Read[*market.Price]], missing []int) []int {
 	if i := slices.Index(keys, w.key); i >= 0 {
 		return append(missing, i)
 	}
@@ -458,7 +459,7 @@ func BenchmarkVaried(b *testing.B) {
 			all := make([]*execution, w.count)
 			for i := range all {
 				all[i] = w.of(i)
-				if resp := all[i].library(); len(resp.Errors) > 0 {
+				if resp := all[i].executeWithGqlgen(); len(resp.Errors) > 0 {
 					b.Fatal(resp.Errors)
 				}
 				all[i].operation = all[0].operation
@@ -468,8 +469,8 @@ func BenchmarkVaried(b *testing.B) {
 			before := cpu(b)
 			for i := 0; b.Loop(); i++ {
 				var ok bool
-				if buf, ok = all[i%len(all)].passes(buf[:0]); !ok {
-					b.Fatal("not in memory")
+				if buf, ok = all[i%len(all)].execute(buf[:0]); !ok {
+					b.Fatal("the response has errors, or a value is not in the cache")
 				}
 			}
 			b.ReportMetric(float64(cpu(b)-before)/float64(b.N), "cpu-ns/op")
@@ -492,14 +493,14 @@ func BenchmarkExecute(b *testing.B) {
 		b.Run(name+"/library", func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				x.library()
+				x.executeWithGqlgen()
 			}
 		})
 		b.Run(name+"/executor", func(b *testing.B) {
 			b.ReportAllocs()
 			var buf []byte
 			for b.Loop() {
-				buf, _ = x.passes(buf[:0])
+				buf, _ = x.execute(buf[:0])
 			}
 		})
 	}

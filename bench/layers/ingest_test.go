@@ -121,7 +121,7 @@ func BenchmarkIngest(b *testing.B) {
 			b.Fatal(err)
 		}
 		p.frames <- []byte(`{"type":"hello","epoch":"e1","heartbeatMs":300000,"limits":{"topics":500,"depth":200,"framesPerSecond":20,"frameBytes":65536}}`)
-		time.Sleep(100 * time.Millisecond) // enough to send the subscription
+		time.Sleep(100 * time.Millisecond) // long enough to send the subscription
 		p.frames <- snapshot()
 		take := func(seq uint64) *market.Book {
 			for {
@@ -134,7 +134,7 @@ func BenchmarkIngest(b *testing.B) {
 			}
 		}
 		if got := take(1); got.Bids.Len() != levels {
-			b.Fatalf("the book has %d levels", got.Bids.Len())
+			b.Fatalf("the book has %d bids, want %d", got.Bids.Len(), levels)
 		}
 		seq := uint64(1)
 		b.ReportAllocs()

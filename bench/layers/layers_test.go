@@ -25,8 +25,8 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// list is the number of ids in each list that a benchmark requests.
-const list = 40
+// listLength is the number of ids in each list that a benchmark requests.
+const listLength = 40
 
 // recorded is a transport that returns recorded responses, so that only the client is measured.
 type recorded map[string][]byte
@@ -53,7 +53,7 @@ func record(b *testing.B) (client venue.Driver, ctx context.Context, tokens, mar
 	v := demo.New(demo.Config{Seed: 1})
 	seen := map[string]bool{}
 	for _, t := range v.Tokens() {
-		if t.Status == "OPEN" && !seen[t.MarketID] && len(markets) < list {
+		if t.Status == "OPEN" && !seen[t.MarketID] && len(markets) < listLength {
 			seen[t.MarketID] = true
 			tokens, markets = append(tokens, t.TokenID), append(markets, t.MarketID)
 		}
@@ -71,7 +71,7 @@ func record(b *testing.B) (client venue.Driver, ctx context.Context, tokens, mar
 		w := httptest.NewRecorder()
 		v.ServeHTTP(w, req)
 		if w.Code != http.StatusOK {
-			b.Fatalf("%s: %d, %s", path, w.Code, w.Body)
+			b.Fatalf("%s: got status %d and the body %s, want status 200", path, w.Code, w.Body)
 		}
 		r[path] = w.Body.Bytes()
 	}
@@ -101,7 +101,7 @@ func join(ids []string) string {
 // BenchmarkVenue makes calls without a network. Each call encodes a request and decodes a recorded response.
 func BenchmarkVenue(b *testing.B) {
 	client, ctx, tokens, markets := record(b)
-	whole := func(n, want int, err error) error {
+	wantRows := func(n, want int, err error) error {
 		if err == nil && n != want {
 			err = fmt.Errorf("%d rows, want %d", n, want)
 		}
@@ -113,15 +113,15 @@ func BenchmarkVenue(b *testing.B) {
 	}{
 		{"prices=40", func() error {
 			out, err := client.Prices(ctx, tokens)
-			return whole(len(out), list, err)
+			return wantRows(len(out), listLength, err)
 		}},
 		{"markets=40", func() error {
 			out, err := client.MarketsByID(ctx, markets)
-			return whole(len(out), list, err)
+			return wantRows(len(out), listLength, err)
 		}},
 		{"positions=50", func() error {
 			out, err := client.Positions(ctx, holder)
-			return whole(len(out), 50, err)
+			return wantRows(len(out), 50, err)
 		}},
 		{"book", func() error {
 			_, err := client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: 200}})
@@ -150,12 +150,12 @@ func BenchmarkCache(b *testing.B) {
 			defer c.Close()
 			prices := c.Prices()
 			prices.Fetch(ctx, tokens)
-			out, missing := make([]market.Result[market.Read[*market.Price]], list), make([]int, 0, list)
+			out, missing := make([]market.Result[market.Read[*market.Price]], listLength), make([]int, 0, listLength)
 			b.ReportAllocs()
 			for b.Loop() {
 				missing = prices.Lookup(ctx, tokens, out, missing[:0])
 				if (len(missing) == 0) != (fresh > 0) {
-					b.Fatalf("%d prices are missing", len(missing))
+					b.Fatalf("the look-up misses %d prices, want all in misses and none in hits", len(missing))
 				}
 				if len(missing) > 0 {
 					prices.Fetch(ctx, tokens)
@@ -165,19 +165,19 @@ func BenchmarkCache(b *testing.B) {
 	}
 }
 
-// events is a subscription whose events come from the channel next. After a group has queued an event, it calls Next again. The
-// second and every later call of Next sends a value to laid.
+// events is a subscription whose events come from the channel next. A group calls Next again after it has queued an event.
+// Therefore the second and every later call of Next sends a value to queued.
 type events struct {
-	ctx   context.Context
-	group *fanout.Group
-	next  chan []byte
-	laid  chan struct{}
-	asked bool
+	ctx    context.Context
+	group  *fanout.Group
+	next   chan []byte
+	queued chan struct{}
+	asked  bool
 }
 
 func (s *events) Next() ([]byte, bool) {
 	if s.asked {
-		s.laid <- struct{}{}
+		s.queued <- struct{}{}
 	}
 	s.asked = true
 	select {
@@ -201,7 +201,7 @@ func BenchmarkFanOut(b *testing.B) {
 				all[i] = fanout.NewMember(func() {})
 				free := func() (func(), error) { return func() {}, nil }
 				_ = hub.Join(b.Context(), fanout.Key{}, all[i], netip.Prefix{}, free, func(ctx context.Context, g *fanout.Group) fanout.Source {
-					s := &events{ctx: ctx, group: g, next: make(chan []byte), laid: make(chan struct{}, 1)}
+					s := &events{ctx: ctx, group: g, next: make(chan []byte), queued: make(chan struct{}, 1)}
 					opened <- s
 					return s
 				})
@@ -213,10 +213,10 @@ func BenchmarkFanOut(b *testing.B) {
 			for b.Loop() {
 				s.group.Announce(follow.Envelope{Mode: follow.Replace})
 				s.next <- payload
-				<-s.laid
+				<-s.queued
 				for _, m := range all {
 					if got, _, _ := m.Take(); got == nil {
-						b.Fatal("a member got nothing")
+						b.Fatal("a member of the group got no event")
 					}
 				}
 			}
@@ -225,13 +225,13 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 }
 
-// ample is an upstream that accepts all topics.
-type ample struct{}
+// acceptAll is an upstream that accepts all topics.
+type acceptAll struct{}
 
-func (ample) Watch(messages.Topic, *market.Credentials) error { return nil }
-func (ample) Unwatch(messages.Topic)                          {}
-func (ample) Resync(messages.Topic)                           {}
-func (ample) Reconnect(messages.Topic)                        {}
+func (acceptAll) Watch(messages.Topic, *market.Credentials) error { return nil }
+func (acceptAll) Unwatch(messages.Topic)                          {}
+func (acceptAll) Resync(messages.Topic)                           {}
+func (acceptAll) Reconnect(messages.Topic)                        {}
 
 // BenchmarkWatched sends one price message for every watched token in each iteration. The feed writes all prices to the cache, and
 // all must reach the reader. ns/item should not grow with the number of tokens.
@@ -245,7 +245,7 @@ func BenchmarkWatched(b *testing.B) {
 			defer c.Close()
 			f := feed.New(feed.Config{Sink: c, Topics: tokens})
 			defer f.Close()
-			f.Connect(ample{})
+			f.Connect(acceptAll{})
 			reader := f.NewReader("reader")
 			defer reader.Close()
 			topics := make([]messages.Topic, tokens)
@@ -269,11 +269,11 @@ func BenchmarkWatched(b *testing.B) {
 				}
 				changed := reader.Take()
 				if len(changed) != tokens {
-					b.Fatalf("%d tokens have changed", len(changed))
+					b.Fatalf("%d tokens have changed, want %d", len(changed), tokens)
 				}
 				for _, w := range changed {
 					if s, _, err := w.Take(); err != nil || s.Seq != seq {
-						b.Fatal("the reader has another state")
+						b.Fatal("the reader does not have the state of the last message")
 					}
 				}
 			}

@@ -23,7 +23,7 @@ func TestHandler(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest("POST", "/graphql", strings.NewReader(request)))
 		got := strings.Join([]string{w.Result().Status[:3], w.Header().Get("Content-Length"), strings.TrimSpace(w.Body.String())}, " ")
 		if got != want {
-			t.Errorf("%s: %s, want %s", request, got, want)
+			t.Errorf("%s: got %s, want %s", request, got, want)
 		}
 	}
 }

@@ -32,7 +32,7 @@ func credentialsFrom(ctx context.Context) string {
 	return credentials
 }
 
-// The maximum numbers of ids in one call of the venue.
+// The maximum numbers of ids in one call to the venue.
 const (
 	maxMarkets = 50
 	maxPrices  = 100
@@ -53,8 +53,8 @@ func newLoader[V any](wait time.Duration, capacity int, fetch func(context.Conte
 	}, dataloader.WithWait[string, V](wait), dataloader.WithBatchCapacity[string, V](capacity))
 }
 
-// New returns a server for a schema that uses the resolvers of this package. A dataloader waits for more keys for the duration
-// wait.
+// New returns a server for a schema that uses the resolvers of this package. wait is how long a
+// dataloader waits for more keys.
 func New(schema graphql.ExecutableSchema, venue *Venue, wait time.Duration) http.Handler {
 	srv := handler.New(schema)
 	srv.AddTransport(transport.GET{})

@@ -84,7 +84,7 @@ func measure(markets, tokens int) error {
 	return nil
 }
 
-// readMarkets has the cache read n markets. The cache chooses how many markets it reads in one call of the venue.
+// readMarkets has the cache read n markets. The cache chooses how many markets it reads in one call to the venue.
 func readMarkets(c *cache.Cache, n int) error {
 	refs := make([]market.MarketRef, 0, 500)
 	for i := range n {

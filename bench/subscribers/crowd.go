@@ -24,11 +24,11 @@ import (
 type Order struct {
 	URL    string   `json:"url"`
 	Bodies []string `json:"bodies"`
-	// Prices has one price for each event, in 1/10,000. The price in a message tells to which event the message belongs. All
-	// prices must therefore be different. If there are Tokens, Prices is not used.
+	// Prices has one price for each event, in 1/10,000. The price in a message shows which event caused the message. So all
+	// prices must be different. If Tokens is not empty, Prices is not used.
 	Prices []int `json:"prices"`
-	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then tells to which
-	// event the message belongs.
+	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then shows which
+	// event caused the message.
 	Tokens []string `json:"tokens,omitempty"`
 	// Every is the time between two events.
 	Every time.Duration `json:"every"`
@@ -74,7 +74,7 @@ func Serve(address string, n int, document string, tokens []string, in io.Reader
 		} else if err != nil {
 			return err
 		}
-		r, err := c.obey(o)
+		r, err := c.execute(o)
 		if err != nil {
 			return err
 		}
@@ -134,18 +134,18 @@ func (r *reader) end() []time.Duration {
 	return delays
 }
 
-// dialing is the maximum number of subscribers that connect at the same time.
-const dialing = 32
+// maxDialing is the maximum number of subscribers that connect at the same time.
+const maxDialing = 32
 
 // ListLength is the number of tokens of a list.
 const ListLength = 8
 
-// list returns a pseudo-random list of different tokens, with number as the seed. It returns nil if the crowd has no tokens.
-func (c *crowd) list(number int) []string {
+// list returns a pseudo-random list of different tokens, with the given seed. It returns nil if the crowd has no tokens.
+func (c *crowd) list(seed int) []string {
 	if len(c.tokens) == 0 {
 		return nil
 	}
-	random := rand.New(rand.NewPCG(uint64(number), 0))
+	random := rand.New(rand.NewPCG(uint64(seed), 0))
 	list := make([]string, 0, ListLength)
 	for _, at := range random.Perm(len(c.tokens))[:min(ListLength, len(c.tokens))] {
 		list = append(list, c.tokens[at])
@@ -161,7 +161,7 @@ func (c *crowd) connect(address string, n int, document string) error {
 		}
 	}
 	var g errgroup.Group
-	g.SetLimit(dialing)
+	g.SetLimit(maxDialing)
 	for i := range c.readers {
 		g.Go(func() error {
 			s, err := open(address, i)
@@ -254,7 +254,7 @@ func (c *crowd) expected(o Order) (n int64) {
 	return n
 }
 
-func (c *crowd) obey(o Order) (Report, error) {
+func (c *crowd) execute(o Order) (Report, error) {
 	for i := range c.sent {
 		c.sent[i].Store(0) // late messages of earlier orders do not count
 	}
@@ -290,7 +290,7 @@ func (c *crowd) obey(o Order) (Report, error) {
 	}
 	for seen, since := int64(-1), time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		if err := c.ended.Load(); err != nil {
-			return Report{}, fmt.Errorf("a subscriber was cut off: %w", *err)
+			return Report{}, fmt.Errorf("a subscriber lost its connection: %w", *err)
 		}
 		now := c.arrived.Load()
 		if now != seen {

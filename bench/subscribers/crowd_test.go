@@ -64,7 +64,7 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_ = c.Write(r.Context(), websocket.MessageText, []byte(`{"id":"1","type":"next","payload":{"data":{}}}`))
 			s.mu.Unlock()
 		default:
-			s.t.Errorf("a subscriber says %s", text)
+			s.t.Errorf("a subscriber sent the unexpected message %s", text)
 		}
 	}
 }
@@ -92,7 +92,7 @@ func TestServe(t *testing.T) {
 		return r
 	}
 	if r := read(); r.Subscribers != 5 {
-		t.Fatalf("%d subscribers", r.Subscribers)
+		t.Fatalf("the first report has %d subscribers, want 5", r.Subscribers)
 	}
 	for range 2 {
 		order := Order{
@@ -104,7 +104,7 @@ func TestServe(t *testing.T) {
 		}
 		r := read()
 		if r.Deliveries != 15 || r.P50 <= 0 || r.P99 < r.P50 || !strings.Contains(r.Last, `"price":{"price":"0.51"`) {
-			t.Errorf("the report is %+v", r)
+			t.Errorf("the report is %+v, want 15 deliveries with delays, and an event with the price 0.51 as the last message", r)
 		}
 	}
 	// Serve counts only messages with a price of the order. This order has the price 0.53, but the message has 0.77.
@@ -112,7 +112,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r := read(); r.Deliveries != 0 {
-		t.Errorf("the report is %+v", r)
+		t.Errorf("the report is %+v, want no deliveries", r)
 	}
 	_ = orders.Close()
 	if err := <-ended; err != nil {
@@ -138,7 +138,7 @@ func TestRefusedOrder(t *testing.T) {
 	}
 }
 
-func TestRefusal(t *testing.T) {
+func TestServeWithoutWebSocket(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	err := Serve(server.Listener.Addr().String(), 1, "", nil, strings.NewReader(""), io.Discard)

@@ -20,18 +20,19 @@ type socket struct {
 }
 
 const (
-	// perAddress is the maximum number of sockets from one IP address, because servers limit their number.
+	// perAddress is the maximum number of sockets from one IP address, because servers limit the number of sockets from an
+	// address.
 	perAddress = 1000
-	// opening is the maximum time to connect, to upgrade the connection and to subscribe. Each of these steps may take this time.
-	opening = 60 * time.Second
+	// stepTimeout is the maximum time of each of these steps: connect, upgrade the connection, subscribe.
+	stepTimeout = 60 * time.Second
 )
 
-// open connects the socket with the given number. After each perAddress sockets it uses the next address of the loopback
-// network 127.0.0.0/8. Linux accepts all these addresses without configuration.
-func open(address string, number int) (*socket, error) {
-	dialer := net.Dialer{Timeout: opening}
-	if number >= perAddress {
-		dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+number/perAddress))}
+// open connects a socket. index is the index of the socket in the crowd. The first perAddress sockets come from 127.0.0.1, the next
+// from 127.0.0.2, and so on. Linux accepts all addresses of 127.0.0.0/8 without configuration.
+func open(address string, index int) (*socket, error) {
+	dialer := net.Dialer{Timeout: stepTimeout}
+	if index >= perAddress {
+		dialer.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+index/perAddress))}
 	}
 	conn, err := dialer.Dial("tcp", address)
 	if err != nil {
@@ -46,7 +47,7 @@ func open(address string, number int) (*socket, error) {
 }
 
 func (s *socket) upgrade() error {
-	_ = s.conn.SetDeadline(time.Now().Add(opening))
+	_ = s.conn.SetDeadline(time.Now().Add(stepTimeout))
 	const handshake = "GET /graphql HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
 		"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Protocol: graphql-transport-ws\r\n\r\n"
 	if _, err := io.WriteString(s.conn, handshake); err != nil {
@@ -68,7 +69,7 @@ func (s *socket) upgrade() error {
 
 // subscribe initializes the connection and subscribes. It returns when the first response has arrived.
 func (s *socket) subscribe(document string, list []string) error {
-	_ = s.conn.SetDeadline(time.Now().Add(opening))
+	_ = s.conn.SetDeadline(time.Now().Add(stepTimeout))
 	if err := s.say(opText, []byte(`{"type":"connection_init"}`)); err != nil {
 		return err
 	}
@@ -116,7 +117,7 @@ func (s *socket) say(op byte, payload []byte) error {
 
 var (
 	errClosed = errors.New("the server has closed the socket")
-	errFrame  = errors.New("the server has sent a frame that no reader needs")
+	errFrame  = errors.New("the server has sent a frame of a form that this client does not support")
 )
 
 // next returns the next text message, which is valid until the next call. It answers pings.

@@ -17,11 +17,11 @@ func main() {
 	document := flag.String("document", "", "the subscription; empty subscribes to nothing")
 	tokens := flag.String("tokens", "", "ids separated by commas; each subscriber gets a list of 8 of them as the variable ids")
 	flag.Parse()
-	var of []string
+	var ids []string
 	if *tokens != "" {
-		of = strings.Split(*tokens, ",")
+		ids = strings.Split(*tokens, ",")
 	}
-	if err := subscribers.Serve(*address, *n, *document, of, os.Stdin, os.Stdout); err != nil {
+	if err := subscribers.Serve(*address, *n, *document, ids, os.Stdin, os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "subscribers:", err)
 		os.Exit(1)
 	}
