@@ -66,7 +66,7 @@ func readCompose(t testing.TB, path string) (c composeFile) {
 	for name, s := range c.Services {
 		for _, p := range s.Ports {
 			if host, _, _ := strings.Cut(p, ":"); !net.ParseIP(host).IsLoopback() {
-				t.Errorf("%s is published to everybody: %s", name, p)
+				t.Errorf("the service %s publishes the port %s on an address that is not a loopback address", name, p)
 			}
 		}
 		for _, v := range s.Volumes {
@@ -80,7 +80,7 @@ func readCompose(t testing.TB, path string) (c composeFile) {
 			}
 		}
 		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || s.Image != "oddsgraph" && !strings.Contains(s.Image, ":") {
-			t.Errorf("%s runs any version of %q", name, s.Image)
+			t.Errorf("the service %s has the image %q, want an image with a fixed version", name, s.Image)
 		}
 		if s.Build.Context != "" {
 			if _, err := os.Stat(filepath.Join("compose", s.Build.Context, "Dockerfile")); err != nil {
@@ -104,19 +104,19 @@ func (s composeService) variables(t testing.TB) map[string]string {
 
 func TestCompose(t *testing.T) {
 	c := readCompose(t, "compose/compose.yaml")
-	own := c.Services["oddsgraph"]
-	cfg := parse(t, nil, environ(own.variables(t)))
-	stop, err := time.ParseDuration(own.StopGracePeriod)
+	service := c.Services["oddsgraph"]
+	cfg := parse(t, nil, environ(service.variables(t)))
+	stop, err := time.ParseDuration(service.StopGracePeriod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantPatience(t, stop, cfg)
-	wantMemory(t, own.Environment["GOMEMLIMIT"], own.MemLimit)
-	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(own.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
-		t.Errorf("calls are recorded in %q, mounted are %q", cfg.StateDir, own.Volumes)
+	wantStopTimeout(t, stop, cfg)
+	wantMemory(t, service.Environment["GOMEMLIMIT"], service.MemLimit)
+	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(service.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
+		t.Errorf("calls are recorded in %q, want %q, on one of the volumes %q", cfg.StateDir, dir, service.Volumes)
 	}
-	if len(own.Ports) != 1 || !strings.HasSuffix(own.Ports[0], cfg.Listen) || len(own.Expose) != 1 || ":"+own.Expose[0] != cfg.AdminListen {
-		t.Errorf("it publishes %v and shows the others %v; it listens on %s, and in private on %s", own.Ports, own.Expose, cfg.Listen, cfg.AdminListen)
+	if len(service.Ports) != 1 || !strings.HasSuffix(service.Ports[0], cfg.Listen) || len(service.Expose) != 1 || ":"+service.Expose[0] != cfg.AdminListen {
+		t.Errorf("the service publishes the ports %v and exposes %v; want the ports of its public address %s and of its private address %s", service.Ports, service.Expose, cfg.Listen, cfg.AdminListen)
 	}
 
 	var prometheus struct {
@@ -128,13 +128,13 @@ func TestCompose(t *testing.T) {
 	}
 	decode(t, "compose/prometheus.yml", &prometheus)
 	if got := prometheus.ScrapeConfigs[0].StaticConfigs[0].Targets[0]; got != "oddsgraph"+cfg.AdminListen {
-		t.Errorf("metrics are scraped at %s", got)
+		t.Errorf("Prometheus scrapes %s, want oddsgraph%s", got, cfg.AdminListen)
 	}
 	if !prometheus.ScrapeConfigs[0].Classic {
-		t.Error("classic histograms, which the alerts ask for, go where native ones are taken")
+		t.Error("Prometheus does not scrape classic histograms, which the alerts use")
 	}
-	mounted := func(service, path string) bool {
-		for _, v := range c.Services[service].Volumes {
+	mounted := func(name, path string) bool {
+		for _, v := range c.Services[name].Volumes {
 			if parts := strings.Split(v, ":"); len(parts) > 1 && parts[1] == path {
 				return true
 			}
@@ -143,7 +143,7 @@ func TestCompose(t *testing.T) {
 	}
 	for _, f := range append(prometheus.RuleFiles, "/etc/prometheus/prometheus.yml") {
 		if !mounted("prometheus", f) {
-			t.Errorf("prometheus has no %s", f)
+			t.Errorf("%s is not mounted in the service prometheus", f)
 		}
 	}
 	var providers struct {
@@ -151,14 +151,14 @@ func TestCompose(t *testing.T) {
 	}
 	decode(t, "compose/grafana/dashboards.yml", &providers)
 	if dir := providers.Providers[0].Options.Path; !mounted("grafana", dir+"/oddsgraph.json") || c.Services["grafana"].Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] != dir+"/oddsgraph.json" {
-		t.Errorf("grafana has no dashboard in %s", dir)
+		t.Errorf("oddsgraph.json is not mounted in the folder %s of the service grafana, or is not the home dashboard", dir)
 	}
 	var sources struct {
 		Datasources []struct{ UID, URL string }
 	}
 	decode(t, "compose/grafana/datasources.yml", &sources)
 	if s := sources.Datasources[0]; s.URL != "http://prometheus:9090" {
-		t.Errorf("grafana asks %s", s.URL)
+		t.Errorf("grafana reads from %s, want http://prometheus:9090", s.URL)
 	}
 }
 
@@ -179,9 +179,9 @@ func TestPrometheusConfig(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
 	config := strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules)
-	// This setting got its name in Prometheus 3. A distribution may have an older promtool, which rejects the name.
+	// Prometheus 3 introduced this name of the setting. A distribution may have an older promtool, which rejects the name.
 	write(t, path, strings.ReplaceAll(config, "    always_scrape_classic_histograms: true\n", ""))
 	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("promtool check config: %v: %s", err, out)
 	}
 }

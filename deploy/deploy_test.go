@@ -40,7 +40,7 @@ func parse(t testing.TB, args, environ []string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(args, environ, io.Discard)
 	if err != nil {
-		t.Fatalf("%q, %q: %v", args, environ, err)
+		t.Fatalf("arguments %q, environment %q: %v", args, environ, err)
 	}
 	return c
 }
@@ -54,11 +54,11 @@ func environ(variables map[string]string) []string {
 	return list
 }
 
-// wantPatience requires the given stop timeout to exceed the program's longest shutdown by at least five seconds.
-func wantPatience(t testing.TB, patience time.Duration, c *config.Config) {
+// wantStopTimeout requires the given stop timeout to exceed the program's longest shutdown by at least five seconds.
+func wantStopTimeout(t testing.TB, timeout time.Duration, c *config.Config) {
 	t.Helper()
-	if longest := c.DrainDelay + c.ShutdownTimeout; patience < longest+5*time.Second {
-		t.Errorf("the program is killed after %v; it may take %v, and some seconds for its log", patience, longest)
+	if longest := c.DrainDelay + c.ShutdownTimeout; timeout < longest+5*time.Second {
+		t.Errorf("the stop timeout is %v, want at least 5 s more than the longest shutdown of %v", timeout, longest)
 	}
 }
 
@@ -69,7 +69,7 @@ func wantMemory(t testing.TB, heap, memory string) {
 	// The kernel holds up to 80 KiB of unsent bytes for each connection; docs/limits.md has the sum.
 	least := size(t, heap) + float64(config.Default().MaxConnections)*(80<<10)
 	if got := size(t, memory); got < least || got > 1.25*least {
-		t.Errorf("the memory limit is %s; want %.0f MiB to a quarter more, for GOMEMLIMIT=%s and the kernel's buffers", memory, least/(1<<20), heap)
+		t.Errorf("the memory limit is %s; want at least %.0f MiB and at most a quarter more, for GOMEMLIMIT=%s and the kernel's buffers", memory, least/(1<<20), heap)
 	}
 }
 
@@ -83,7 +83,7 @@ func size(t testing.TB, s string) float64 {
 			}
 		}
 	}
-	t.Fatalf("%q is no size in MiB", s)
+	t.Fatalf("%q is not a size in MiB", s)
 	return 0
 }
 
@@ -99,7 +99,7 @@ func TestVariables(t *testing.T) {
 	check := func(path string) {
 		for _, name := range variable.FindAllString(read(t, path), -1) {
 			if found++; !known[name] {
-				t.Errorf("%s: %s is no variable of the program", path, name)
+				t.Errorf("%s: the program has no variable %s", path, name)
 			}
 		}
 	}
@@ -114,6 +114,6 @@ func TestVariables(t *testing.T) {
 	}
 	check(filepath.Join("..", "Dockerfile"))
 	if found < 20 {
-		t.Errorf("only %d variables were found", found)
+		t.Errorf("the files have %d variables, want at least 20", found)
 	}
 }

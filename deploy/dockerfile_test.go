@@ -42,9 +42,9 @@ type stage struct {
 
 // step is an instruction, with its flags separated from its arguments.
 type step struct {
-	does  string
-	flags []string
-	rest  string
+	instruction string
+	flags       []string
+	arguments   string
 }
 
 // dockerfile parses the Dockerfile. It fails on instructions that it does not support.
@@ -57,20 +57,20 @@ func dockerfile(t testing.TB) (stages []*stage) {
 			continue
 		}
 		s := step{}
-		s.does, s.rest, _ = strings.Cut(line, " ")
-		for s.rest = strings.TrimSpace(s.rest); strings.HasPrefix(s.rest, "--"); s.rest = strings.TrimSpace(s.rest) {
+		s.instruction, s.arguments, _ = strings.Cut(line, " ")
+		for s.arguments = strings.TrimSpace(s.arguments); strings.HasPrefix(s.arguments, "--"); s.arguments = strings.TrimSpace(s.arguments) {
 			var flag string
-			flag, s.rest, _ = strings.Cut(s.rest, " ")
+			flag, s.arguments, _ = strings.Cut(s.arguments, " ")
 			s.flags = append(s.flags, flag)
 		}
-		if s.does == "FROM" {
-			from, name, _ := strings.Cut(s.rest, " AS ")
+		if s.instruction == "FROM" {
+			from, name, _ := strings.Cut(s.arguments, " AS ")
 			stages = append(stages, &stage{from: from, name: name, env: map[string]string{}, args: map[string]string{}})
 			continue
 		}
 		last := stages[len(stages)-1]
-		name, value, _ := strings.Cut(s.rest, "=")
-		switch s.does {
+		name, value, _ := strings.Cut(s.arguments, "=")
+		switch s.instruction {
 		case "WORKDIR", "COPY", "RUN":
 			last.steps = append(last.steps, s)
 		case "ENV":
@@ -78,14 +78,14 @@ func dockerfile(t testing.TB) (stages []*stage) {
 		case "ARG":
 			last.args[name] = value
 		case "USER":
-			last.user = s.rest
+			last.user = s.arguments
 		case "ENTRYPOINT":
-			last.entrypoint = list(t, s.rest)
+			last.entrypoint = list(t, s.arguments)
 		case "HEALTHCHECK":
-			last.health = list(t, strings.TrimPrefix(s.rest, "CMD "))
+			last.health = list(t, strings.TrimPrefix(s.arguments, "CMD "))
 		case "LABEL", "EXPOSE":
 		default:
-			t.Fatalf("the Dockerfile has the instruction %s, which this test does not support", s.does)
+			t.Fatalf("the Dockerfile has the instruction %s, which this test does not support", s.instruction)
 		}
 	}
 	return stages
@@ -94,7 +94,7 @@ func dockerfile(t testing.TB) (stages []*stage) {
 func list(t testing.TB, text string) (l []string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), &l); err != nil || len(l) == 0 {
-		t.Fatalf("%s is no list of arguments: %v", text, err)
+		t.Fatalf("%s is not a list of arguments: %v", text, err)
 	}
 	return l
 }
@@ -113,7 +113,7 @@ func imageStateDir(t testing.TB) string {
 	stages := dockerfile(t)
 	dir := stages[len(stages)-1].env["ODDSGRAPH_STATE_DIR"]
 	if dir == "" {
-		t.Fatal("the image records no calls")
+		t.Fatal("the image does not set ODDSGRAPH_STATE_DIR, so its program records no calls")
 	}
 	return dir
 }
@@ -135,17 +135,17 @@ func ignored(t testing.TB) func(file string) bool {
 		quoted = strings.ReplaceAll(strings.ReplaceAll(quoted, `\*\*/`, `(.*/)?`), `\*`, `[^/]*`)
 		rules = append(rules, rule{regexp.MustCompile(`^` + quoted + `(/|$)`), keeps})
 	}
-	return func(file string) (away bool) {
+	return func(file string) (excluded bool) {
 		for _, r := range rules {
 			if r.pattern.MatchString(file) {
-				away = !r.keeps
+				excluded = !r.keeps
 			}
 		}
-		return away
+		return excluded
 	}
 }
 
-// builder runs the stages in directories instead of images, with the tools of this machine.
+// builder runs the build stages of the Dockerfile with the tools of this machine. Each stage has a directory instead of an image.
 type builder struct {
 	t      testing.TB
 	roots  map[string]string
@@ -153,23 +153,23 @@ type builder struct {
 	args   map[string]string
 }
 
-// build runs the steps of a stage and returns its root directory. Before each RUN step, build calls lend with the working directory
-// of the step.
-func (b *builder) build(s *stage, lend func(root string)) (root string) {
+// build runs the steps of a stage and returns its root directory. Before each RUN step, build calls beforeRun with the working
+// directory of the step.
+func (b *builder) build(s *stage, beforeRun func(root string)) (root string) {
 	b.t.Helper()
 	root, dir := b.t.TempDir(), "/"
 	for _, step := range s.steps {
-		switch step.does {
+		switch step.instruction {
 		case "WORKDIR":
-			dir = path.Join(dir, step.rest)
+			dir = path.Join(dir, step.arguments)
 			if err := os.MkdirAll(root+dir, 0o755); err != nil {
 				b.t.Fatal(err)
 			}
 		case "COPY":
 			b.copy(step, root, dir)
 		case "RUN":
-			lend(root + dir)
-			cmd := exec.Command("sh", "-c", step.rest)
+			beforeRun(root + dir)
+			cmd := exec.Command("sh", "-c", step.arguments)
 			cmd.Dir = root + dir
 			cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool {
 				return strings.HasPrefix(v, "MAKE") || strings.HasPrefix(v, "MFLAGS") || strings.HasPrefix(v, "VERSION=")
@@ -181,7 +181,7 @@ func (b *builder) build(s *stage, lend func(root string)) (root string) {
 				cmd.Env = append(cmd.Env, name+"="+value)
 			}
 			if out, err := cmd.CombinedOutput(); err != nil {
-				b.t.Fatalf("RUN %s: %v\n%s", step.rest, err, out)
+				b.t.Fatalf("RUN %s: %v\n%s", step.arguments, err, out)
 			}
 		}
 	}
@@ -192,15 +192,15 @@ func (b *builder) build(s *stage, lend func(root string)) (root string) {
 // copy copies files from another stage, or from the source tree without the ignored files.
 func (b *builder) copy(s step, root, dir string) {
 	b.t.Helper()
-	from, context := "..", true
+	from, fromTree := "..", true
 	for _, flag := range s.flags {
 		stage, ok := strings.CutPrefix(flag, "--from=")
 		if from = b.roots[stage]; !ok || from == "" {
-			b.t.Fatalf("COPY %s", flag)
+			b.t.Fatalf("COPY has the flag %s, want --from with the name of an earlier stage", flag)
 		}
-		context = false
+		fromTree = false
 	}
-	names := strings.Fields(s.rest)
+	names := strings.Fields(s.arguments)
 	sources, target := names[:len(names)-1], names[len(names)-1]
 	into := strings.HasSuffix(target, "/")
 	if !path.IsAbs(target) {
@@ -216,10 +216,10 @@ func (b *builder) copy(s step, root, dir string) {
 			if err != nil {
 				return err
 			}
-			if d.IsDir() && (context && (d.Name() == "node_modules" || inside == ".git")) {
+			if d.IsDir() && (fromTree && (d.Name() == "node_modules" || inside == ".git")) {
 				return fs.SkipDir // ignored by .dockerignore, and large
 			}
-			if !d.Type().IsRegular() || context && b.ignore(inside) {
+			if !d.Type().IsRegular() || fromTree && b.ignore(inside) {
 				return nil
 			}
 			below, err := filepath.Rel(base, file)
@@ -272,36 +272,36 @@ func TestDockerfile(t *testing.T) {
 	}
 	stages := dockerfile(t)
 	if len(stages) != 3 {
-		t.Fatalf("%d stages", len(stages))
+		t.Fatalf("the Dockerfile has %d stages, want 3", len(stages))
 	}
 	for _, s := range stages[1:2] {
 		if want := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(read(t, "../go.mod"))[1]; s.from != "golang:"+want {
-			t.Errorf("the program is built by %s, go.mod wants Go %s", s.from, want)
+			t.Errorf("the program is built in the image %s, but go.mod requires Go %s", s.from, want)
 		}
 	}
 	b := &builder{t: t, roots: map[string]string{}, ignore: ignored(t), args: map[string]string{
 		"TARGETOS": runtime.GOOS, "TARGETARCH": runtime.GOARCH, "VERSION": "1.2.3-test",
 	}}
-	// installed makes npm ci in the stage unnecessary: it links or copies web/node_modules if npm has installed the packages there.
-	installed := func(root string) {
+	// lendModules makes npm ci in the stage unnecessary. It links or copies web/node_modules if npm has installed the packages there.
+	lendModules := func(root string) {
 		if _, err := os.Stat("../web/node_modules/.installed"); err != nil {
 			return
 		}
 		marker := root + "/web/node_modules/.installed"
-		const lend = `cp -al "$0" "$1" 2>/dev/null || cp -a "$0" "$1"; rm "$2"; touch "$2"`
-		if out, err := exec.Command("sh", "-c", lend, "../web/node_modules", root+"/web/", marker).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
+		const script = `cp -al "$0" "$1" 2>/dev/null || cp -a "$0" "$1"; rm "$2"; touch "$2"`
+		if out, err := exec.Command("sh", "-c", script, "../web/node_modules", root+"/web/", marker).CombinedOutput(); err != nil {
+			t.Fatalf("copying web/node_modules: %v: %s", err, out)
 		}
 	}
-	b.build(stages[0], installed)
+	b.build(stages[0], lendModules)
 	b.build(stages[1], func(string) {})
 	last := stages[2]
 	root := b.build(last, func(string) {})
 	if !strings.HasPrefix(last.from, "gcr.io/distroless/static-") {
-		t.Errorf("the image is made from %s", last.from)
+		t.Errorf("the image is based on %s, want a static distroless image", last.from)
 	}
 	if !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(last.user) {
-		t.Errorf("got user %q, want the numbers of an unprivileged user", last.user)
+		t.Errorf("got user %q, want the numeric ids of an unprivileged user and group", last.user)
 	}
 	var files []string
 	_ = filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
@@ -312,7 +312,7 @@ func TestDockerfile(t *testing.T) {
 	})
 	want := append([]string{"/licenses/LICENSE", "/licenses/THIRD_PARTY_LICENSES", "/licenses/licenses.txt"}, last.entrypoint...)
 	if !slices.Equal(files, want) {
-		t.Fatalf("the image has %v; want %v", files, want)
+		t.Fatalf("the image has the files %v, want %v", files, want)
 	}
 	program := root + last.entrypoint[0]
 	if runtime.GOOS == "linux" {
@@ -322,11 +322,11 @@ func TestDockerfile(t *testing.T) {
 		}
 		defer f.Close()
 		if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 || slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-			t.Errorf("the program needs %v", libraries)
+			t.Errorf("the program needs a dynamic linker and the libraries %v, want a static program", libraries)
 		}
 	}
 	if out, err := exec.Command(program, "version").Output(); err != nil || string(out) != "1.2.3-test\n" {
-		t.Errorf("its version is %q, %v", out, err)
+		t.Errorf("the program prints the version %q (error %v), want 1.2.3-test", out, err)
 	}
 
 	serve(t, root, last)
@@ -376,13 +376,13 @@ func serve(t testing.TB, root string, image *stage) {
 		healthy = check.Run() == nil
 	}
 	if !healthy {
-		t.Error("it does not become healthy")
+		t.Error("the program does not become healthy")
 	} else if page := get(t, "http://"+address); !strings.Contains(page, "/assets/") {
-		t.Errorf("got page %s, want the built one", page)
+		t.Errorf("got the page %s, want the built page, which loads files from /assets/", page)
 	}
 	cancel()
 	<-read
 	if err := served.Wait(); err != nil && !errors.Is(err, context.Canceled) || !healthy {
-		t.Errorf("it ended with %v and said: %s", err, said.String())
+		t.Errorf("the program ended with the error %v and logged: %s", err, said.String())
 	}
 }

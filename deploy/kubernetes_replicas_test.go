@@ -61,29 +61,29 @@ func TestKubernetesReplicas(t *testing.T) {
 	d := documents(t, read(t, "kubernetes-replicas/deployment.yaml"))["Deployment "+before.Metadata.Name].Spec
 	surge := before.Spec.Strategy.RollingUpdate.MaxSurge
 	if d.Replicas != 3 || *before.Spec.Strategy.RollingUpdate.MaxUnavailable != 0 || surge != 1 {
-		t.Errorf("%d replicas are replaced by %+v", d.Replicas, before.Spec.Strategy)
+		t.Errorf("%d replicas are updated with the strategy %+v, want 3 replicas, maxUnavailable 0 and maxSurge 1", d.Replicas, before.Spec.Strategy)
 	}
 	// Kubernetes does not count a terminating pod as a replica. So a terminating pod must have ended before the next pod becomes
 	// available.
 	if grace := before.Spec.Template.Spec.Grace; cfg.Shared.Replicas < d.Replicas+2*surge || d.MinReadySeconds < grace {
-		t.Errorf("%d replicas for %d, pods that are available after %d s and end within %d s", cfg.Shared.Replicas, d.Replicas, d.MinReadySeconds, grace)
+		t.Errorf("--shared-replicas is %d for %d replicas, want at least 2 more; minReadySeconds is %d, want at least the grace period of %d s", cfg.Shared.Replicas, d.Replicas, d.MinReadySeconds, grace)
 	}
 	if n := before.Spec.Replicas; cfg.Venue.PublicPerMinute != n*single.Venue.PublicPerMinute || cfg.Venue.KeyPerMinute != n*single.Venue.KeyPerMinute {
-		t.Errorf("the replicas divide %d and %d calls; %d without Valkey have %d and %d each",
+		t.Errorf("the replicas share %d public calls and %d calls per key; want the calls of %d replicas without Valkey, which have %d and %d each",
 			cfg.Venue.PublicPerMinute, cfg.Venue.KeyPerMinute, n, single.Venue.PublicPerMinute, single.Venue.KeyPerMinute)
 	}
 	if cfg.StateDir != "off" || cfg.Shared.SecretFile == "" {
-		t.Errorf("the configuration is %v", cfg)
+		t.Errorf("the configuration is %v, want a shared secret file and the state directory off", cfg)
 	}
 	server := documents(t, read(t, "kubernetes-replicas/valkey.yaml"))
 	service := server["Service valkey"].Spec
 	u, err := url.Parse(cfg.Shared.URL)
 	if err != nil || u.Hostname() != "valkey" || len(service.Ports) != 1 || u.Port() != yamlOf(t, service.Ports[0].Port) {
-		t.Errorf("the service has the ports %+v, the replicas use another one: %v", service.Ports, err)
+		t.Errorf("the service valkey has the ports %+v, but the replicas use another host or port (error %v)", service.Ports, err)
 	}
 	wantValkeyPod(t, server)
 	if read(t, "kubernetes-replicas/valkey.conf") != read(t, "compose/valkey.conf") {
-		t.Error("valkey.conf differs from that of compose")
+		t.Error("kubernetes-replicas/valkey.conf differs from compose/valkey.conf")
 	}
 	var all struct {
 		SecretGenerator []struct{ Files []string } `yaml:"secretGenerator"`
@@ -99,11 +99,11 @@ func TestKubernetesReplicas(t *testing.T) {
 	}
 	for _, file := range made {
 		if !slices.Contains(files, "secrets/"+file.Name()) {
-			t.Errorf("%s is not among the secrets %v", file.Name(), files)
+			t.Errorf("the script makes %s, which is not in the list of secrets %v", file.Name(), files)
 		}
 	}
 	if len(files) != len(made) {
-		t.Errorf("the secrets are %v, the script makes %v", files, made)
+		t.Errorf("the list of secrets is %v, but the script makes %v", files, made)
 	}
 }
 
@@ -113,14 +113,14 @@ func wantValkeyPod(t testing.TB, server map[string]manifest) {
 	compose := readCompose(t, "compose/replicas.yaml").Services["valkey"]
 	d, policy := server["Deployment valkey"].Spec, server["NetworkPolicy valkey"].Spec
 	if d.Replicas != 1 || d.Strategy.Type != "Recreate" || len(d.Template.Spec.Containers) != 1 {
-		t.Fatalf("two servers can run at once: %+v", d)
+		t.Fatalf("two Valkey servers can run at the same time: %+v", d)
 	}
 	c := d.Template.Spec.Containers[0]
 	if c.Image != compose.Image || len(c.Args) != 2 || c.Args[0] != compose.Command[0] {
-		t.Errorf("it runs %s %v, compose runs %s %v", c.Image, c.Args, compose.Image, compose.Command)
+		t.Errorf("Valkey has the image %s and the arguments %v, in compose %s and %v", c.Image, c.Args, compose.Image, compose.Command)
 	}
 	if size(t, c.Resources.Limits["memory"]) != size(t, compose.MemLimit) {
-		t.Errorf("it has %v, in compose %s", c.Resources.Limits, compose.MemLimit)
+		t.Errorf("Valkey has the limits %v, in compose the memory limit is %s", c.Resources.Limits, compose.MemLimit)
 	}
 	mounts := map[string]string{}
 	for _, m := range c.VolumeMounts {
@@ -131,16 +131,16 @@ func wantValkeyPod(t testing.TB, server map[string]manifest) {
 		}
 	}
 	if want := map[string]string{filepath.Dir(c.Args[1]): "valkey", "/run/secrets": "valkey"}; !maps.Equal(mounts, want) {
-		t.Errorf("it mounts %v, want %v", mounts, want)
+		t.Errorf("Valkey has the mounts %v, want %v", mounts, want)
 	}
 	own := d.Template.Metadata.Labels
 	if !maps.Equal(policy.PodSelector.MatchLabels, own) || !slices.Equal(policy.PolicyTypes, []string{"Ingress", "Egress"}) || len(policy.Ingress) != 1 || len(policy.Ingress[0].From) != 1 {
-		t.Fatalf("everybody reaches the server: %+v", policy)
+		t.Fatalf("the network policy does not restrict who may connect to Valkey: %+v", policy)
 	}
 	var before manifest
 	decode(t, "kubernetes/deployment.yaml", &before)
 	if from := policy.Ingress[0].From[0].PodSelector.MatchLabels; !maps.Equal(from, before.Spec.Template.Metadata.Labels) {
-		t.Errorf("%v reach the server", from)
+		t.Errorf("pods with the labels %v may connect to Valkey, want only the replicas", from)
 	}
 }
 
@@ -148,7 +148,7 @@ func wantValkeyPod(t testing.TB, server map[string]manifest) {
 func TestKustomize(t *testing.T) {
 	kubectl, err := exec.LookPath("kubectl")
 	if err != nil {
-		t.Skip("kubectl is missing, it builds manifests")
+		t.Skip("kubectl, which builds the manifests, is missing")
 	}
 	dir := t.TempDir()
 	for _, name := range []string{"kubernetes", "kubernetes-replicas"} {
@@ -174,7 +174,7 @@ func TestKustomize(t *testing.T) {
 		mounts[m.MountPath] = m.Name
 	}
 	if len(spec.Containers) != 1 || mounts["/run/secrets/oddsgraph"] != "shared" || mounts[imageStateDir(t)] != "state" || len(spec.Volumes) != 2 {
-		t.Errorf("the pod mounts %v of %+v", mounts, spec.Volumes)
+		t.Errorf("the pod has the mounts %v and the volumes %+v, want the volumes shared and state", mounts, spec.Volumes)
 	}
 	settings, secret := "ConfigMap "+spec.Containers[0].EnvFrom[0].ConfigMapRef.Name, ""
 	for _, v := range spec.Volumes {

@@ -112,7 +112,7 @@ func TestKubernetes(t *testing.T) {
 	for _, file := range files {
 		name := filepath.Base(file)
 		if named := slices.Contains(all.Resources, name); named == (name == "kustomization.yaml") {
-			t.Errorf("%s is among the resources: %v", name, named)
+			t.Errorf("%s is listed in the resources: %v, want %v", name, named, !named)
 		}
 		var m manifest
 		decode(t, file, &m)
@@ -122,10 +122,10 @@ func TestKubernetes(t *testing.T) {
 		raw[m.Kind] = whole
 	}
 	if len(manifests) != len(all.Resources)+1 {
-		t.Errorf("%d kinds for the resources %v", len(manifests), all.Resources)
+		t.Errorf("the files have %d kinds, want a different kind for each of the resources %v and for the kustomization", len(manifests), all.Resources)
 	}
 	if len(all.ConfigMapGenerator) != 1 || !slices.Equal(all.ConfigMapGenerator[0].Envs, []string{"oddsgraph.env"}) {
-		t.Fatalf("the configuration is %+v", all.ConfigMapGenerator)
+		t.Fatalf("the config maps are %+v, want one from oddsgraph.env", all.ConfigMapGenerator)
 	}
 	variables := kubernetesVariables(t, "kubernetes/oddsgraph.env")
 	cfg := parse(t, nil, environ(variables))
@@ -133,18 +133,18 @@ func TestKubernetes(t *testing.T) {
 	d := manifests["Deployment"].Spec
 	pod := d.Template.Spec
 	if u := d.Strategy.RollingUpdate; u.MaxUnavailable == nil || *u.MaxUnavailable != 0 || u.MaxSurge < 1 || d.Replicas < 2 {
-		t.Errorf("%d replicas are replaced by %+v", d.Replicas, u)
+		t.Errorf("%d replicas have the rolling update %+v, want at least 2 replicas, maxUnavailable 0 and maxSurge of at least 1", d.Replicas, u)
 	}
-	wantPatience(t, time.Duration(pod.Grace)*time.Second, cfg)
+	wantStopTimeout(t, time.Duration(pod.Grace)*time.Second, cfg)
 	if len(pod.Containers) != 1 {
-		t.Fatalf("%d containers", len(pod.Containers))
+		t.Fatalf("the pod has %d containers, want 1", len(pod.Containers))
 	}
 	c := pod.Containers[0]
 	if len(c.EnvFrom) != 1 || c.EnvFrom[0].ConfigMapRef.Name != all.ConfigMapGenerator[0].Name || len(all.Images) != 1 || c.Image != all.Images[0].Name {
-		t.Errorf("the container has the environment of %+v and the image %s of %+v", c.EnvFrom, c.Image, all.Images)
+		t.Errorf("the container has the environment %+v and the image %s; want the config map and the image of the kustomization, %+v", c.EnvFrom, c.Image, all.Images)
 	}
 	if len(c.Env) != 1 || c.Env[0].Name != "GOMEMLIMIT" {
-		t.Errorf("the environment is %+v", c.Env)
+		t.Errorf("the container has the variables %+v, want only GOMEMLIMIT", c.Env)
 	} else {
 		wantMemory(t, c.Env[0].Value, c.Resources.Limits["memory"])
 	}
@@ -159,7 +159,7 @@ func TestKubernetes(t *testing.T) {
 		t.Errorf("the ports are %v, want %v", ports, want)
 	}
 	if a := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+a != cfg.AdminListen {
-		t.Errorf("metrics are scraped at port %s", a)
+		t.Errorf("metrics are scraped at port %s, want the port of %s", a, cfg.AdminListen)
 	}
 	for name, probes := range map[string][2]string{
 		"startup": {c.StartupProbe.Get.Path, httpapi.PathHealth}, "liveness": {c.LivenessProbe.Get.Path, httpapi.PathHealth},
@@ -171,11 +171,11 @@ func TestKubernetes(t *testing.T) {
 	}
 	for _, p := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 		if ports[p.Get.Port] != cfg.Listen {
-			t.Errorf("a probe asks the port %s", p.Get.Port)
+			t.Errorf("a probe uses the port %s, want the port of %s", p.Get.Port, cfg.Listen)
 		}
 	}
 	if user := imageUser(t); user != yamlOf(t, pod.SecurityContext.RunAsUser) {
-		t.Errorf("the image's user is %s, the pod's %d", user, pod.SecurityContext.RunAsUser)
+		t.Errorf("the image has the user %s, but the pod has %d", user, pod.SecurityContext.RunAsUser)
 	}
 
 	// Manifests select the pods by labels, and their ports by name.
@@ -184,7 +184,7 @@ func TestKubernetes(t *testing.T) {
 		"Deployment": "spec.selector.matchLabels", "Service": "spec.selector", "PodDisruptionBudget": "spec.selector.matchLabels",
 		"NetworkPolicy": "spec.podSelector.matchLabels",
 	} {
-		selected := at(raw[kind], path)
+		selected := lookUp(raw[kind], path)
 		if len(selected) != len(own) {
 			t.Errorf("%s selects %v, the pods have %v", kind, selected, own)
 		}
@@ -195,7 +195,7 @@ func TestKubernetes(t *testing.T) {
 		}
 	}
 	if s := manifests["Service"].Spec.Ports; len(s) != 1 || ports[s[0].TargetPort] != cfg.Listen {
-		t.Errorf("the service leads to %+v", s)
+		t.Errorf("the service forwards to the ports %+v, want the port of %s", s, cfg.Listen)
 	}
 	for _, rule := range manifests["NetworkPolicy"].Spec.Ingress {
 		for _, p := range rule.Ports {
@@ -203,20 +203,20 @@ func TestKubernetes(t *testing.T) {
 			case cfg.Listen:
 			case cfg.AdminListen:
 				if len(rule.From) == 0 {
-					t.Error("everybody reaches the private port")
+					t.Error("the network policy lets every pod connect to the private port")
 				}
 			default:
-				t.Errorf("nothing listens on %s", p.Port)
+				t.Errorf("the network policy opens the port %s, on which the program does not listen", p.Port)
 			}
 		}
 	}
 	if b := manifests["PodDisruptionBudget"].Spec.MaxUnavailable; b < 1 || b >= d.Replicas {
-		t.Errorf("%d of %d may be disrupted", b, d.Replicas)
+		t.Errorf("%d of %d replicas may be disrupted, want at least 1 and fewer than all", b, d.Replicas)
 	}
 }
 
-// at returns the map at a path of names separated by dots, or nil if there is none.
-func at(v map[string]any, path string) map[string]any {
+// lookUp returns the map at a path of names separated by dots, or nil if there is none.
+func lookUp(v map[string]any, path string) map[string]any {
 	for name := range strings.SplitSeq(path, ".") {
 		v, _ = v[name].(map[string]any)
 	}

@@ -39,7 +39,7 @@ func replicaConfig(t testing.TB, s composeService, secrets string) *config.Confi
 	for name, value := range variables {
 		if file, ok := strings.CutPrefix(value, "/run/secrets/"); ok {
 			if !slices.Contains(s.Secrets, file) {
-				t.Errorf("%s names %s, the service has the secrets %v", name, value, s.Secrets)
+				t.Errorf("the variable %s names the file %s, but the service has the secrets %v", name, value, s.Secrets)
 			}
 			variables[name] = filepath.Join(secrets, file)
 		}
@@ -60,20 +60,20 @@ func TestComposeReplicas(t *testing.T) {
 		if stop, err := time.ParseDuration(s.StopGracePeriod); err != nil {
 			t.Error(err)
 		} else {
-			wantPatience(t, stop, cfg)
+			wantStopTimeout(t, stop, cfg)
 		}
 		wantMemory(t, s.Environment["GOMEMLIMIT"], s.MemLimit)
 		if len(s.Ports) > 0 || !slices.Equal(s.Expose, []string{strings.TrimPrefix(cfg.Listen, ":"), strings.TrimPrefix(cfg.AdminListen, ":")}) {
-			t.Errorf("%s publishes %v and exposes %v; it listens on %s and %s", name, s.Ports, s.Expose, cfg.Listen, cfg.AdminListen)
+			t.Errorf("%s publishes %v and exposes %v; want no published port, and to expose the ports of %s and %s", name, s.Ports, s.Expose, cfg.Listen, cfg.AdminListen)
 		}
 		if cfg.Shared.Replicas <= len(replicas) {
-			t.Errorf("%d of %d replicas leave no room for one more during an update", len(replicas), cfg.Shared.Replicas)
+			t.Errorf("--shared-replicas is %d for %d replicas, want more, because an update may add a replica", cfg.Shared.Replicas, len(replicas))
 		}
 		if cfg.Venue.URL == "" || cfg.StreamURL == "" || cfg.Shared.SecretFile == "" || cfg.StateDir != "off" {
-			t.Errorf("%s is configured with %v", name, cfg)
+			t.Errorf("%s has the configuration %v, want a venue with a stream, a shared secret file and the state directory off", name, cfg)
 		}
 		if u, err := url.Parse(cfg.Shared.URL); err != nil || u.Hostname() != "valkey" || u.Port() != "6379" || u.User == nil {
-			t.Errorf("%s shares at the wrong address: %v", name, err)
+			t.Errorf("%s does not connect to valkey:6379 with a user (error %v)", name, err)
 		}
 		wantBalancer(t, c, cfg)
 		built = built || s.Build.Context != ""
@@ -83,7 +83,7 @@ func TestComposeReplicas(t *testing.T) {
 	}
 	for name, s := range c.Services {
 		if strings.HasPrefix(name, "oddsgraph") != slices.Contains(replicas, name) {
-			t.Errorf("%s is no replica", name)
+			t.Errorf("the name of the service %s must begin with oddsgraph only if it is one of the replicas %v", name, replicas)
 		}
 		for _, secret := range s.Secrets {
 			from := c.Secrets[secret].File
@@ -94,7 +94,7 @@ func TestComposeReplicas(t *testing.T) {
 	}
 	venue := c.Services["venue"]
 	if cfg := parse(t, venue.Command, nil); cfg.Command != config.CommandVenue || "http://venue"+cfg.Demo.Listen != defaults(c.Services[replicas[0]].Environment["ODDSGRAPH_VENUE_URL"]) {
-		t.Errorf("the venue runs %q", venue.Command)
+		t.Errorf("the service venue runs %q, want the demo venue at the URL that the replicas use", venue.Command)
 	}
 }
 
@@ -120,19 +120,19 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	var servers []string
 	for _, m := range regexp.MustCompile(`(?m)^\s*server (\S+) (\S+)$`).FindAllStringSubmatch(text, -1) {
 		if m[2] != m[1]+cfg.Listen {
-			t.Errorf("the balancer looks for %s at %s", m[1], m[2])
+			t.Errorf("the balancer has the address %s for %s, want %s%s", m[2], m[1], m[1], cfg.Listen)
 		}
 		servers = append(servers, m[1])
 	}
 	if !slices.Equal(servers, replicas) {
-		t.Errorf("the balancer has the servers %v", servers)
+		t.Errorf("the balancer has the servers %v, want %v", servers, replicas)
 	}
 	s := c.Services["balancer"]
 	if bind := find(`bind (\S+)`); len(s.Ports) != 1 || !strings.HasSuffix(s.Ports[0], bind) {
-		t.Errorf("the balancer listens on %s; published is %v", bind, s.Ports)
+		t.Errorf("the balancer listens on %s, but the published ports are %v", bind, s.Ports)
 	}
 	if path := find(`option httpchk GET (\S+)`); path != httpapi.PathReady {
-		t.Errorf("health checks ask for %s", path)
+		t.Errorf("the health checks of the balancer request %s, want %s", path, httpapi.PathReady)
 	}
 	checks, err := strconv.Atoi(find(`default-server check .*\bfall (\d+)`))
 	if err != nil {
@@ -142,20 +142,20 @@ func wantBalancer(t testing.TB, c composeFile, cfg *config.Config) {
 	// passes just before the replica begins to stop.
 	notice := time.Duration(checks) * duration(`default-server check inter (\S+)`)
 	if wait := notice + duration(`timeout check (\S+)`); cfg.DrainDelay < wait {
-		t.Errorf("a replica that stops serves for %v; the balancer notices after %v", cfg.DrainDelay, wait)
+		t.Errorf("a replica that begins to stop still serves for %v, but the balancer may notice only after %v", cfg.DrainDelay, wait)
 	}
 	for _, side := range []string{"client", "server"} {
 		if longest := cfg.RequestTimeout + cfg.QueueTimeout; duration(`timeout `+side+` (\S+)`) <= longest {
-			t.Errorf("the balancer cuts off a %s before %v", side, longest)
+			t.Errorf("the balancer's timeout for a %s is not longer than the %v that a request may take", side, longest)
 		}
 	}
 	connections, err := strconv.Atoi(find(`default-server check .*\bmaxconn (\d+)`))
 	if err != nil || connections > cfg.MaxConnections*19/20 {
-		t.Errorf("the balancer makes %d of %d connections, and health checks need some", connections, cfg.MaxConnections)
+		t.Errorf("the balancer may use %d of a replica's %d connections, want at most 19 of 20, because health checks need some", connections, cfg.MaxConnections)
 	}
-	address, _ := at(map[string]any{"networks": s.Networks}, "networks.clients")["ipv4_address"].(string)
+	address, _ := lookUp(map[string]any{"networks": s.Networks}, "networks.clients")["ipv4_address"].(string)
 	if !slices.Equal(cfg.TrustedProxies, config.List{address}) {
-		t.Errorf("trusted are %q, the balancer is %s", cfg.TrustedProxies, address)
+		t.Errorf("the replicas trust the proxies %q, want only the balancer %s", cfg.TrustedProxies, address)
 	}
 	subnet := c.Networks["clients"].IPAM.Config[0]
 	_, all, err := net.ParseCIDR(subnet.Subnet)
@@ -179,12 +179,12 @@ func TestComposeValkey(t *testing.T) {
 	c := readCompose(t, "compose/replicas.yaml")
 	s := c.Services["valkey"]
 	if len(s.Ports)+len(s.Expose) > 0 || !c.Networks["shared"].Internal {
-		t.Errorf("it is published at %v %v, in the networks %+v", s.Ports, s.Expose, c.Networks)
+		t.Errorf("Valkey publishes the ports %v and exposes %v in the networks %+v, want no ports and an internal network", s.Ports, s.Expose, c.Networks)
 	}
 	for name, other := range c.Services {
 		in := strings.Contains(yamlOf(t, other.Networks), "shared")
 		if in != (name == "valkey" || slices.Contains(replicas, name)) {
-			t.Errorf("%s reaches the network of Valkey: %v", name, in)
+			t.Errorf("the service %s is in the network of Valkey: %v, want %v", name, in, !in)
 		}
 	}
 	scaling := read(t, "../docs/scaling.md")
@@ -195,17 +195,17 @@ func TestComposeValkey(t *testing.T) {
 		}
 	}
 	if memory := settings["maxmemory"]; !strings.Contains(scaling, "`maxmemory "+memory+"`") {
-		t.Errorf("maxmemory is %s", memory)
+		t.Errorf("maxmemory is %s, which docs/scaling.md does not name", memory)
 	} else if size(t, s.MemLimit) < 1.5*size(t, strings.TrimSuffix(memory, "b")) {
-		t.Errorf("the container has %s for maxmemory %s", s.MemLimit, memory)
+		t.Errorf("the container has a memory limit of %s, want at least 1.5 times the maxmemory of %s", s.MemLimit, memory)
 	}
 	_, policies, _ := strings.Cut(scaling, "- `maxmemory-policy ")
 	policies, _, _ = strings.Cut(policies, ".")
 	if policy := settings["maxmemory-policy"]; policy != "volatile-lru" || !strings.HasPrefix(policies, policy+"`") {
-		t.Errorf("the policy is %s; the documentation says %s", policy, policies)
+		t.Errorf("maxmemory-policy is %s, want volatile-lru; docs/scaling.md says %s", policy, policies)
 	}
 	if settings["save"] != `""` || settings["appendonly"] != "no" {
-		t.Errorf("it stores what may be lost: %v", settings)
+		t.Errorf("Valkey stores its data on disk, which is not needed: %v", settings)
 	}
 	dir := makeSecrets(t)
 	acl := read(t, filepath.Join(dir, "valkey.acl"))
@@ -214,19 +214,19 @@ func TestComposeValkey(t *testing.T) {
 	_, more, okMore := strings.Cut(scaling, "With `--shared-stream` also\n  `")
 	more, _, _ = strings.Cut(more, "`")
 	if !ok || !okMore || !strings.Contains(acl, "\nuser oddsgraph on #") || !strings.Contains(acl, " "+rights+" "+more+"\n") || !strings.Contains(acl, "user default off\n") {
-		t.Errorf("the users are\n%s\nwant the rights %q of docs/scaling.md", acl, rights)
+		t.Errorf("the ACL file is\n%s\nwant the rights %q and %q of docs/scaling.md", acl, rights, more)
 	}
 	if settings["aclfile"] != "/run/secrets/valkey.acl" || !slices.Contains(s.Secrets, "valkey.acl") {
-		t.Errorf("the users are in %s, the secrets are %v", settings["aclfile"], s.Secrets)
+		t.Errorf("the ACL file is %s, want /run/secrets/valkey.acl from the secrets %v", settings["aclfile"], s.Secrets)
 	}
 	if out, err := exec.Command("sh", "compose/secrets.sh", dir).CombinedOutput(); err == nil {
-		t.Errorf("the script replaces secrets: %s", out)
+		t.Errorf("a second run of secrets.sh does not fail, so it may replace the secrets: %s", out)
 	}
 }
 
 // TestBalancerConfig checks haproxy.cfg with haproxy -c.
 func TestBalancerConfig(t *testing.T) {
 	if out, err := exec.Command(tool.Require(t, "haproxy"), "-c", "-f", "compose/haproxy.cfg").CombinedOutput(); err != nil || strings.Contains(string(out), "WARNING") {
-		t.Errorf("%v: %s", err, out)
+		t.Errorf("haproxy -c: %v: %s", err, out)
 	}
 }

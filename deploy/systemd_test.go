@@ -18,7 +18,7 @@ func unit(t testing.TB, path string) map[string][]string {
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok {
-			t.Fatalf("%s: %q is no setting", path, line)
+			t.Fatalf("%s: %q is not a setting", path, line)
 		}
 		settings[name] = append(settings[name], value)
 	}
@@ -30,7 +30,7 @@ func TestSystemd(t *testing.T) {
 	one := func(name string) string {
 		t.Helper()
 		if len(u[name]) != 1 {
-			t.Fatalf("%s is there %d times", name, len(u[name]))
+			t.Fatalf("the unit has the setting %s %d times, want once", name, len(u[name]))
 		}
 		return u[name][0]
 	}
@@ -45,26 +45,26 @@ func TestSystemd(t *testing.T) {
 	}
 	served := parse(t, args(one("ExecStart")), nil)
 	if checked := parse(t, args(one("ExecStartPre")), nil); checked.Command != "config check" || len(checked.Differences(*served)) > 0 {
-		t.Errorf("%s checks something else than is served", one("ExecStartPre"))
+		t.Errorf("%s does not check the settings that ExecStart uses", one("ExecStartPre"))
 	}
 	if served.Command != "serve" || served.Venue.URL == "" || served.StreamURL == "" {
-		t.Errorf("it serves %v", served)
+		t.Errorf("ExecStart runs %v, want the command serve with a venue and its stream", served)
 	}
 	stop, err := time.ParseDuration(one("TimeoutStopSec"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantPatience(t, stop, served)
+	wantStopTimeout(t, stop, served)
 	heap, ok := strings.CutPrefix(one("Environment"), "GOMEMLIMIT=")
 	if !ok {
-		t.Errorf("Environment=%s", one("Environment"))
+		t.Errorf("Environment is %s, want GOMEMLIMIT", one("Environment"))
 	}
 	wantMemory(t, heap, one("MemoryMax"))
 	if one("ExecReload") != "/bin/kill -HUP $MAINPID" {
-		t.Errorf("it is reloaded by %s", one("ExecReload"))
+		t.Errorf("the service is reloaded by %s, want a SIGHUP", one("ExecReload"))
 	}
 	if one("StateDirectory") != "oddsgraph" || one("StateDirectoryMode") != "0700" || served.StateDir != "" {
-		t.Errorf("calls are recorded in %s, mode %s, by the settings in %q", one("StateDirectory"), one("StateDirectoryMode"), served.StateDir)
+		t.Errorf("the unit has the state directory %s with the mode %s, and the settings have %q; want oddsgraph, 0700 and no setting", one("StateDirectory"), one("StateDirectoryMode"), served.StateDir)
 	}
 	group := one("SupplementaryGroups")
 	if !slices.Contains(strings.Split(read(t, "systemd/oddsgraph.sysusers"), "\n"), "g "+group+" -") {
