@@ -55,28 +55,28 @@ func TestChangelog(t *testing.T) {
 	}
 	release := regexp.MustCompile(`^## \[(\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?)\] - \d{4}-\d{2}-\d{2}$`)
 	kinds := []string{"### Added", "### Changed", "### Deprecated", "### Removed", "### Fixed", "### Security"}
-	versions, open := 0, ""
+	versions, kind := 0, ""
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "## "):
 			if versions++; versions == 1 && line != "## [Unreleased]" || versions > 1 && !release.MatchString(line) {
-				t.Errorf("%q is no heading of a version", line)
+				t.Errorf("%q is not the heading of a version", line)
 			}
-			open = ""
+			kind = ""
 		case strings.HasPrefix(line, "### "):
-			if !slices.Contains(kinds, line) || line == open {
-				t.Errorf("%q is no kind of change, or there twice", line)
+			if !slices.Contains(kinds, line) || line == kind {
+				t.Errorf("%q is not a kind of change, or appears twice in a row", line)
 			}
-			open = line
-		case strings.HasPrefix(line, "- ") && (versions == 0 || open == ""):
+			kind = line
+		case strings.HasPrefix(line, "- ") && (versions == 0 || kind == ""):
 			t.Errorf("%q belongs to no version or kind of change", line)
 		}
 	}
 	if versions == 0 {
-		t.Error("there is no version")
+		t.Error("the changelog has no version")
 	}
 	if got, err := exec.Command("./notes", "Unreleased").CombinedOutput(); err != nil || !strings.HasPrefix(string(got), "### ") {
-		t.Errorf("notes of Unreleased: got %q, %v", got, err)
+		t.Errorf("scripts/notes Unreleased prints %q (error %v), want a list that begins with a kind of change", got, err)
 	}
 }

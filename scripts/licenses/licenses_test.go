@@ -31,18 +31,18 @@ func TestLicenses(t *testing.T) {
 	}
 	for _, name := range []string{"Go standard library", "github.com/99designs/gqlgen v", "github.com/coder/websocket v"} {
 		if !strings.Contains(string(got), name) {
-			t.Errorf("%s is missing", name)
+			t.Errorf("THIRD_PARTY_LICENSES lacks %s", name)
 		}
 	}
 }
 
-func TestNoLicence(t *testing.T) {
+func TestModuleWithoutLicence(t *testing.T) {
 	if _, err := (&component{name: "example.com/none v1", root: t.TempDir()}).texts(); err == nil || !strings.Contains(err.Error(), "example.com/none v1") {
-		t.Errorf("a module without a licence: %v", err)
+		t.Errorf("got the error %v for a module without a licence, want an error with the name of the module", err)
 	}
 }
 
-func TestPages(t *testing.T) {
+func TestPageLicences(t *testing.T) {
 	text := web.Licenses()
 	if text == "" {
 		tool.Missing(t, "the pages are not built: run make web")

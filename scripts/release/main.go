@@ -120,9 +120,9 @@ func archive(out, platform, version string, files []string) (name string, err er
 	return name, pack(f, folder, files)
 }
 
-// epoch is the time of every archived file, so that an archive does not depend on the time of its build. ZIP files have no
+// archiveTime is the time of every archived file, so that an archive does not depend on the time of its build. ZIP files have no
 // times before 1980.
-var epoch = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
+var archiveTime = time.Date(1980, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func mode(file string) os.FileMode {
 	if strings.HasPrefix(filepath.Base(file), "oddsgraph") {
@@ -139,7 +139,7 @@ func packTar(w io.Writer, folder string, files []string) error {
 		if err != nil {
 			return err
 		}
-		h := &tar.Header{Name: folder + "/" + filepath.Base(file), Mode: int64(mode(file)), Size: int64(len(content)), ModTime: epoch}
+		h := &tar.Header{Name: folder + "/" + filepath.Base(file), Mode: int64(mode(file)), Size: int64(len(content)), ModTime: archiveTime}
 		if err := t.WriteHeader(h); err != nil {
 			return err
 		}
@@ -157,7 +157,7 @@ func packZip(w io.Writer, folder string, files []string) error {
 		if err != nil {
 			return err
 		}
-		h := &zip.FileHeader{Name: folder + "/" + filepath.Base(file), Method: zip.Deflate, Modified: epoch}
+		h := &zip.FileHeader{Name: folder + "/" + filepath.Base(file), Method: zip.Deflate, Modified: archiveTime}
 		h.SetMode(mode(file))
 		to, err := z.CreateHeader(h)
 		if err != nil {

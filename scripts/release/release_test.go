@@ -44,7 +44,7 @@ func TestRelease(t *testing.T) {
 	files := untar(t, archive)
 	for _, name := range []string{"LICENSE", "README.md", "CHANGELOG.md"} {
 		if want, err := os.ReadFile(name); err != nil || files[folder+"/"+name] != string(want) {
-			t.Errorf("%s in the archive differs, or %v", name, err)
+			t.Errorf("%s in the archive differs from the file (error %v)", name, err)
 		}
 	}
 	program := filepath.Join(t.TempDir(), "oddsgraph")
@@ -55,7 +55,7 @@ func TestRelease(t *testing.T) {
 		t.Errorf("the program prints version %q, %v", got, err)
 	}
 	if got, err := exec.Command(program, "licenses").Output(); err != nil || string(got) != files[folder+"/THIRD_PARTY_LICENSES"] {
-		t.Errorf("the program prints other licences than those beside it, or %v", err)
+		t.Errorf("the program prints licences that differ from THIRD_PARTY_LICENSES in the archive (error %v)", err)
 	}
 
 	sbom := "oddsgraph-v1.2.3-sbom.cdx.json"
@@ -110,7 +110,7 @@ func readSBOM(t *testing.T, name string) (purls []string) {
 		Components []struct{ PURL string }
 	}
 	if err := json.Unmarshal(text, &bom); err != nil || bom.BOMFormat != "CycloneDX" {
-		t.Fatalf("the SBOM is %.200q, %v", text, err)
+		t.Fatalf("the SBOM is %.200q (error %v), want the format CycloneDX", text, err)
 	}
 	for _, c := range bom.Components {
 		purls = append(purls, c.PURL)
@@ -138,7 +138,7 @@ func TestArchives(t *testing.T) {
 				t.Fatal(err)
 			}
 			if first != nil && !bytes.Equal(packed, first) {
-				t.Errorf("%s differs from the one before", name)
+				t.Errorf("the second archive %s differs from the first, want equal archives", name)
 			}
 			first = packed
 		}
@@ -151,11 +151,11 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-func TestMistakes(t *testing.T) {
+func TestReleaseErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for want, version := range map[string]string{"-version is missing": "", "make web": "v1"} {
 		if err := run(version, []string{"linux/amd64"}, "out"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("version %q: %v; want %q", version, err, want)
+			t.Errorf("version %q: got the error %v, want %q", version, err, want)
 		}
 	}
 }
