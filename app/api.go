@@ -184,7 +184,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, s.clock
-	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impaired
+	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
 	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)

@@ -61,8 +61,8 @@ func (s *App) Ready(ctx context.Context) error {
 	return s.readiness.check(s.clock, func() error { return s.probe(ctx) })
 }
 
-// impaired returns a text for operators while Redis is configured but not reachable, and "" in all other cases.
-func (s *App) impaired() string {
+// impairment returns a text for operators while Redis is configured but not reachable, and "" in all other cases.
+func (s *App) impairment() string {
 	if s.fleet == nil {
 		return ""
 	}
@@ -101,7 +101,7 @@ func (r *readiness) check(clock market.Clock, probe func() error) error {
 var probeTokens = []string{"0", "1"}
 
 // probe sends a search to the venue and returns the error of the search. If the search fails, probe also requests prices. If the
-// venue answers the request for prices, App.Call records the answer, and check ignores the error of the search.
+// venue answers this request, App.Call records the answer, and check returns nil although the search failed.
 func (s *App) probe(ctx context.Context) (err error) {
 	loaders.Read(ctx, Sources(s.Cache, 0), func(set *loaders.Set) {
 		_, err = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})

@@ -42,7 +42,7 @@ func Main(licenses string) {
 	}
 }
 
-// Run runs the command in args. The commands serve and venue run until ctx ends.
+// Run runs the command in args. The serve command and the venue command run until ctx ends.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
 	cfg, err := config.Parse(args, environ, stdout)
 	if errors.Is(err, config.ErrHelp) {

@@ -158,13 +158,13 @@ type jsonReader struct {
 
 var jsonReaders = sync.Pool{New: func() any { return &jsonReader{} }}
 
-// Like encoding/json, the reader accepts repeated names and unpaired surrogates.
-var twice, surrogates = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
+// Like encoding/json, the reader accepts repeated names and unpaired surrogates. params.read refuses repeated known members.
+var allowRepeatedNames, allowSurrogates = jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)
 
 // begin starts reading a text. The text must not change until the next begin or release.
 func (r *jsonReader) begin(text []byte) {
 	r.text = *bytes.NewBuffer(text)
-	r.Reset(&r.text, twice, surrogates)
+	r.Reset(&r.text, allowRepeatedNames, allowSurrogates)
 }
 
 // release drops the text and returns the reader to the pool.

@@ -14,7 +14,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// admission is an Admission. Each reservation waits until the test sends a verdict or the cache releases the reservation.
+// admission is a fake Admission that the test controls. Each reservation waits until the test sends a verdict or the cache releases
+// the reservation.
 type admission struct {
 	mu       sync.Mutex
 	entered  []*ticket

@@ -82,7 +82,7 @@ func (p *parser) loadFile(ctx *kong.Context) {
 func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {
-	case !assigns || !ours: // the error does not quote the line, because the line may be the rest of a secret
+	case !assigns || !ours: // the error does not quote the line, because the line may be part of a secret of several lines
 		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
 	case l.name == variable("config"):
 		return fmt.Errorf("%s names this file and cannot be set in it", l.name)

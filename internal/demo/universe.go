@@ -44,7 +44,7 @@ type market struct {
 	tick                           Price  // present tick size; the price history uses born.tick
 	minOrder                       Size
 	volume, volume24h, liquidity   Money
-	anchors                        []Price // mean price of each instrument; a binary market has one, other markets have one for each token
+	anchors                        []Price // mean price of each instrument: one for a binary market, else one for each token
 	tokens                         []*token
 
 	born   opening
@@ -100,7 +100,7 @@ type universe struct {
 	markets     []*market
 	tokens      []*token
 	instruments []*instrument
-	tradable    []*token // first token of each instrument whose market is or was open
+	tradable    []*token // first token of each instrument whose market was open when the venue started, or later
 
 	tokenByID          map[string]*token
 	marketByID, bySlug map[string]*market
@@ -110,8 +110,9 @@ type universe struct {
 // shape is the number of binary and of categorical markets of an event. A categorical market has three or more named outcomes.
 type shape struct{ binary, categorical int }
 
-// The events take their shapes from shapes and their statuses from eventStatuses in turn. The lengths of these lists and the number
-// of categories have no common factor, so every combination can occur. The ten shapes together have 40 markets.
+// Event i has the shape shapes[i] and the status eventStatuses[i]; after the end of a list, the next event uses its first element.
+// The lengths of these lists and the number of categories have no common factor, so every combination can occur. The ten shapes
+// together have 40 markets.
 var shapes = []shape{
 	{0, 1}, {8, 0}, {1, 0}, {6, 0}, {0, 1}, {5, 0}, {7, 0}, {3, 0}, {0, 2}, {6, 0},
 }
@@ -257,7 +258,7 @@ func (m *market) setScale(r *rng) {
 	}
 }
 
-// scale returns a random reach of a book, in ticks, and the depth of its levels, in shares.
+// scale returns a random reach, in ticks, and a depth, in shares, for the books of the market; see the fields of instrument.
 func (m *market) scale(r *rng) (reach, depth int) {
 	scale := bits.Len64(uint64(m.volume / dollar))
 	switch {
@@ -293,8 +294,8 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			// Each book has a separate generator, because the number of draws for a book depends on the day. With the generator r, the
-			// identifiers would also depend on the day.
+			// Each book has a separate generator, because the number of draws for a book depends on the day. If the books drew
+			// from r, the identifiers that r generates afterwards would also depend on the day.
 			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)

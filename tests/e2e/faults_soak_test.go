@@ -31,9 +31,9 @@ type soak struct {
 	rows        []soakRow
 }
 
-// soakRow is the resource use of the process at one moment. The field at is the time since the start of the test.
+// soakRow is the resource use of the process at one moment.
 type soakRow struct {
-	at time.Duration
+	at time.Duration // time since the start of the test
 	figures
 }
 
@@ -204,7 +204,7 @@ func (s *soak) injectFaults(t testing.TB) {
 	restart := false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
-			// A fault with banned set would stop the stream for a minute, and so would hide other faults.
+			// Leave out the faults that stop the stream for a minute, because they hide other faults.
 			rows := slices.DeleteFunc(streamRows(), func(r streamRow) bool { return r.banned })
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
@@ -214,7 +214,7 @@ func (s *soak) injectFaults(t testing.TB) {
 		}
 		f := faults[s.rand.IntN(len(faults))]
 		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // large bodies must be rare; dates do not work, because the process does not use the clock of the test
+			f = faults[0] // large bodies must be rare; a date in Retry-After fails, because the process does not use the test's clock
 		}
 		s.faultCounts[f.name]++
 		spoils := f.Fault

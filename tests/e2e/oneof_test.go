@@ -33,10 +33,10 @@ func TestOneOfInputs(t *testing.T) {
 
 	for _, bad := range []struct{ name, query, want string }{
 		{"no argument", `{ market { id } }`, "give exactly one of marketId and slug"},
-		{"both forms", `{ market(marketId: "1", by: { slug: "a" }) { id } }`, "give marketId, slug or by, and no two of them"},
+		{"both forms", `{ market(marketId: "1", by: { slug: "a" }) { id } }`, "give only one of marketId, slug and by"},
 		{"two members", `{ event(by: { eventId: "1", slug: "a" }) { id } }`, "must specify exactly one key"},
 		{"no member", `{ event(by: {}) { id } }`, "must specify exactly one key"},
-		{"size and for", `{ token(tokenId: "1") { fillEstimate(side: BUY, size: 1, for: { amount: 1 }) { cost } } }`, "give size, amount or for, and no two of them"},
+		{"size and for", `{ token(tokenId: "1") { fillEstimate(side: BUY, size: 1, for: { amount: 1 }) { cost } } }`, "give only one of size, amount and for"},
 	} {
 		if message := s.refusal(t, bad.query, nil); !strings.Contains(message, bad.want) {
 			t.Errorf("%s: got the message %q, want one that contains %q", bad.name, message, bad.want)

@@ -80,7 +80,7 @@ func measure(collect bool) figures {
 }
 
 // program is the whole program in its own process, so its resource usage is separate from the test's. The App is in that process,
-// so only the methods of service that use the network work.
+// so a test can call a method of service only if the method uses the network.
 type program struct {
 	*service
 	process *os.Process

@@ -182,7 +182,7 @@ func TestREST(t *testing.T) {
 	if _, spent := r.Calls(); spent != 40 {
 		t.Errorf("the calls for two books, one list and one market cost %d tokens, want 40", spent)
 	}
-	// A request for books does not split the parameter tickers at commas. The value is one ticker.
+	// In a request for books, the simulator does not split the value of tickers at commas. The whole value is one ticker.
 	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {
 		t.Errorf("got books %v, want one", books)
 	}
@@ -206,8 +206,8 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestCursors checks that the simulator refuses invalid cursors.
-func TestCursors(t *testing.T) {
+// TestInvalidCursors checks that the simulator refuses invalid cursors.
+func TestInvalidCursors(t *testing.T) {
 	r := newRig(t)
 	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {
 		cursor := base64.URLEncoding.EncodeToString([]byte(text))
@@ -220,8 +220,8 @@ func TestCursors(t *testing.T) {
 	}
 }
 
-// TestCloseTimes checks that the simulator refuses invalid limits of the close time.
-func TestCloseTimes(t *testing.T) {
+// TestInvalidCloseTimes checks that the simulator refuses invalid limits of the close time.
+func TestInvalidCloseTimes(t *testing.T) {
 	r := newRig(t)
 	for _, limit := range []string{"min_close_ts=x", "min_close_ts=-1", "max_close_ts=1.5", "max_close_ts=9999999999999"} {
 		if status, _ := r.call("/markets?" + limit); status != http.StatusBadRequest {

@@ -75,7 +75,7 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token. If the function read returns nil for a good row, the token has no
+// readTokens reads a list of rows that each belong to a token. If read returns nil and the row has no error, the token has no
 // result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to the
 // token.
 func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {

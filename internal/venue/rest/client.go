@@ -67,7 +67,8 @@ type Observer interface {
 	// Call reports one HTTP call for the given number of ids. If there was no response, status is 0. reqctx.UpstreamCall lists the
 	// possible outcomes.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
-	// Drift reports a difference between a response and its documented form. The number of different texts is bounded.
+	// Drift reports a difference between a response and its documented form. The parameter
+	// difference has only a bounded number of different values.
 	Drift(endpoint, difference string)
 }
 
@@ -101,7 +102,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, fmt.Errorf("venue: the credentials mode is %q, want query, header or none", cfg.CredentialsMode)
 	}
 	if cfg.Timeout < 0 || cfg.MaxBody < 0 {
-		return nil, errors.New("venue: timeout and greatest body must be positive")
+		return nil, errors.New("venue: the timeout and the maximum size of a body must not be negative")
 	}
 	if cfg.Transport == nil {
 		cfg.Transport = NewTransport()

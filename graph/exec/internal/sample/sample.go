@@ -30,7 +30,7 @@ func UnmarshalMoney(ctx context.Context, v any) (Money, error) {
 	}
 	n, err := graphql.UnmarshalInt(v)
 	if err == nil && n < 0 {
-		err = errors.New("an amount is not negative")
+		err = errors.New("an amount must not be negative")
 	}
 	return Money(n), err
 }
@@ -72,7 +72,7 @@ type Leaf struct {
 	Twins  []*Leaf
 }
 
-// Branch is an object of objects.
+// Branch is an object. In the schema, it also has fields of object types and of lists of objects.
 type Branch struct{ Node }
 
 // Name returns a name. It panics if Panics is set.
