@@ -154,11 +154,13 @@ type task struct {
 	answers [][]byte
 	// sample checks some of the responses. If it is nil, no responses are checked this way.
 	sample func(answer []byte, sent time.Time) error
-	// If once is true, the clients send each request once. Otherwise they send the requests in turn, again and again, for the duration.
+	// If once is true, the clients send each request once. Otherwise they send the requests in turn, again and again, for the
+	// duration.
 	once     bool
 	duration time.Duration
-	// every is the time after which the next request of all clients together is due. If no client is free then, the request is sent
-	// later, and its latency includes the delay. If every is 0, a client sends its next request after each response.
+	// every is the time between two due requests. It counts the requests of all clients together. If no client is free then, the
+	// request is sent later, and its latency includes the delay. If every is 0, a client sends its next request after each
+	// response.
 	every time.Duration
 	// keep receives the index of the request and the body for each response. It may be nil.
 	keep func(n int, answer []byte) error

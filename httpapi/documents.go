@@ -53,8 +53,8 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the ids.
-	// Otherwise list is "".
+	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the
+	// ids. Otherwise list is "".
 	list string
 	// fast decodes common forms of variables. It is nil if the operation is not a query, or has a variable of a type that
 	// fastVariables does not support.
@@ -184,9 +184,9 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 // tooManyErrors is the panic that ends a validation.
 type tooManyErrors struct{}
 
-// validate returns the errors of a document without repetitions. It stops after maxErrors errors, or after maxFound errors with
-// repetitions, because gqlparser takes long to find suggestions. If validate stops early, the last error says that there are more
-// errors.
+// validate returns the errors of a document without repetitions. It stops after maxErrors different errors, or after maxFound
+// errors in total, because gqlparser takes long to find the names that its errors suggest. If validate stops early, the last error
+// says that there are more errors.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0

@@ -51,8 +51,8 @@ func TestDocumentsMakeRoom(t *testing.T) {
 	}
 }
 
-// TestDocumentsSentOnceDisplaceNone checks that a full cache stores only trusted documents and documents that are sent twice.
-func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
+// TestDocumentsSentOnceEvictNothing checks that a full cache stores only trusted documents and documents that are sent twice.
+func TestDocumentsSentOnceEvictNothing(t *testing.T) {
 	for name, more := range map[string]string{"many": "", "long": strings.Repeat("#", 64_000)} {
 		c := newDocumentCache(testConfig(t))
 		const inUse = `{ inUse: __typename }`
@@ -65,7 +65,7 @@ func TestDocumentsSentOnceDisplaceNone(t *testing.T) {
 			c.load(fmt.Sprintf("{ b%d: __typename }%s", i, more), false)
 		}
 		if c.find(inUse) != doc || c.cache.Len() < full-1 {
-			t.Errorf("%s: documents that were sent once evicted others: %d of %d documents are left", name, c.cache.Len(), full)
+			t.Errorf("%s: documents that were sent only once have evicted other documents: %d of %d are still cached", name, c.cache.Len(), full)
 		}
 		for text, trusted := range map[string]bool{"{ again: __typename }": false, "{ trusted: __typename }": true} {
 			c.load(text+more, trusted)
@@ -101,14 +101,14 @@ func TestSizeOfDocuments(t *testing.T) {
 		}
 		took, counted := float64(liveBytes()-before), float64(c.bytes)
 		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
-			t.Errorf("%s: a document counts %.0f bytes and needs %.0f, want 0.25 to 1.5 times as many", name, counted/documents, took/documents)
+			t.Errorf("%s: the cache counts %.0f bytes for a document that needs %.0f bytes; want a need of 0.25 to 1.5 times the counted bytes", name, counted/documents, took/documents)
 		}
 		runtime.KeepAlive(c)
 	}
 }
 
-// TestOneDocumentByMany checks that the cache stores a document once if many goroutines load it at the same time.
-func TestOneDocumentByMany(t *testing.T) {
+// TestConcurrentLoadsStoreOneDocument checks that the cache stores a document once if many goroutines load it at the same time.
+func TestConcurrentLoadsStoreOneDocument(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	var wg sync.WaitGroup
 	for range 32 {

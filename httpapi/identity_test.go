@@ -21,8 +21,8 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// newTestIdentities returns identities that know one account. The returned clock is the clock of the refusals, and only the test
-// advances it.
+// newTestIdentities returns identities that know one account. The Refusals of the identities use the returned clock. Only the
+// test advances the clock.
 func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 	t.Helper()
 	credentials, err := market.ParseCredentials([]byte(`{"apiKey":"of-the-account"}`))
@@ -119,7 +119,7 @@ func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 // TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
-		header  string // credentials, or the value of Authorization if it contains a space
+		header  string // the value of a header: of Authorization if the value has a space, else of the header for credentials
 		payload map[string]any
 		want    string
 	}{
@@ -169,14 +169,15 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	}
 }
 
-// TestNoBearerTokensAreKnown checks that a service without accounts rejects each token, and does not count the rejections.
-func TestNoBearerTokensAreKnown(t *testing.T) {
+// TestServiceWithoutAccountsRejectsTokens checks that a service without accounts rejects each token, and does not count the
+// rejections.
+func TestServiceWithoutAccountsRejectsTokens(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Refusals = auth.NewRefusals(market.SystemClock{})
 	for range 10 {
 		w := post(t, New(cfg), `{"query":"{ __typename }"}`, "Authorization", "Bearer x")
 		if w.Code != 401 || w.Header().Get("WWW-Authenticate") != `Bearer realm="oddsgraph"` || answerOf(t, w).Errors[0].Extensions.Code != "UNAUTHENTICATED" {
-			t.Errorf("a token without accounts: got %d %v %s, want 401 and UNAUTHENTICATED", w.Code, w.Header(), w.Body)
+			t.Errorf("a token at a service without accounts: got %d %v %s, want 401 and UNAUTHENTICATED", w.Code, w.Header(), w.Body)
 		}
 	}
 }
@@ -221,9 +222,9 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// TestCredentialsLeaveTheHeaders checks that identities.handler passes on headers without credentials, and does not change the
+// TestHandlerRemovesCredentialHeaders checks that identities.handler passes on headers without credentials, and does not change the
 // original request.
-func TestCredentialsLeaveTheHeaders(t *testing.T) {
+func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request
 		who, _ := newTestIdentities(t)

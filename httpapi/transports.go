@@ -35,11 +35,10 @@ type Stats struct {
 	Streams int
 	// Refused counts connections and operations that were refused because a client had reached one of its limits.
 	Refused uint64
-	// Crowded counts the bodies and messages that were refused because too little memory was left for the client's bodies and
-	// messages.
+	// Crowded counts request bodies and WebSocket messages that were refused because their client may use no more memory for them.
 	Crowded uint64
-	// Output is the number of unread bytes of responses and events. It excludes the first quota.FreeBytes of a response over HTTP, and
-	// the first 2 KiB of each operation on an event stream or a WebSocket.
+	// Output is the number of unread bytes of responses and events. It excludes the first quota.FreeBytes of a response over HTTP,
+	// and the first 2 KiB of each operation on an event stream or a WebSocket.
 	Output int
 	// Unread counts, for each transport, the responses, sockets and streams that failed because the client did not read.
 	Unread map[string]uint64

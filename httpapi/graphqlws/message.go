@@ -57,7 +57,7 @@ func putBuffer(b *bytes.Buffer) {
 
 // read handles messages until the connection ends or the socket closes. read returns true after it has called Config.Operator,
 // because that call makes the stack grow. The caller must then call read on a new goroutine. A goroutine keeps a grown stack for
-// several garbage collections, and the grown stack is larger than the rest of an idle socket.
+// several garbage collections, and this stack needs more memory than everything else of an idle socket.
 func (k *socket) read() (again bool) {
 	for !k.stackGrown {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed

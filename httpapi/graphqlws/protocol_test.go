@@ -126,7 +126,8 @@ func TestViolations(t *testing.T) {
 	})
 }
 
-// TestFrames checks that invalid WebSocket frames end the connection with a close code of WebSocket.
+// TestFrames checks that an invalid WebSocket frame ends the connection with a close code of the WebSocket standard, and not of
+// graphql-transport-ws.
 func TestFrames(t *testing.T) {
 	s := serve(t, graphqlws.Config{}, newOperator())
 	for _, test := range []struct {
@@ -441,7 +442,7 @@ func TestOrigin(t *testing.T) {
 			Subprotocols: []string{graphqlws.Subprotocol}, HTTPHeader: http.Header{"Origin": {origin}},
 		})
 		if (err == nil) != allowed {
-			t.Errorf("a client with the origin %s connects with the error %v, want success: %v", origin, err, allowed)
+			t.Errorf("origin %s: connecting returned the error %v; the server should accept the client: %v", origin, err, allowed)
 		}
 		if err == nil {
 			_ = conn.CloseNow()

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed autoWatchFor after its
-	// last poll.
+	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed autoWatchFor after
+	// its last poll.
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
@@ -46,8 +46,8 @@ type autoWatcher struct {
 
 type autoWatch struct {
 	key messages.Topic
-	// caller is the caller whose poll opened the auto-watch. lastPoll is the time of the last poll. Another caller may have made this
-	// poll.
+	// caller is the caller whose poll opened the auto-watch. lastPoll is the time of the last poll. Another caller may have made
+	// this poll.
 	caller   *autoCaller
 	lastPoll time.Time
 	// watch is nil until the topic is open. opening reports whether a goroutine is opening the topic.
@@ -177,7 +177,7 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 }
 
 // isFull reports whether there are aw.size auto-watches and a new search for a caller would fail like the last failed search. The
-// caller has own auto-watches. aw.mu must be locked.
+// parameter own is the number of the caller's auto-watches. aw.mu must be locked.
 func (aw *autoWatcher) isFull(own int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.lastFailure.changes == aw.changes && own >= aw.lastFailure.count && !now.After(aw.lastFailure.validUntil)
 }

@@ -335,7 +335,7 @@ func (c *chaos) restart(quietly bool) {
 	}
 }
 
-var errNone = errors.New("not in this venue")
+var errNoPrices = errors.New("this venue serves no prices over REST")
 
 func (c *chaos) delayRead(ctx context.Context, id string) {
 	c.mu.Lock()
@@ -370,5 +370,5 @@ func (c *chaos) Books(ctx context.Context, books []queries.Book) ([]market.Resul
 }
 
 func (c *chaos) Prices(context.Context, []string) ([]market.Result[*market.Price], error) {
-	return nil, errNone
+	return nil, errNoPrices
 }

@@ -25,10 +25,10 @@ type content struct {
 	Magic [8]byte
 	// Written is the time of the write, in milliseconds since 1970.
 	Written int64
-	// From the time Whole (milliseconds since 1970) on, the file contains every call of the last minute. Whole may be in the future.
+	// Whole is a time in milliseconds since 1970, and may be in the future. At this time and later, the file contains every call of
+	// the last minute.
 	Whole int64
-	// Open is the number of running calls, plus the number of future calls that this write records in advance; see the package
-	// comment.
+	// Open is the number of running calls, plus the number of calls that may start before the next write; see the package comment.
 	Open int64
 	// Ended counts calls by the second in which they ended.
 	Ended [slots]second

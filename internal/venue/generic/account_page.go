@@ -23,7 +23,7 @@ type accountPage struct {
 }
 
 // query returns the request for the page. If plain is true, the request has neither the filter nor a page size. If plain is false,
-// the request has the filter. If sized is also true, the request has a page size, too.
+// the request has the filter. If plain is false and sized is true, the request also has a page size.
 func (p *accountPage) query(plain, sized bool) *rest.Request {
 	rq := rest.ForAccount(p.endpoint, p.account)
 	if !plain {

@@ -27,8 +27,8 @@ type wireFile struct {
 // object is a JSON object that is decoded without the client's decoders.
 type object map[string]json.RawMessage
 
-// text returns a string member without quotes, and another member as its JSON literal. If the member is null, missing or an empty
-// string, text returns "-".
+// text returns a member. If the member is a string, text returns the string without quotes, and otherwise the JSON literal. If the
+// member is null, missing or an empty string, text returns "-".
 func (o object) text(name string) string {
 	s := strings.Trim(string(o[name]), `"`)
 	if s == "" || s == "null" {
@@ -105,19 +105,19 @@ func TestDemoVenue(t *testing.T) {
 			}})
 			c := v.client(t, func(cfg *Config) { cfg.Observer = seen })
 			if w.Status != 200 {
-				demoError(t, c, asked.Path, w)
+				checkReadError(t, c, asked.Path, w)
 				return
 			}
 			var body object
 			must(t, json.Unmarshal(w.Body, &body))
-			demoRead(t, v, c, asked, body)
+			checkRead(t, v, c, asked, body)
 			assertEqual(t, seen.driftText(), "")
 		})
 	}
 }
 
-// demoError checks the client's error for a recorded error response.
-func demoError(t *testing.T, c *Client, path string, w wireFile) {
+// checkReadError checks the client's error for a recorded error response.
+func checkReadError(t *testing.T, c *Client, path string, w wireFile) {
 	want := map[int]market.Code{400: market.CodeUpstreamBadResponse, 401: market.CodeUnauthenticated, 403: market.CodeForbidden, 404: "",
 		429: market.CodeRateLimited, 500: market.CodeUpstreamUnavailable, 503: market.CodeUpstreamUnavailable}
 	code, known := want[w.Status]
@@ -138,8 +138,8 @@ func demoError(t *testing.T, c *Client, path string, w wireFile) {
 	}
 }
 
-// demoRead makes the read of a recorded request and compares the client's values with the recorded response.
-func demoRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object) {
+// checkRead makes the read of a recorded request and compares the client's values with the recorded response.
+func checkRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object) {
 	q, endpoint := asked.Query(), path.Base(asked.Path)
 	ids := func(list, single string) []string {
 		if q.Get(list) != "" {
@@ -148,7 +148,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object
 		return []string{q.Get(single)}
 	}
 	if endpoint == "market-details" {
-		demoDetails(t, c, q, ids, body)
+		checkDetails(t, c, q, ids, body)
 		return
 	}
 	tokens := ids("tokenIds", "tokenId")
@@ -167,7 +167,7 @@ func demoRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body object
 	}
 }
 
-// demoText formats a recorded response as a read formats the client's values.
+// demoText formats a recorded response in the format in which read.text returns the client's values.
 func demoText(t *testing.T, endpoint string, tokens []string, body object) string {
 	join := func(values ...string) string { return strings.Join(values, " ") }
 	raw := func(value string) string { return value + "(" + value + ")" }
@@ -265,7 +265,7 @@ func demoMarket(t *testing.T, o object, summary bool) string {
 	return b.end(summary)
 }
 
-func demoDetails(t *testing.T, c *Client, q url.Values, ids func(list, single string) []string, body object) {
+func checkDetails(t *testing.T, c *Client, q url.Values, ids func(list, single string) []string, body object) {
 	rows := []object{body}
 	if body["markets"] != nil {
 		rows = body.rows(t, "markets")

@@ -155,7 +155,7 @@ func decodeSearch(payload wire.Value, q queries.Search, start pageStart, traits 
 }
 
 // searchRows finds the rows of a response. The rows are a list of markets, or a list of events with markets. If the response has no
-// list, pairRows makes the rows from the members yes and no.
+// list, pairRows makes the rows from the JSON members "yes" and "no", if the response has both.
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -253,9 +253,10 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// ensureOrder checks that the markets are sorted as requested, and corrects small differences. If more than 1/rest.OutOfOrderShare
-// of the pairs of neighbouring markets are out of order, the error is UNSUPPORTED. If fewer pairs are out of order, ensureOrder
-// sorts the markets. It does not check markets without the field of the sort. If ensureOrder sorts, these markets come last.
+// ensureOrder checks that the markets are sorted as requested, and corrects small differences. If more than one in
+// rest.OutOfOrderShare pairs of neighbouring markets is out of order, the error is UNSUPPORTED. If fewer pairs are out of order,
+// ensureOrder sorts the markets. It does not check markets without the field of the sort. If ensureOrder sorts, these markets come
+// last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
 	field, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
