@@ -185,8 +185,8 @@ func (d *documentCache) parse(text string) (*ast.QueryDocument, []error) {
 type tooManyErrors struct{}
 
 // validate returns the errors of a document without repetitions. It stops after maxErrors different errors, or after maxFound
-// errors in total, because gqlparser takes long to find the names that its errors suggest. If validate stops early, the last error
-// says that there are more errors.
+// errors in total. These limits bound the time in which gqlparser looks for similar names to suggest in its errors. If validate
+// stops early, the last error says that there are more errors.
 func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	seen := map[string]bool{} // each spread of a fragment repeats the fragment's errors
 	found := 0

@@ -38,7 +38,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 		c.load(fmt.Sprintf("{ a%d: __typename }", i), false)
 	}
 	if c.cache.Len() != maxDocuments || c.bytes != total() {
-		t.Errorf("the cache has %d documents of %d bytes and counts %d bytes, want %d documents", c.cache.Len(), total(), c.bytes, maxDocuments)
+		t.Errorf("the cache has %d documents with %d bytes in total and counts %d bytes, want %d documents and equal bytes", c.cache.Len(), total(), c.bytes, maxDocuments)
 	}
 	long := strings.Repeat("#", 45_000)
 	for i := range 1100 {
@@ -47,7 +47,7 @@ func TestDocumentsMakeRoom(t *testing.T) {
 		}
 	}
 	if c.bytes > MaxDocumentBytes || c.bytes != total() || c.cache.Len() < maxDocuments*8/10 {
-		t.Errorf("the cache has %d long documents of %d bytes and counts %d bytes, want at least %d documents and at most %d bytes", c.cache.Len(), total(), c.bytes, maxDocuments*8/10, MaxDocumentBytes)
+		t.Errorf("the cache has %d long documents with %d bytes in total and counts %d bytes, want at least %d documents and at most %d bytes", c.cache.Len(), total(), c.bytes, maxDocuments*8/10, MaxDocumentBytes)
 	}
 }
 
@@ -101,7 +101,7 @@ func TestSizeOfDocuments(t *testing.T) {
 		}
 		took, counted := float64(liveBytes()-before), float64(c.bytes)
 		if c.cache.Len() != documents || took > 1.5*counted || took < counted/4 {
-			t.Errorf("%s: the cache counts %.0f bytes for a document that needs %.0f bytes; want a need of 0.25 to 1.5 times the counted bytes", name, counted/documents, took/documents)
+			t.Errorf("%s: the cache counts %.0f bytes for a document that needs %.0f bytes, want 0.25 to 1.5 times the counted bytes", name, counted/documents, took/documents)
 		}
 		runtime.KeepAlive(c)
 	}
@@ -140,7 +140,7 @@ func fields(n int, format string) string {
 	return b.String()
 }
 
-func TestSuggestionsAreSwitchedOff(t *testing.T) {
+func TestSuggestionsSetting(t *testing.T) {
 	documents := map[string]string{ // documents whose errors suggest names of the schema
 		`{ tokn(tokenId: "1") { id } }`: "token", `{ token(tokenID: "1") { id } }`: "tokenId",
 		`{ token(tokenId: "1") { candles(interval: HOURS) { open } } }`: "HOUR", `{ searchMarkets(filter: {statuss: OPEN}) { totalCount } }`: "status"}

@@ -119,7 +119,7 @@ func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 // TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
 func TestIdentitiesOfOneSocket(t *testing.T) {
 	for _, test := range []struct {
-		header  string // the value of a header: of Authorization if the value has a space, else of the header for credentials
+		header  string // value of one header: with a space it goes into Authorization, without a space into CredentialsHeader
 		payload map[string]any
 		want    string
 	}{
@@ -222,8 +222,8 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
-// TestHandlerRemovesCredentialHeaders checks that identities.handler passes on headers without credentials, and does not change the
-// original request.
+// TestHandlerRemovesCredentialHeaders checks that identities.handler passes on a request without the credential headers, and does
+// not change the original request.
 func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request
@@ -238,7 +238,7 @@ func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 		r.Header.Set(name, value)
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		if reqctx.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
-			t.Errorf("the plain request has the headers %v, want no %s, and the credentials in its context", got.Header, name)
+			t.Errorf("the plain request has the headers %v; want no %s in them, and want credentials in its context", got.Header, name)
 		}
 		if r.Header.Get(name) == "" {
 			t.Error("the caller's own request was changed")

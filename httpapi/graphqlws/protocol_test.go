@@ -442,7 +442,7 @@ func TestOrigin(t *testing.T) {
 			Subprotocols: []string{graphqlws.Subprotocol}, HTTPHeader: http.Header{"Origin": {origin}},
 		})
 		if (err == nil) != allowed {
-			t.Errorf("origin %s: connecting returned the error %v; the server should accept the client: %v", origin, err, allowed)
+			t.Errorf("origin %s: connecting returned the error %v, want the client accepted: %v", origin, err, allowed)
 		}
 		if err == nil {
 			_ = conn.CloseNow()

@@ -32,8 +32,9 @@ func New(limits Limits, schema *ast.Schema) (*Guard, error) {
 }
 
 // Document parses and measures a document, but does not validate it. The returned document has at least one operation, and its
-// validation takes a limited time. No fragment spreads itself. If several fragments have the same name, Document measures the first
-// one at each spread of the name. Validation also uses the first one. The calling function may change the returned document.
+// validation takes a limited time. Document refuses a document in which a fragment spreads itself, also through other fragments. If
+// several fragments have the same name, Document measures the first one at each spread of the name. Validation also uses the first
+// one. The calling function may change the returned document.
 //
 // A syntax error is a gqlerror.Error that wraps a market.Error with CodeParseFailed. It has a location if the parser gave one.
 func (g *Guard) Document(text string) (*ast.QueryDocument, error) {

@@ -67,7 +67,8 @@ type Config struct {
 	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
 	Memory int
 	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data,
-	// the bound is 16 times InFlight. For any other endpoint that serves only one key in a call, the bound is 4 times InFlight.
+	// the bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times
+	// InFlight.
 	InFlight int
 	// Stretch is the minimum stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
 	// does not apply to a kind whose stale time is 0.

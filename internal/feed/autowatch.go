@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed autoWatchFor after
-	// its last poll.
+	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed when the
+	// time autoWatchFor has passed since its last poll.
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
@@ -99,7 +99,7 @@ func (aw *autoWatcher) recordPolls(poll uint64, caller string, c messages.Channe
 	var opening []*autoWatch
 	aw.mu.Lock()
 	// If the caller cannot open an auto-watch, recordPolls does not count polls of tokens without an auto-watch.
-	full := aw.isFull(aw.count(caller), now)
+	full := aw.searchWouldFail(aw.count(caller), now)
 	tokens := aw.byToken[c]
 	for _, id := range tokenIDs {
 		if w := tokens[id]; w != nil {
@@ -152,7 +152,7 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 		return true
 	}
 	own := aw.count(caller)
-	if aw.isFull(own, now) {
+	if aw.searchWouldFail(own, now) {
 		return false
 	}
 	until := now.Add(pollWindow)
@@ -176,9 +176,9 @@ func (aw *autoWatcher) makeRoom(caller string, now time.Time) bool {
 	return true
 }
 
-// isFull reports whether there are aw.size auto-watches and a new search for a caller would fail like the last failed search. The
-// parameter own is the number of the caller's auto-watches. aw.mu must be locked.
-func (aw *autoWatcher) isFull(own int, now time.Time) bool {
+// searchWouldFail reports whether there are aw.size auto-watches and a new search for a caller would fail like the last failed
+// search. The parameter own is the number of the caller's auto-watches. aw.mu must be locked.
+func (aw *autoWatcher) searchWouldFail(own int, now time.Time) bool {
 	return len(aw.watches) >= aw.size && aw.lastFailure.changes == aw.changes && own >= aw.lastFailure.count && !now.After(aw.lastFailure.validUntil)
 }
 
@@ -192,18 +192,18 @@ func (aw *autoWatcher) count(caller string) int {
 
 // victim chooses, among the auto-watches for which match returns true, one whose caller has the most auto-watches. Among equals, it
 // chooses the auto-watch that was polled least recently. It returns nil if no auto-watch matches. aw.mu must be locked.
-func (aw *autoWatcher) victim(match func(*autoWatch) bool) (least *autoWatch) {
+func (aw *autoWatcher) victim(match func(*autoWatch) bool) (chosen *autoWatch) {
 	for _, w := range aw.watches {
-		if least != nil {
-			if a, b := w.caller.count, least.caller.count; a < b || a == b && !w.lastPoll.Before(least.lastPoll) {
+		if chosen != nil {
+			if a, b := w.caller.count, chosen.caller.count; a < b || a == b && !w.lastPoll.Before(chosen.lastPoll) {
 				continue
 			}
 		}
 		if match(w) {
-			least = w
+			chosen = w
 		}
 	}
-	return least
+	return chosen
 }
 
 // add adds an auto-watch. aw.mu must be locked. The calling function must pass the auto-watch to open after it has unlocked aw.mu.

@@ -22,12 +22,12 @@ type body interface {
 	// handleChange handles a change of a watch.
 	handleChange(w *feed.Watch) error
 	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead
-	// again. A zero time means that the loop need not call nextRead at a certain time. If poll is true, nextRead also requests the
+	// again. If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the
 	// values that the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while
 	// readers wait to join.
 	nextRead(now time.Time, poll bool) (readFunc, time.Time)
-	// isCurrent reports whether the last event contains the present state. If so, the loop serves readers that join
-	// without a REST read.
+	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST
+	// read to serve readers that join.
 	isCurrent() bool
 	// resend sends the state of the last event to publisher.audience.
 	resend(reason Reason) error

@@ -59,8 +59,8 @@ func KeepRedeemable(from Reads, positions []*market.Position, wanted *bool) ([]*
 	return kept, nil
 }
 
-// ReadQuotes reads the quotes that are needed to price a position by a basis. If the token is known, ReadQuotes reads the price
-// even if the read of the market fails, so that market and price are fetched together.
+// ReadQuotes reads the quotes that are needed to price a position by a basis. If the token is known, ReadQuotes requests the price
+// even if the market has not arrived yet or its read failed. So both can be fetched together.
 func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quotes, err error) {
 	token := p.TokenID
 	if basis == "" || basis == market.BasisSettlement || basis != market.BasisPosition && token == "" {
@@ -87,8 +87,8 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// isClosed reports whether trading in a market is known to have ended. Such a market has no spread that could replace a missing
-// price.
+// isClosed reports whether trading in a market is known to have ended. ReadQuotes does not read the spread of such a
+// market as a substitute for a missing price.
 func isClosed(m *market.Market) bool {
 	if m == nil {
 		return false

@@ -39,8 +39,8 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 // function must filter the rows again.
 //
 // If the page equals the previous page, readPage makes one more call to find out whether the venue ignores offsets. If the venue
-// ignores offsets, the list ends after the previous page, and readPage returns no rows. If the venue respects offsets, readPage
-// returns the rows of the page, because they are further rows that look the same.
+// ignores offsets, the list ends after the previous page, and readPage returns no rows. If the venue respects offsets, the rows are
+// different rows with equal content, and readPage returns them.
 func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")

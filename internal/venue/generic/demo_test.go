@@ -77,7 +77,7 @@ func (o object) byToken(t *testing.T, name string, tokens []string, text func(o 
 	return lines
 }
 
-func TestDemoVenue(t *testing.T) {
+func TestClientReadsGoldenFiles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "..", "tests", "testdata", "venue", "demo", "*.json"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no golden files of the demo venue (error %v)", err)

@@ -155,7 +155,7 @@ func decodeSearch(payload wire.Value, q queries.Search, start pageStart, traits 
 }
 
 // searchRows finds the rows of a response. The rows are a list of markets, or a list of events with markets. If the response has no
-// list, pairRows makes the rows from the JSON members "yes" and "no", if the response has both.
+// list, but both members "yes" and "no", pairRows makes the rows from these members.
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
