@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns how long after the start the venue's rate limit may still include calls of an earlier process. This is a minute
+// coldStart returns the time after the start in which the venue may still count calls of an earlier process. This is a minute
 // plus the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that venue
 // starts with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
@@ -36,7 +36,7 @@ func (s *App) newRecord(cfg *config.Config) *spent.Record {
 	})
 }
 
-// startBudget tells s.budget that until coldStart has passed, the venue's rate limit may include calls of an earlier process. If
+// startBudget tells s.budget that until coldStart has passed, the venue may still count calls of an earlier process. If
 // calls are recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does
 // nothing if there is no budget, if the replicas share the budget, or if coldStart is 0.
 func (s *App) startBudget(coldStart time.Duration) {
@@ -49,7 +49,7 @@ func (s *App) startBudget(coldStart time.Duration) {
 		s.record.Open(s.budget.Inherit)
 		return
 	}
-	s.log.Info("the calls of an earlier process are unknown, so only the margin of the limit is used until the given time, or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
+	s.log.Info("the calls of an earlier process are unknown: until the given time, or until the venue reports how many calls remain, the service uses only the margin, a small part of the limit. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
 		"until", until.Round(time.Second))
 }
 
@@ -129,8 +129,8 @@ func sentCredentials(cfg *config.Config) string {
 // accountsArePublic reports whether the service reads accounts by address, without credentials of a client.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. It replaces the value auto by public for a driver with public accounts,
-// by header for the demo venue without --demo-strict, and by query for all other venues.
+// credentialsMode returns the value of --venue-credentials. The value "auto" means "public" for a driver with public
+// accounts, "header" for the demo venue without --demo-strict, and "query" for all other venues.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:

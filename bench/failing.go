@@ -121,7 +121,7 @@ func (p *pairs) measureFailures(ctx context.Context, b *builds, o options, progr
 // failuresMarkdown returns the tables of the cost of failures.
 func failuresMarkdown(all []*pairs, o options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Each workload beside the same with a failure: %d alternating pairs of %v in one process, %d connections.\n\n", o.rounds, o.duration, o.connections)
+	fmt.Fprintf(&b, "Each workload runs without and with a failure: %d alternating pairs of runs of %v in one process, over %d connections.\n\n", o.rounds, o.duration, o.connections)
 	for _, p := range all {
 		b.WriteString(p.markdown())
 	}

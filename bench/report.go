@@ -97,7 +97,7 @@ func machine() string {
 	}
 	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
 		if fields := strings.Fields(string(b)); len(fields) >= 3 {
-			s += ", load average before " + strings.Join(fields[:3], " ")
+			s += ", load averages before the run: " + strings.Join(fields[:3], " ")
 		}
 	}
 	return s

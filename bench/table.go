@@ -48,7 +48,7 @@ type table struct {
 }
 
 func (t *table) title() string {
-	venue := "a venue that stands still, everything cached"
+	venue := "a venue whose prices do not move, everything cached"
 	if t.moving {
 		venue = fmt.Sprintf("a venue where each price of the answer moves %d times a second, default settings", changesPerSecond)
 	}

@@ -52,8 +52,8 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is the cached response, or nil if the response is for this request only. Requests share the compressed forms of a cached
-	// response.
+	// cached is the cached response, or nil if the response is for this request only. Requests share the compressed forms of a
+	// cached response.
 	cached *respcache.Response
 	// buffer contains the body if the response is for this request only.
 	buffer     *bytes.Buffer
@@ -114,8 +114,8 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, send keeps only the encoded body, and room reserves only the size of this
-// body.
+// send logs and sends a response. While the client reads, send keeps only the encoded body in memory, and room reserves memory only
+// for this body.
 func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
 	h := w.Header()
 	out.setHeader(h)

@@ -30,7 +30,8 @@ func deepUniverse() *universe {
 	}
 }
 
-// TestCachedSidesChangeNoResponse checks that cached texts do not change a response.
+// TestCachedSidesChangeNoResponse checks that a response equals gqlgen's, even if earlier documents have cached the JSON of the
+// same sides of books.
 func TestCachedSidesChangeNoResponse(t *testing.T) {
 	u := deepUniverse()
 	b := newExecutorPair(t, u)

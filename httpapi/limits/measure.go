@@ -59,13 +59,13 @@ type root struct {
 }
 
 // visit visits every node once. It returns the selection sets of the operations. It also returns the selection sets of the
-// fragments that neither an operation nor an earlier fragment spreads. Validation visits these fragments, too, although they make
-// the document invalid.
+// fragments that neither an operation nor an earlier fragment spreads. An unused fragment makes the document
+// invalid, but validation visits it, too. So visit also checks its size.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
 		if sum = addSat(sum, e.selections); sum > int64(m.limits.Selections) {
-			return refuse(RuleSelections, "the document selects %d fields and fragments when each fragment is counted wherever it is spread; at most %d are accepted: send several requests", sum, m.limits.Selections)
+			return refuse(RuleSelections, "the document selects %d fields and fragments, and a fragment counts each time it is spread; at most %d are accepted: send several requests", sum, m.limits.Selections)
 		}
 		if e.depth > m.limits.Depth {
 			return refuse(RuleDepth, "fields are nested %d deep; at most %d levels are accepted", e.depth, m.limits.Depth)
@@ -296,8 +296,8 @@ type merged struct {
 }
 
 // merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets
-// of each field. It ignores the types of fragments, because validation also compares fields of different types. It takes one
-// step for each selection.
+// of each field. It ignores the types of fragments, because validation also compares fields of different types. Its time grows
+// with the number of selections, where a fragment counts each time it is spread.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

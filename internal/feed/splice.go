@@ -26,7 +26,7 @@ const (
 	// each such read, up to maxReadDelay.
 	minReadDelay = 4 * time.Second
 	maxReadDelay = 2 * time.Minute
-	// minRenewal is the minimum delay after a read that returned a state from before the topic began to buffer changes.
+	// minRenewal is the minimum delay of the next read if a response may be older than bufferingSince.
 	minRenewal = time.Second
 	// maxSkew bounds how long a wrong timestamp of the venue can block a topic. If a message arrives maxSkew or more after a REST
 	// response, the feed does not compare their timestamps. If a REST response arrives maxSkew or more after the topic's
@@ -150,9 +150,9 @@ func (t *topic) readStarted(x *originRead) bool {
 	return t.currentRead == x
 }
 
-// readDone handles the result of a read. It drops a response that may be older than bufferingSince. The topic may lack changes that
-// came after such a response and before the first buffered change. The next read after such a response waits until the venue may
-// have a newer response.
+// readDone handles the result of a read. It drops a response that may be older than bufferingSince. If the venue made a change
+// after such a response and before the first buffered change, both lack this change. The next read after such a response waits
+// until the venue may have a newer response.
 func (t *topic) readDone(x *originRead, m *messages.Message, age market.Age, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -207,8 +207,8 @@ type base struct {
 // possible:
 //   - the sequence numbers, if the state and the message have numbers of the same epoch
 //   - the venue's times; a message with the same time as the state counts as newer
-//   - the arrival of the message and the start of the read. If both have sequence numbers, their epochs differ here, and the
-//     message counts as newer
+//   - the arrival of the message and the start of the read. If the state and the message both have sequence numbers, these
+//     are of different epochs, and the message counts as newer
 func (b *base) includes(m *messages.Message) bool {
 	switch {
 	case b.seq != 0 && m.Seq != 0 && b.epoch == m.Epoch:

@@ -30,8 +30,8 @@ func ParseAddress(s string) (Address, error) {
 // Credentials authenticate a client to the venue. They are a JSON object that only the venue understands. Credentials are immutable
 // and exist in memory only. Package fmt, JSON encoders and loggers write a fixed text for them.
 type Credentials struct {
-	// wire is a pointer because fmt calls no methods of unexported fields. For a pointer in such a field, fmt prints only the memory
-	// address.
+	// wire is a pointer because fmt calls no methods of unexported fields. For a pointer in such a field, fmt prints only the
+	// memory address.
 	wire    *string
 	address Address
 	// confined reports that the credentials may read only the account with this address.
@@ -82,7 +82,8 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns a copy of the credentials for the account with the given address. The copy is not confined to this account.
+// Of returns a copy of the credentials for the account with the given address. The copy may read every account, even if c is
+// confined.
 func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
 
 // Confined returns a copy of the credentials that may read only their own account.

@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 )
 
-// lanes are the lanes of a test, each with its test cases. Different lanes run at the same time.
+// lanes are the services of a test, each with its own venue and its test cases. Different lanes run at the same time.
 type lanes []laneWithRows
 
 type laneWithRows struct {
@@ -20,8 +20,8 @@ type laneWithRows struct {
 	rows []row
 }
 
-// run runs all test cases and returns their results by name. The test cases with alone set run at the end, one after the other. run
-// checks the memory use of each of them separately, and the memory use of all other test cases together.
+// run runs all test cases and returns their results by name. The test cases whose field alone is true run last, one after the
+// other. run checks the memory use of each of them separately, and the memory use of all other test cases together.
 func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 	t.Helper()
 	outcomes = make(map[string]error)

@@ -137,8 +137,8 @@ func (v *Venue) sendSnapshots(c *conn, s *subscription, tickers []string, id int
 	}
 }
 
-// snapshot returns a message with the whole book of a market. The message omits a side without bids, both sides of a market that
-// is not open, and an id of 0.
+// snapshot returns a message with the whole book of a market. The message omits a side that has no bids. If the market is not open,
+// it omits both sides. It has an id only if the parameter id is not 0.
 func (v *Venue) snapshot(m *market, s *subscription, id int) object {
 	msg := object{"market_ticker": m.ticker, "market_id": m.uuid()}
 	if m.state.Status == "OPEN" {

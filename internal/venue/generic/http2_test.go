@@ -165,8 +165,8 @@ func (v *interruptingServer) interrupt(conn *tls.Conn) {
 	}
 }
 
-// TestHTTP2ConnectionsThatEnd checks how often the client sends a call if the venue ends the stream or the connection. The rate
-// limit must admit every attempt.
+// TestHTTP2ConnectionsThatEnd checks how often the client sends a call if the venue ends the stream or the connection. The client
+// must ask the rate limit before every attempt.
 func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -182,7 +182,8 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 		{"GOAWAY with ENHANCE_YOUR_CALM", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a frame", func(*http2.Framer, uint32) {}, true},
 	} {
-		// ends is the number of connections that the venue interrupts. calls is the expected number of calls if the client must retry.
+		// ends is the number of connections that the venue interrupts. calls is the expected number of calls if the client must
+		// retry.
 		for ends, calls := range map[int64]int64{1: 2, 3: 3} {
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}

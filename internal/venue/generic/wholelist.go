@@ -21,8 +21,8 @@ const (
 	roundCount = 10
 	// If rows may have moved to other pages during a read, the client reads the whole list again, at most maxReads times in all.
 	maxReads = 3
-	// The number of the first page is 0. If a page with a number above maxAlikePages equals an earlier page, the client assumes
-	// that the venue repeats a page.
+	// Pages are numbered from 0. After page maxAlikePages, the client treats every page
+	// that equals an earlier page as a repeated page.
 	maxAlikePages = 20
 )
 
@@ -40,7 +40,8 @@ type wholeList[T any, K comparable] struct {
 //
 // The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
 // repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, rows for different
-// purchases of one outcome can look the same, and so can whole pages. In this case, readAll keeps the rows of both pages.
+// purchases of one outcome can look the same, and so can whole pages. If isRepeat then finds no repeated page, readAll keeps the
+// rows of both pages.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
@@ -127,7 +128,7 @@ func (l wholeList[T, K]) newRows(rows []T, seen map[K]int, n int) (fresh []T, ov
 }
 
 // isRepeat is called if the rows of page n look the same as the rows of an earlier page. It reports whether the venue has repeated
-// the earlier page. If isRepeat returns false, the rows are further lots that look the same.
+// the earlier page. If isRepeat returns false, the rows are other purchases that only look the same.
 func (l wholeList[T, K]) isRepeat(ctx context.Context, c *Client, a market.Address, start pageStart, guessed bool, rows []wire.Value, n int) (bool, error) {
 	uniform := allAlike(rows)
 	switch {
@@ -182,7 +183,7 @@ func readListPage[T any, K comparable](ctx context.Context, c *Client, l wholeLi
 	if !ok {
 		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the rows are the page size, because the venue may send fewer than requested
+	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the number of received rows counts as the page size, because the venue may send fewer rows than requested
 	if err != nil {
 		return listPage[T]{}, err
 	}

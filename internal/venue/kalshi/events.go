@@ -16,8 +16,8 @@ import (
 const (
 	// eventsOnPage is the number of events on a page, each with its markets. Kalshi allows 200.
 	eventsOnPage = 50
-	// eventsCounted is the number of events on a page for Categories.
-	eventsCounted = 200
+	// eventsPerCategoriesPage is the number of events on each page that Categories requests.
+	eventsPerCategoriesPage = 200
 )
 
 // SearchEvents returns one page of events in the venue's order, with their markets. Kalshi has no search. So the error is
@@ -51,7 +51,7 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 // market has the category of its event.
 func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
-		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsCounted)
+		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsPerCategoriesPage)
 		if err != nil {
 			return nil, err
 		}
