@@ -19,7 +19,8 @@ import (
 
 // This file measures how much time a server adds to the venue's own time for a portfolio that is not cached. A portfolio takes two
 // levels of calls: one call for the positions, then concurrent calls for their markets and prices. The venue's own time is the time
-// that directCalls takes for the same calls. directCalls runs before each query, so that a busy machine slows down both measurements.
+// that directCalls takes for the same calls. directCalls runs before each query, so that a busy machine slows down both
+// measurements.
 
 // call is a call that the venue received. The venue sets end after it has sent the response, so end may still be zero when the
 // client has the response.
@@ -72,7 +73,8 @@ func (w *watchedVenue) take() []call {
 	return calls
 }
 
-// directCalls makes the calls for a portfolio without a server, with at most 40 ids in each call. It returns how long the calls took.
+// directCalls makes the calls for a portfolio without a server, with at most 40 ids in each call. It returns how long the calls
+// took.
 func directCalls(ctx context.Context, base string) (time.Duration, error) {
 	get := func(path string, query url.Values) ([]byte, error) {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+path+"?"+query.Encode(), nil)
@@ -118,16 +120,16 @@ func directCalls(ctx context.Context, base string) (time.Duration, error) {
 type trial struct {
 	// direct is the time of the direct calls, and server is the time of the query.
 	direct, server time.Duration
-	// gap is the time from the end of the first call to the start of the last call of the second level, if the server makes the
-	// calls. directGap is the same time for the direct calls.
+	// gap is the time from the end of the first call to the start of the last call of the second level, if the server makes the calls.
+	// directGap is the same time for the direct calls.
 	gap, directGap time.Duration
 }
 
 // added returns how much time the server added to the venue's own time.
 func (t trial) added() time.Duration { return t.server - t.direct }
 
-// try makes the direct calls, then sends the query to a server. If callsAllowed is not 0, the server must make at most
-// callsAllowed calls with at most 101 identifiers in all.
+// try makes the direct calls, then sends the query to a server. If callsAllowed is not 0, the server must make at most callsAllowed
+// calls with at most 101 identifiers in all.
 func (w *watchedVenue) try(ctx context.Context, server, question string, callsAllowed int) (t trial, err error) {
 	if t.direct, err = directCalls(ctx, w.url); err != nil {
 		return t, err
@@ -188,8 +190,8 @@ func describe(calls []call) string {
 	return b.String()
 }
 
-// uncached are the flags that switch off oddsgraph's rate limits and its caching of prices, markets and accounts.
-var uncached = []string{
+// coldPortfolioFlags are the flags that switch off oddsgraph's rate limits and its caching of prices, markets and accounts.
+var coldPortfolioFlags = []string{
 	"--log-level=warn", "--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	"--cache-price-fresh=0s", "--cache-price-stale=0s", "--cache-market-fresh=0s", "--cache-market-stale=0s", "--cache-user-fresh=0s",
 }
@@ -199,7 +201,7 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := shared.start(t.Context(), graphServer, program, "--listen", append(uncached, "--venue-url="+venueURL)...)
+	s, err := shared.start(t.Context(), graphServer, program, "--listen", append(coldPortfolioFlags, "--venue-url="+venueURL)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,9 +212,8 @@ func startOddsgraph(t testing.TB, venueURL string) *server {
 var portfolioQuestion = string(portfolio(holder, "").body)
 
 // TestBatchingAddsLittle checks that the server adds at most a quarter to the venue's own time. Here the venue's own time is about
-// 40 ms, because two calls of 20 ms follow each other. A dataloader that waits 16 ms, which is the default, would add two fifths of the
-// venue's own time.
-// Only the fastest runs are compared, because a busy machine can only make a run slower.
+// 40 ms, because two calls of 20 ms follow each other. A dataloader that waits 16 ms, which is the default, would add two fifths of
+// the venue's own time. Only the fastest runs are compared, because a busy machine can only make a run slower.
 func TestBatchingAddsLittle(t *testing.T) {
 	if testing.Short() {
 		t.Skip("this test builds and runs the server")
