@@ -16,9 +16,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns the time after the start in which the venue may still count calls of an earlier process. This is a minute
-// plus the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that venue
-// starts with this process.
+// coldStart returns the time after the start in which the venue may still count calls of an earlier process. This is a minute plus
+// the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that venue starts
+// with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -36,9 +36,9 @@ func (s *App) newRecord(cfg *config.Config) *spent.Record {
 	})
 }
 
-// startBudget tells s.budget that until coldStart has passed, the venue may still count calls of an earlier process. If
-// calls are recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does
-// nothing if there is no budget, if the replicas share the budget, or if coldStart is 0.
+// startBudget tells s.budget that until coldStart has passed, the venue may still count calls of an earlier process. If calls are
+// recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does nothing if
+// there is no budget, if the replicas share the budget, or if coldStart is 0.
 func (s *App) startBudget(coldStart time.Duration) {
 	if s.budget == nil || s.fleet != nil || coldStart == 0 {
 		return
@@ -129,8 +129,8 @@ func sentCredentials(cfg *config.Config) string {
 // accountsArePublic reports whether the service reads accounts by address, without credentials of a client.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
-// credentialsMode returns the value of --venue-credentials. The value "auto" means "public" for a driver with public
-// accounts, "header" for the demo venue without --demo-strict, and "query" for all other venues.
+// credentialsMode returns the value of --venue-credentials. The value "auto" means "public" for a driver with public accounts,
+// "header" for the demo venue without --demo-strict, and "query" for all other venues.
 func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:

@@ -97,8 +97,8 @@ func (c counters) sum(metric string, labels ...string) (n float64) {
 }
 
 // hitShare returns the fraction of the requests that the response cache answered between two readings of the metrics. The parameter
-// before is the first reading, and c is the second. hitShare returns 0 if there were no such requests or the server has no metrics of
-// a response cache.
+// before is the first reading, and c is the second. hitShare returns 0 if there were no such requests or the server has no metrics
+// of a response cache.
 func (c counters) hitShare(before counters) float64 {
 	all := c.sum(metricResponses) - before.sum(metricResponses)
 	if all == 0 {
@@ -108,8 +108,8 @@ func (c counters) hitShare(before counters) float64 {
 	return (c.sum(metricResponses, hit) - before.sum(metricResponses, hit)) / all
 }
 
-// executedOperations returns the number of operations that the server executed between the two readings. With a response
-// cache, the server executes only the misses. executedOperations returns 0 if the server has no metrics.
+// executedOperations returns the number of operations that the server executed between the two readings. With a response cache, the
+// server executes only the misses. executedOperations returns 0 if the server has no metrics.
 func (c counters) executedOperations(before counters) float64 {
 	if c.sum(metricResponses) > before.sum(metricResponses) {
 		const miss = `verdict="miss"`

@@ -52,8 +52,8 @@ func measureEdges(ctx context.Context, b *builds, o options, out io.Writer) erro
 	return nil
 }
 
-// measureFixedRate measures requests at a fixed rate. The servers are the program limit, oddsgraph with cached data but without the response
-// cache, and the same oddsgraph with account data that expire.
+// measureFixedRate measures requests at a fixed rate. The servers are the program limit, oddsgraph with cached data but without the
+// response cache, and the same oddsgraph with account data that expire.
 func measureFixedRate(ctx context.Context, b *builds, o options) (string, error) {
 	o.workloads, o.plain, o.benchfmt = []string{"V1", "V3"}, false, ""
 	t := &table{latency: 5 * time.Millisecond}
@@ -192,8 +192,9 @@ func measureAtRest(ctx context.Context, b *builds, o options) (string, error) {
 	return table + "\nThe largest parts of the binary, by `go tool nm -size`:\n\n" + parts, nil
 }
 
-// contributors returns a table of the ten parts of a program with the most code and constants. moduleOf defines the parts. It attributes the
-// remainder of the program's size to variables and to tables that the linker adds, such as the tables of functions and lines.
+// contributors returns a table of the ten parts of a program with the most code and constants. moduleOf defines the parts. It
+// attributes the remainder of the program's size to variables and to tables that the linker adds, such as the tables of functions
+// and lines.
 func contributors(ctx context.Context, program string, size int64) (string, error) {
 	text, err := exec.CommandContext(ctx, "go", "tool", "nm", "-size", program).Output()
 	if err != nil {

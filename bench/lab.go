@@ -15,8 +15,8 @@ import (
 const (
 	limitServer = "limit"
 	plainServer = "plain"
-	// graphServer is oddsgraph with its response cache. uncachedServer is oddsgraph without a response cache, so that it
-	// executes every query.
+	// graphServer is oddsgraph with its response cache. uncachedServer is oddsgraph without a response cache, so that it executes
+	// every query.
 	graphServer    = "oddsgraph"
 	uncachedServer = "uncached"
 )
@@ -38,8 +38,8 @@ type lab struct {
 	process  *server // process of the venue
 }
 
-// warm keeps all data fresh, so that oddsgraph reads nothing twice from a venue whose prices do not move. The portfolios
-// of V1's 1,000 wallets need more cache memory than the default.
+// warm keeps all data fresh, so that oddsgraph reads nothing twice from a venue whose prices do not move. The portfolios of V1's
+// 1,000 wallets need more cache memory than the default.
 var warm = []string{"--cache-memory=1GiB", "--cache-price-fresh=1h", "--cache-book-fresh=1h", "--cache-market-fresh=1h", "--cache-user-fresh=1h"}
 
 // unlimited lets oddsgraph call the venue without a rate limit, as the plain server does.
@@ -220,9 +220,8 @@ func (l *lab) write(file string, s *server) error {
 }
 
 const (
-	// settleRun is the duration of one warm-up run on a venue whose prices move. A server first reads over REST. It subscribes
-	// to the stream after it has received several requests for the tokens. Warm-up runs repeat until the server keeps up with
-	// the venue.
+	// settleRun is the duration of one warm-up run on a venue whose prices move. A server first reads over REST. It subscribes to the
+	// stream after it has received several requests for the tokens. Warm-up runs repeat until the server keeps up with the venue.
 	settleRun   = 500 * time.Millisecond
 	maxLag      = 250 * time.Millisecond // the warm-up ends when no price in a response is older than this
 	maxSettling = 10 * time.Second       // maximum duration of the warm-up

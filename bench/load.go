@@ -158,9 +158,9 @@ type task struct {
 	// duration.
 	once     bool
 	duration time.Duration
-	// every is the time between the due times of two successive requests of all clients together. If no client is free when a
-	// request is due, the request is sent later, and its latency includes the delay. If every is 0, a client sends its next request
-	// after each response.
+	// every is the time between the due times of two successive requests of all clients together. If no client is free when a request
+	// is due, the request is sent later, and its latency includes the delay. If every is 0, a client sends its next request after each
+	// response.
 	every time.Duration
 	// keep receives the index of the request and the body for each response. It may be nil.
 	keep func(n int, answer []byte) error

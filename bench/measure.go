@@ -49,8 +49,8 @@ func (l *lab) measure(ctx context.Context, s *server, w int, d time.Duration) (c
 	return c, nil
 }
 
-// count runs a task and returns the resources that the server used for it. It reads the metrics before the first
-// and after the last reading of the usage, so that the measured usage does not include the work for the metrics.
+// count runs a task and returns the resources that the server used for it. It reads the metrics before the first and after the last
+// reading of the usage, so that the measured usage does not include the work for the metrics.
 func (l *lab) count(ctx context.Context, s *server, connections []*connection, t task) (c cell, err error) {
 	viewBefore, err := l.look(ctx, s)
 	if err != nil {

@@ -92,8 +92,8 @@ func fixed(literal string) (int, error) {
 	return int(math.Round(f * 10_000)), err
 }
 
-// start starts to move the prices. They move until ctx ends or the returned function is called. The returned
-// function waits until the prices have stopped, and may be called several times.
+// start starts to move the prices. They move until ctx ends or the returned function is called. The returned function waits until
+// the prices have stopped, and may be called several times.
 func (m *mover) start(ctx context.Context) (stopMoving func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)

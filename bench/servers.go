@@ -102,8 +102,8 @@ type server struct {
 
 func (s *server) url() string { return "http://" + s.address }
 
-// start runs a program and returns when the program listens on a free address. It passes the address to the program with the flag named listenFlag. The
-// program ends when ctx ends or the caller calls stop.
+// start runs a program and returns when the program listens on a free address. It passes the address to the program with the flag
+// named listenFlag. The program ends when ctx ends or the caller calls stop.
 func (b *builds) start(ctx context.Context, name, program, listenFlag string, args ...string) (s *server, err error) {
 	for range 3 { // another program may take the free port before this program listens on it
 		if s, err = b.startOnce(ctx, name, program, listenFlag, args); err == nil {

@@ -37,8 +37,9 @@ type serverDeliveries struct {
 
 // delivery is one round. deliveries is the number of messages that arrived. share is deliveries divided by the number of expected
 // messages. load is the server's CPU time divided by the duration of the round. cpu is the CPU time of the server per message.
-// clientCPU is the CPU time of the subscribers per message. Both are in nanoseconds. allocs is the number of allocations per message. p50 and p99 are percentiles
-// of the nanoseconds from the cause of an event to the arrival of its message. resident is the server's resident memory in bytes.
+// clientCPU is the CPU time of the subscribers per message. Both are in nanoseconds. allocs is the number of allocations per
+// message. p50 and p99 are percentiles of the nanoseconds from the cause of an event to the arrival of its message. resident is the
+// server's resident memory in bytes.
 type delivery struct{ deliveries, share, load, cpu, allocs, clientCPU, p50, p99, resident float64 }
 
 // audience is a server and the separate process of its subscribers.
@@ -133,7 +134,8 @@ func (a *audience) deliver(ctx context.Context, o subscribers.Order) (string, er
 // statedPrice matches the price in a message.
 var statedPrice = regexp.MustCompile(`"price":\{"price":"[^"]*"`)
 
-// deliveryLab has the venue, the servers oddsgraph (subject) and broadcast (bare), and the path of the program of their subscribers.
+// deliveryLab has the venue, the servers oddsgraph (subject) and broadcast (bare), and the path of the program of their
+// subscribers.
 type deliveryLab struct {
 	venue         venue
 	subject, bare *server
@@ -147,8 +149,8 @@ func (t *deliveryLab) stop() {
 	}
 }
 
-// newDeliveryLab starts a venue, oddsgraph in front of it, and the program broadcast. The caller must stop the deliveryLab, even after
-// an error.
+// newDeliveryLab starts a venue, oddsgraph in front of it, and the program broadcast. The caller must stop the deliveryLab, even
+// after an error.
 func newDeliveryLab(ctx context.Context, b *builds, o options) (*deliveryLab, error) {
 	t := &deliveryLab{}
 	program, err := b.oddsgraph(ctx)
@@ -220,7 +222,8 @@ func subscribe(ctx context.Context, b *builds, o options, n int) (*crowd, error)
 	return &crowd{subscribers: n, servers: []*serverDeliveries{theirs.serverDeliveries, ours.serverDeliveries}}, errors.Join(ours.stop(), theirs.stop())
 }
 
-// risingToken returns a token with enough prices above its present price, and an order that moves the token up by one tick per event.
+// risingToken returns a token with enough prices above its present price, and an order that moves the token up by one tick per
+// event.
 func (v venue) risingToken(ctx context.Context, events int) (token string, o subscribers.Order, err error) {
 	l, err := v.list(ctx, 1)
 	if err != nil {

@@ -57,8 +57,8 @@ type question struct {
 	address, credentials string
 	market               string
 	tokens               []string
-	// fails is true if the response must have one error. hasFailingField is true if the request has failingField in
-	// addition to its own fields.
+	// fails is true if the response must have one error. hasFailingField is true if the request has failingField in addition to its
+	// own fields.
 	fails, hasFailingField bool
 }
 

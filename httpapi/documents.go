@@ -53,8 +53,8 @@ type plan struct {
 	info   *reqctx.OperationInfo
 	cost   *limits.Plan
 	policy policy
-	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the
-	// ids. Otherwise list is "".
+	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the ids.
+	// Otherwise list is "".
 	list string
 	// fast decodes common forms of variables. It is nil if the operation is not a query, or has a variable of a type that
 	// fastVariables does not support.

@@ -21,8 +21,8 @@ const (
 	testToken   = "token-of-the-test"
 )
 
-// newTestIdentities returns identities that know one account. The Refusals of the identities use the returned clock. Only the
-// test advances the clock.
+// newTestIdentities returns identities that know one account. The Refusals of the identities use the returned clock. Only the test
+// advances the clock.
 func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 	t.Helper()
 	credentials, err := market.ParseCredentials([]byte(`{"apiKey":"of-the-account"}`))

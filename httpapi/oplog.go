@@ -43,8 +43,8 @@ type Observer interface {
 	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
 	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
-	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The observer
-	// may keep the log after the call. But reads that are still running may then write to the log.
+	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The observer may
+	// keep the log after the call. But reads that are still running may then write to the log.
 	Ended(ctx context.Context, log *reqctx.Log)
 }
 
@@ -57,7 +57,8 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	id := identityFrom(ctx)
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
-	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket) // no proxy checks the messages of a WebSocket, so their trace context is never trusted
+	// No proxy checks the messages of a WebSocket, so their trace context is never trusted.
+	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket)
 	return log
 }
 

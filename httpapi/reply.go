@@ -52,8 +52,8 @@ func statusOf(resp *graphql.Response) int {
 type reply struct {
 	*responseMeta
 	body []byte
-	// cached is the cached response, or nil if the response is for this request only. Requests share the compressed forms of a
-	// cached response.
+	// cached is the cached response, or nil if the response is for this request only. Requests share the compressed forms of a cached
+	// response.
 	cached *respcache.Response
 	// buffer contains the body if the response is for this request only.
 	buffer     *bytes.Buffer

@@ -37,8 +37,8 @@ type Stats struct {
 	Refused uint64
 	// Crowded counts request bodies and WebSocket messages that were refused because their client may use no more memory for them.
 	Crowded uint64
-	// Output is the number of bytes of responses and events that clients have not read yet. It excludes the first quota.FreeBytes
-	// of a response over HTTP, and the first 2 KiB of each operation on an event stream or a WebSocket.
+	// Output is the number of bytes of responses and events that clients have not read yet. It excludes the first quota.FreeBytes of a
+	// response over HTTP, and the first 2 KiB of each operation on an event stream or a WebSocket.
 	Output int
 	// Unread counts, for each transport, the responses, sockets and streams that failed because the client did not read.
 	Unread map[string]uint64

@@ -45,8 +45,8 @@ func checkIDCount(argument string, ids []string) error {
 
 // exactlyOne checks that the client sent exactly one of two values. The client can send the value as an argument or as a field of
 // an input object. The parameter values contains the arguments, and fields contains the fields of the input object. If the client
-// did not send the input object, fields is nil. exactlyOne returns both values; one of them is nil. The
-// parameter names contains the names of the two values, and input is the name of the input object. The errors contain these names.
+// did not send the input object, fields is nil. exactlyOne returns both values; one of them is nil. The parameter names contains
+// the names of the two values, and input is the name of the argument with the input object. The errors contain these names.
 func exactlyOne[T any](names [2]string, values [2]*T, input string, fields *[2]*T) ([2]*T, error) {
 	if fields != nil {
 		if values[0] != nil || values[1] != nil {

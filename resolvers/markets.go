@@ -208,8 +208,8 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 	return q, nil
 }
 
-// olderMeta returns the older of two Metas. The result is stale if at least one of the Metas is stale. If both are stale, the
-// Cause of the result is the more severe of the two.
+// olderMeta returns the older of two Metas. The result is stale if at least one of the Metas is stale. If both are stale, the Cause
+// of the result is the more severe of the two.
 func olderMeta(a, b market.Meta) market.Meta {
 	older := a
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {

@@ -153,8 +153,8 @@ func (r *copyingSource) Lookup(ctx context.Context, keys []queries.Book, out []m
 	return missing
 }
 
-// executeWithGqlgen executes the operation with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe for
-// concurrent use.
+// executeWithGqlgen executes the operation with gqlgen, in passes. Resolvers run one at a time, because a loaders.Set is not safe
+// for concurrent use.
 func (x *execution) executeWithGqlgen() (resp *graphql.Response) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -174,7 +174,8 @@ func (x *execution) executeWithGqlgen() (resp *graphql.Response) {
 	return resp
 }
 
-// execute executes the operation once with our executor. It returns false if the response has errors, or if a value is not in the cache.
+// execute executes the operation once with our executor. It returns false if the response has errors, or if a value is not in the
+// cache.
 func (x *execution) execute(buf []byte) ([]byte, bool) {
 	ctx, set, _ := loaders.With(x.ctx, x.sources)
 	defer set.Done()
@@ -290,8 +291,8 @@ func TestCompiledAllocations(t *testing.T) {
 	}
 }
 
-// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up reads all its prices.
-// Values that are not selected must not be looked up.
+// TestListsAreLookedUpAtOnce checks that one look-up reads all markets of a portfolio, and one look-up reads all its prices. Values
+// that are not selected must not be looked up.
 func TestListsAreLookedUpAtOnce(t *testing.T) {
 	s := newGraphService(t)
 	executions := s.executions(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// failingPairs returns pairs of executions. The first execution of a pair has a document of the workloads. The second execution has the
-// same document with a failing field, or with one invalid id among 50.
+// failingPairs returns pairs of executions. The first execution of a pair has a document of the workloads. The second execution has
+// the same document with a failing field, or with one invalid id among 50.
 func (s *graphService) failingPairs(t testing.TB) map[string][2]*execution {
 	t.Helper()
 	warm := s.executions(t)
@@ -53,8 +53,8 @@ func TestAFailureCostsLittle(t *testing.T) {
 	}
 }
 
-// BenchmarkFailing executes the pairs that failingPairs returns. A query with a failure should take at most 1.3 times as long as the
-// query without the failure.
+// BenchmarkFailing executes the pairs that failingPairs returns. A query with a failure should take at most 1.3 times as long as
+// the query without the failure.
 func BenchmarkFailing(b *testing.B) {
 	for name, x := range newGraphService(b).failingPairs(b) {
 		for i, way := range []string{"without", "with"} {

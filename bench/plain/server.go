@@ -53,8 +53,7 @@ func newLoader[V any](wait time.Duration, capacity int, fetch func(context.Conte
 	}, dataloader.WithWait[string, V](wait), dataloader.WithBatchCapacity[string, V](capacity))
 }
 
-// New returns a server for a schema that uses the resolvers of this package. wait is how long a
-// dataloader waits for more keys.
+// New returns a server for a schema that uses the resolvers of this package. wait is how long a dataloader waits for more keys.
 func New(schema graphql.ExecutableSchema, venue *Venue, wait time.Duration) http.Handler {
 	srv := handler.New(schema)
 	srv.AddTransport(transport.GET{})

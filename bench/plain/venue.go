@@ -17,8 +17,8 @@ type Venue struct {
 	client *http.Client
 }
 
-// NewVenue returns a client that keeps up to 512 idle connections open. The default of net/http is two. With two
-// connections, the benchmark would mainly measure TCP handshakes.
+// NewVenue returns a client that keeps up to 512 idle connections open. The default of net/http is two. With two connections, the
+// benchmark would mainly measure TCP handshakes.
 func NewVenue(base string) *Venue {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 512

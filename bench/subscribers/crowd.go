@@ -24,11 +24,11 @@ import (
 type Order struct {
 	URL    string   `json:"url"`
 	Bodies []string `json:"bodies"`
-	// Prices has one price for each event, in 1/10,000. The price in a message shows which event caused the message. So all
-	// prices must be different. If Tokens is not empty, Prices is not used.
+	// Prices has one price for each event, in 1/10,000. The price in a message shows which event caused the message. So all prices
+	// must be different. If Tokens is not empty, Prices is not used.
 	Prices []int `json:"prices"`
-	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then shows which
-	// event caused the message.
+	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then shows which event
+	// caused the message.
 	Tokens []string `json:"tokens,omitempty"`
 	// Every is the time between two events.
 	Every time.Duration `json:"every"`

@@ -20,8 +20,7 @@ type socket struct {
 }
 
 const (
-	// perAddress is the maximum number of sockets from one IP address, because servers limit the number of sockets from an
-	// address.
+	// perAddress is the maximum number of sockets from one IP address, because servers limit the number of sockets from an address.
 	perAddress = 1000
 	// stepTimeout is the maximum time of each of these steps: connect, upgrade the connection, subscribe.
 	stepTimeout = 60 * time.Second

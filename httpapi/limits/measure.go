@@ -59,8 +59,8 @@ type root struct {
 }
 
 // visit visits every node once. It returns the selection sets of the operations. It also returns the selection sets of the
-// fragments that neither an operation nor an earlier fragment spreads. An unused fragment makes the document
-// invalid, but validation visits it, too. So visit also checks its size.
+// fragments that neither an operation nor an earlier fragment spreads. An unused fragment makes the document invalid, but
+// validation visits it, too. So visit also checks its size.
 func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 	var sum int64
 	add := func(e size, r root) error {
@@ -295,9 +295,9 @@ type merged struct {
 	sets  []ast.SelectionSet
 }
 
-// merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets
-// of each field. It ignores the types of fragments, because validation also compares fields of different types. Its time grows
-// with the number of selections, where a fragment counts each time it is spread.
+// merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets of
+// each field. It ignores the types of fragments, because validation also compares fields of different types. Its time grows with
+// the number of selections, where a fragment counts each time it is spread.
 func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	keys := map[string]*merged{}
 	var order []*merged

@@ -61,17 +61,16 @@ type Config struct {
 	NotFound time.Duration
 	// NotFoundSize bounds the number of unknown keys that the cache remembers for each kind.
 	NotFoundSize int
-	// Changes bounds the number of markets whose last streamed changes the cache remembers. A response that is older than a
-	// remembered change cannot undo the change. So Changes should be the number of markets that the stream can follow.
+	// Changes bounds the number of markets whose last streamed changes the cache remembers. A response that is older than a remembered
+	// change cannot undo the change. So Changes should be the number of markets that the stream can follow.
 	Changes int
 	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
 	Memory int
-	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data,
-	// the bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times
-	// InFlight.
+	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data, the
+	// bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times InFlight.
 	InFlight int
-	// Stretch is the minimum stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It
-	// does not apply to a kind whose stale time is 0.
+	// Stretch is the minimum stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It does
+	// not apply to a kind whose stale time is 0.
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
@@ -222,12 +221,12 @@ type Stats struct {
 
 // SharedStats counts keys of the second cache.
 type SharedStats struct {
-	// Before Fetch queues a call, it looks up the keys of the call in the second cache. Hits counts the keys that have a value
-	// there, and Misses counts the other keys.
+	// Before Fetch queues a call, it looks up the keys of the call in the second cache. Hits counts the keys that have a value there,
+	// and Misses counts the other keys.
 	Hits, Misses uint64
 	// When the queued call may be sent, the cache looks up its keys a second time. Found counts the keys that have a value by then.
-	// Only one process fetches each of the other keys. Ours counts the keys that this process must fetch, and Theirs counts the
-	// keys that another process fetches.
+	// Only one process fetches each of the other keys. Ours counts the keys that this process must fetch, and Theirs counts the keys
+	// that another process fetches.
 	Found, Ours, Theirs uint64
 	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
 	// counts the keys whose values did not arrive in time.

@@ -55,14 +55,13 @@ const (
 	FaultLarge FaultKind = "large"
 	// FaultGzipBomb is FaultLarge, compressed by a factor of a thousand.
 	FaultGzipBomb FaultKind = "gzip-bomb"
-	// FaultLargeHeader answers correctly, with an additional header whose value has the length Bytes (1 MiB when 0, at most 64
-	// MiB).
+	// FaultLargeHeader answers correctly, with an additional header whose value has the length Bytes (1 MiB when 0, at most 64 MiB).
 	FaultLargeHeader FaultKind = "large-header"
 	// FaultRedirect redirects with Status (302 when 0) to Location, by default a host that does not exist.
 	FaultRedirect FaultKind = "redirect"
-	// FaultUnknownList simulates a venue without some query parameters: ids and tokenIds of market-details, and tokenIds of
-	// spreads. It answers 400 to requests with these parameters, and answers other requests correctly. Fault.Count then counts
-	// only refused requests.
+	// FaultUnknownList simulates a venue without some query parameters: ids and tokenIds of market-details, and tokenIds of spreads.
+	// It answers 400 to requests with these parameters, and answers other requests correctly. Fault.Count then counts only refused
+	// requests.
 	FaultUnknownList FaultKind = "unknown-list"
 )
 
@@ -82,9 +81,9 @@ type Fault struct {
 	// Count is the number of answers or frames that the rule spoils before it ends; 0 means no end. A frame counts once for each
 	// client.
 	Count int `json:"count,omitempty"`
-	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the
-	// answer that have this tokenId. On the stream, TokenID is the id of a topic: a token, a market or an address. The rule then
-	// applies only to frames of this topic.
+	// TokenID limits the rule to requests with the token. FaultWrongTypes and FaultMissingFields spoil only the objects of the answer
+	// that have this tokenId. On the stream, TokenID is the id of a topic: a token, a market or an address. The rule then applies only
+	// to frames of this topic.
 	TokenID string `json:"tokenId,omitempty"`
 	// Channel limits the rule to frames of a channel: prices, orderbook, trades, market or user.
 	Channel string `json:"channel,omitempty"`

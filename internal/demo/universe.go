@@ -294,8 +294,8 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 		if m.binary() && i == 1 {
 			t.view = view{m.tokens[0].instrument, true}
 		} else {
-			// Each book has a separate generator, because the number of draws for a book depends on the day. If the books drew
-			// from r, the identifiers that r generates afterwards would also depend on the day.
+			// Each book has a separate generator, because the number of draws for a book depends on the day. If the books drew from r, the
+			// identifiers that r generates afterwards would also depend on the day.
 			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
 			u.instruments = append(u.instruments, t.instrument)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed when the
-	// time autoWatchFor has passed since its last poll.
+	// A token that is polled pollsToWatch times within pollWindow gets an auto-watch. An auto-watch is closed when the time
+	// autoWatchFor has passed since its last poll.
 	pollsToWatch = 3
 	pollWindow   = 10 * time.Second
 	autoWatchFor = 30 * time.Second
@@ -46,8 +46,8 @@ type autoWatcher struct {
 
 type autoWatch struct {
 	key messages.Topic
-	// caller is the caller whose poll opened the auto-watch. lastPoll is the time of the last poll. Another caller may have made
-	// this poll.
+	// caller is the caller whose poll opened the auto-watch. lastPoll is the time of the last poll. Another caller may have made this
+	// poll.
 	caller   *autoCaller
 	lastPoll time.Time
 	// watch is nil until the topic is open. opening reports whether a goroutine is opening the topic.

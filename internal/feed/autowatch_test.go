@@ -19,8 +19,8 @@ func TestPolledTokensAreWatched(t *testing.T) {
 		name string
 		// polls are the times of the polls in seconds.
 		polls []float64
-		// opensAt and closesAt are the times in seconds when the auto-watches of the token must open and close; -1 means never. The
-		// feed unsubscribes from the topics when Config.Linger has passed after the close.
+		// opensAt and closesAt are the times in seconds when the auto-watches of the token must open and close; -1 means never. The feed
+		// unsubscribes from the topics when Config.Linger has passed after the close.
 		opensAt, closesAt float64
 	}{
 		{"twice", []float64{0, 1}, -1, -1},
@@ -131,8 +131,8 @@ func TestReadersReplaceAutoWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
 		r.up.maxPublic = 8
-		// The upstream accepts 8 topics. All of them are used by a topic without watches, the prices and books of three
-		// auto-watched tokens, and a KeepLive topic. The token w1 also has a reader.
+		// The upstream accepts 8 topics. All of them are used by a topic without watches, the prices and books of three auto-watched
+		// tokens, and a KeepLive topic. The token w1 also has a reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
 		for _, id := range []string{"w1", "w2", "w3"} {
@@ -341,8 +341,8 @@ func autoWatchesOf(d *autoWatcher) map[string]int {
 	return out
 }
 
-// TestSearchWouldFailEqualsASearch checks that searchWouldFail returns true only if a new search for a replaceable auto-watch would find
-// none.
+// TestSearchWouldFailEqualsASearch checks that searchWouldFail returns true only if a new search for a replaceable auto-watch would
+// find none.
 func TestSearchWouldFailEqualsASearch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })

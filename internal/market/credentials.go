@@ -30,8 +30,8 @@ func ParseAddress(s string) (Address, error) {
 // Credentials authenticate a client to the venue. They are a JSON object that only the venue understands. Credentials are immutable
 // and exist in memory only. Package fmt, JSON encoders and loggers write a fixed text for them.
 type Credentials struct {
-	// wire is a pointer because fmt calls no methods of unexported fields. For a pointer in such a field, fmt prints only the
-	// memory address.
+	// wire is a pointer because fmt calls no methods of unexported fields. For a pointer in such a field, fmt prints only the memory
+	// address.
 	wire    *string
 	address Address
 	// confined reports that the credentials may read only the account with this address.

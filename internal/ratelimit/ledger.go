@@ -42,9 +42,9 @@ const (
 	keepAhead = 2 * time.Second
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// If the ledger's last answer is at least askEvery old, Budget.Left asks the ledger again how many calls remain. askEvery has
-	// a second use: if the venue reports fewer remaining calls than the margin, the process sends no calls for this time. Our
-	// processes together leave the margin unused, so such a report means that another program makes calls too.
+	// If the ledger's last answer is at least askEvery old, Budget.Left asks the ledger again how many calls remain. askEvery has a
+	// second use: if the venue reports fewer remaining calls than the margin, the process sends no calls for this time. Our processes
+	// together leave the margin unused, so such a report means that another program makes calls too.
 	askEvery = time.Second
 	// unlimited is a limit that no process reaches. Processes do not share windows with a limit of unlimited or more.
 	unlimited = 1 << 30
@@ -66,13 +66,13 @@ type pool struct {
 	credits []credit // oldest first
 	// reserve is Sharing.Reserve, or less if the limit is small.
 	reserve int
-	// reserveUsed is the number of calls in the window that used the reserve. This process may use the reserve from reserveOpensAt
-	// on, because the calls of an earlier process have then left the window. reserveOpen reports that reserveOpensAt has passed.
+	// reserveUsed is the number of calls in the window that used the reserve. This process may use the reserve from reserveOpensAt on,
+	// because the calls of an earlier process have then left the window. reserveOpen reports that reserveOpensAt has passed.
 	reserveUsed    int
 	reserveOpensAt time.Time
 	reserveOpen    bool
-	// left is the estimated number of calls that the ledger can still grant, and answeredAt is the time of the ledger's last
-	// response. If left is 0, refillAt is the time of the ledger's next grant, or the zero time if that time is unknown.
+	// left is the estimated number of calls that the ledger can still grant, and answeredAt is the time of the ledger's last response.
+	// If left is 0, refillAt is the time of the ledger's next grant, or the zero time if that time is unknown.
 	left                 int
 	answeredAt, refillAt time.Time
 	asking               bool
@@ -91,8 +91,8 @@ func (b *Budget) newPool(scope string, limit int) *pool {
 
 // SharedStatus is the state of a public limit that several processes share. All counts are numbers of calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that
-	// this process can still make with grants: unused grants, plus calls that the ledger could still grant.
+	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that this
+	// process can still make with grants: unused grants, plus calls that the ledger could still grant.
 	Granted, Left int
 	// Reserve is the number of calls that this process may make in any 60 seconds without the ledger. ReserveUsed is the number of
 	// these calls in the last 60 seconds. ReserveOpens is the time from which this process may use the reserve. After that time,

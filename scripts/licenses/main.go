@@ -18,7 +18,8 @@ import (
 	"strings"
 )
 
-// platforms are the GOOS values of the releases. Builds for different systems may contain different modules. GOARCH does not change the modules.
+// platforms are the GOOS values of the releases. Builds for different systems may contain different modules. GOARCH does not change
+// the modules.
 var platforms = []string{"linux", "darwin", "windows"}
 
 func main() {

@@ -11,8 +11,8 @@ import (
 const (
 	// streamHeadStart is the maximum time that a new subscription waits for the venue's stream before it reads over REST.
 	streamHeadStart = 500 * time.Millisecond
-	// pollInterval is the time between REST reads of values that the venue's stream does not send. After a subscription's first
-	// event or problem (see Event.Problem), it is also the timeout of each read.
+	// pollInterval is the time between REST reads of values that the venue's stream does not send. After a subscription's first event
+	// or problem (see Event.Problem), it is also the timeout of each read.
 	pollInterval = 5 * time.Second
 )
 
@@ -21,20 +21,19 @@ const (
 type body interface {
 	// handleChange handles a change of a watch.
 	handleChange(w *feed.Watch) error
-	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead
-	// again. If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the
-	// values that the venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while
-	// readers wait to join.
+	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead again.
+	// If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
+	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
 	nextRead(now time.Time, poll bool) (readFunc, time.Time)
-	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST
-	// read to serve readers that join.
+	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST read to serve readers
+	// that join.
 	isCurrent() bool
 	// resend sends the state of the last event to publisher.audience.
 	resend(reason Reason) error
 }
 
-// flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step. The
-// parameter next is the time that loop.step returned. flush returns next, or an earlier time when the loop must call flush again.
+// flusher is a body that collects updates and sends them later. The loop calls flush after each call of loop.step. The parameter
+// next is the time that loop.step returned. flush returns next, or an earlier time when the loop must call flush again.
 type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }

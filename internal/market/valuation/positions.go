@@ -87,8 +87,8 @@ func ReadQuotes(from Reads, p *market.Position, basis market.PriceBasis) (q Quot
 	return q, err
 }
 
-// isClosed reports whether trading in a market is known to have ended. ReadQuotes does not read the spread of such a
-// market as a substitute for a missing price.
+// isClosed reports whether trading in a market is known to have ended. ReadQuotes does not read the spread of such a market as a
+// substitute for a missing price.
 func isClosed(m *market.Market) bool {
 	if m == nil {
 		return false

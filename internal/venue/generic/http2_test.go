@@ -182,8 +182,7 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 		{"GOAWAY with ENHANCE_YOUR_CALM", func(f *http2.Framer, id uint32) { _ = f.WriteGoAway(id, http2.ErrCodeEnhanceYourCalm, []byte("calm")) }, false},
 		{"closed without a frame", func(*http2.Framer, uint32) {}, true},
 	} {
-		// ends is the number of connections that the venue interrupts. calls is the expected number of calls if the client must
-		// retry.
+		// ends is the number of connections that the venue interrupts. calls is the expected number of calls if the client must retry.
 		for ends, calls := range map[int64]int64{1: 2, 3: 3} {
 			t.Run(fmt.Sprintf("%s, %d times", tt.name, ends), func(t *testing.T) {
 				v := &interruptingServer{end: tt.end}

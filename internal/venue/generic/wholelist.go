@@ -21,8 +21,8 @@ const (
 	roundCount = 10
 	// If rows may have moved to other pages during a read, the client reads the whole list again, at most maxReads times in all.
 	maxReads = 3
-	// Pages are numbered from 0. After page maxAlikePages, the client treats every page
-	// that equals an earlier page as a repeated page.
+	// Pages are numbered from 0. After page maxAlikePages, the client treats every page that equals an earlier page as a repeated
+	// page.
 	maxAlikePages = 20
 )
 
@@ -39,9 +39,8 @@ type wholeList[T any, K comparable] struct {
 // readAll reads every page of a list. If two pages have rows with the same key, moved is true.
 //
 // The venue may repeat an earlier page. If the client had only guessed that there is one more page, the list ends before the
-// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, rows for different
-// purchases of one outcome can look the same, and so can whole pages. If isRepeat then finds no repeated page, readAll keeps the
-// rows of both pages.
+// repeated page. If the venue had announced one more page, readAll fails. If l.unique is false, rows for different purchases of one
+// outcome can look the same, and so can whole pages. If isRepeat then finds no repeated page, readAll keeps the rows of both pages.
 func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen, pages := make(map[K]int), make(map[string]bool) // seen maps a key to the number of the first page with this key
@@ -183,7 +182,8 @@ func readListPage[T any, K comparable](ctx context.Context, c *Client, l wholeLi
 	if !ok {
 		return listPage[T]{}, rest.UnknownForm(e, "no list of "+l.name)
 	}
-	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1)) // the number of received rows counts as the page size, because the venue may send fewer rows than requested
+	// The number of received rows counts as the page size, because the venue may send fewer rows than requested.
+	t, err := pageInfoOf(e, list, start, max(len(list.Rows), 1))
 	if err != nil {
 		return listPage[T]{}, err
 	}

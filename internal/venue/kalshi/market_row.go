@@ -101,8 +101,8 @@ func tickSize(r *wire.Row) *market.Decimal {
 	return step
 }
 
-// readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. With the result
-// "scalar", no outcome wins: each outcome pays a part of the full payout, and this part is the price of the outcome.
+// readOutcomes sets the two outcomes, and the winner and the resolution if the result is published. With the result "scalar", no
+// outcome wins: each outcome pays a part of the full payout, and this part is the price of the outcome.
 func readOutcomes(r *wire.Row, m *market.Market) {
 	q := readQuote(r)
 	m.Outcomes = make([]market.Outcome, len(sides))

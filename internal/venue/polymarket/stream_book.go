@@ -39,13 +39,13 @@ type asset struct {
 	// lost reports that a change of the book was lost.
 	lost bool
 	// kept contains the changes since the loss, and the changes of the burst that was incomplete at the loss. If a comparison found
-	// the loss, kept also contains the changes since it began. The codec applies kept to the book that it reads over REST.
+	// the loss, kept also contains the changes since the comparison began. The codec applies kept to the book that it reads over REST.
 	kept []change
 	// failures is the number of failed repairs since the loss. A repair fails if the read over REST fails, or if the book from REST
 	// does not agree with kept.
 	failures int
-	// reading reports that a read of the lost book over REST is running. outdated reports that another change was lost
-	// during this read, so the book from the read may lack that change.
+	// reading reports that a read of the lost book over REST is running. outdated reports that another change was lost during this
+	// read, so the book from the read may lack that change.
 	reading, outdated bool
 	// dueBy is the deadline for the venue's first book. It is zero until awaitFirst sets it.
 	dueBy time.Time
@@ -63,8 +63,8 @@ type comparison struct {
 	from time.Time
 	// since contains the changes of the streamed book after the start.
 	since []change
-	// rest is the book from REST. It is nil before REST has responded. If the streamed book has the same levels when
-	// REST responds, and no burst is incomplete, the comparison ends at once and rest stays nil.
+	// rest is the book from REST. It is nil before REST has responded. If the streamed book has the same levels when REST responds,
+	// and no burst is incomplete, the comparison ends at once and rest stays nil.
 	rest *market.Book
 	// At the deadline, the codec applies the changes in since to the book from REST. The streamed book must then have the same
 	// levels.
@@ -136,8 +136,8 @@ func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 }
 
 // apply adds a change to the burst. The burst is complete if the book with all changes of the burst has the reported best prices.
-// apply then returns these changes. gap is true if a change with a later time arrives before the burst is
-// complete, or the burst has too many changes.
+// apply then returns these changes. gap is true if a change with a later time arrives before the burst is complete, or the burst
+// has too many changes.
 func (a *asset) apply(c change, now time.Time) (done []market.LevelChange, gap bool) {
 	if len(a.burst) > 0 && c.at.After(a.burstAt) || len(a.burst) >= maxKept {
 		return nil, true

@@ -67,8 +67,8 @@ type Observer interface {
 	// Call reports one HTTP call for the given number of ids. If there was no response, status is 0. reqctx.UpstreamCall lists the
 	// possible outcomes.
 	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
-	// Drift reports a difference between a response and its documented form. The parameter
-	// difference has only a bounded number of different values.
+	// Drift reports a difference between a response and its documented form. The parameter difference has only a bounded number of
+	// different values.
 	Drift(endpoint, difference string)
 }
 
