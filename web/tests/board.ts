@@ -19,8 +19,11 @@ export interface Shown {
   text: string
 }
 
-/** The prices in the visible rows of the list. */
-export const listed = (page: Page): Promise<Shown[]> => page.locator('.markets .price').evaluateAll(prices => (prices as HTMLElement[]).map(element => {
+/**
+ * The prices in the visible rows of the list. evaluateAll would find the elements first and read them later. An element that the
+ * page removes in between has no style.
+ */
+export const listed = (page: Page): Promise<Shown[]> => page.evaluate(() => [...document.querySelectorAll<HTMLElement>('.markets .price')].map(element => {
   const { dataset: { price, asOf, stale }, innerText: text } = element
   return { price, asOf, stale, marked: getComputedStyle(element).textDecorationStyle === 'dotted', text }
 }))

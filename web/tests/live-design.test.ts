@@ -187,7 +187,7 @@ for (const width of [390, 1280, 1440]) {
     const [path] = await paths(page)
     await wantStill('markets')
     if (width === 1440) {
-      const inView = await page.locator('.markets tbody tr').evaluateAll(rows => rows.filter(row => row.getBoundingClientRect().bottom <= innerHeight).length)
+      const inView = await page.evaluate(() => [...document.querySelectorAll('.markets tbody tr')].filter(row => row.getBoundingClientRect().bottom <= innerHeight).length)
       assert.ok(inView >= 18, `${inView} rows are in view`)
     }
     const event = await page.evaluate(async () => {

@@ -231,14 +231,14 @@ test('figures of a portfolio are marked while they are stale', async t => {
    * marked, and its text must say that it is stale. All other rows must have neither.
    */
   const marked = async () => {
-    const rows = await page.locator('.positions tr[data-position]:not(.settled)').evaluateAll(rows => (rows as HTMLTableRowElement[]).map(row => ({
+    const rows = await page.evaluate(() => [...document.querySelectorAll<HTMLTableRowElement>('.positions tr[data-position]:not(.settled)')].map(row => ({
       id: row.dataset.position, stale: row.dataset.stale === 'true', said: / stale$/.test(row.cells[4]!.textContent),
       cells: [...row.cells].map(cell => getComputedStyle(cell).textDecorationStyle === 'dotted'),
     })))
     for (const { stale, cells, said } of rows) assert.deepEqual({ cells, said }, { cells: [false, false, false, stale, stale, stale], said: stale })
     return { of: rows.length, ids: rows.filter(({ stale }) => stale).map(({ id }) => id) }
   }
-  const sums = () => page.locator('.sums dd').evaluateAll(all => all.map(dd => getComputedStyle(dd).textDecorationStyle).join())
+  const sums = () => page.evaluate(() => [...document.querySelectorAll('.sums dd')].map(dd => getComputedStyle(dd).textDecorationStyle).join())
   const { of } = await eventually('the one that is stale', marked, ({ of, ids }) => of > 10 && ids.join() === position)
   assert.equal(await sums(), 'solid,solid,solid,solid')
 

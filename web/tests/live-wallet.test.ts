@@ -40,8 +40,10 @@ test('2,000 positions have few rows in the page, which is mostly idle', async t 
 test('positions on a phone are rows of one height with readable names', async t => {
   const { page } = await visit(t, '/live#/portfolio', { viewport: phone })
   await page.getByRole('button', { name: 'Open the demo wallet' }).click()
-  await eventually('positions', () => page.locator('.positions tr[data-position]').count(), n => n > 5)
-  const rows = await page.locator('.positions tr[data-position]').evaluateAll(rows => rows.map(row => [row.getBoundingClientRect().height, row.querySelector('th')!.getBoundingClientRect().width]))
+  // evaluateAll would find the rows first and measure them later. A row that the page removes in between has no height.
+  const measure = () => page.evaluate(() => [...document.querySelectorAll('.positions tr[data-position]')].map(row => (
+    [row.getBoundingClientRect().height, row.querySelector('th')!.getBoundingClientRect().width])))
+  const rows = await eventually('positions', measure, rows => rows.length > 5)
   assert.ok(rows.every(([height, width]) => height! < 64 && width! > 120), JSON.stringify(rows))
 })
 
