@@ -96,6 +96,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
 		"hanging":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
 		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},
+		"not served":  {err: market.Errorf(market.CodeUnsupported, "no"), want: market.CodeUnsupported, ends: true},
 	}
 	for name, open := range subscriptions {
 		parts := failing[name]

@@ -167,11 +167,11 @@ func IsUnknown(err error) bool {
 	return code == market.CodeNotFound || code == market.CodeBadUserInput
 }
 
-// isRefused reports whether an error means that the venue has refused the client's credentials. Such an error ends a subscription
-// of an account.
-func isRefused(err error) bool {
+// isPermanent reports whether another read of an account would return the same error: the venue has refused the client's
+// credentials, or it does not serve the data. Such an error ends a subscription of an account.
+func isPermanent(err error) bool {
 	code := market.CodeOf(err)
-	return code == market.CodeUnauthenticated || code == market.CodeForbidden
+	return code == market.CodeUnauthenticated || code == market.CodeForbidden || code == market.CodeUnsupported
 }
 
 // errFirstEventLate is the problem that a loop sends if it has sent nothing within nine tenths of Source.Timeout.

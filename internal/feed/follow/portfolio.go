@@ -146,7 +146,7 @@ func (b *portfolio) value(ctx context.Context, s feed.State) (v valuedPositions,
 
 func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 	switch {
-	case isRefused(err):
+	case isPermanent(err):
 		return err
 	case err != nil:
 		b.pending.readFailed(time.Now(), err)

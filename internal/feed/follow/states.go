@@ -13,7 +13,7 @@ import (
 type stateSpec[T any] struct {
 	topic func(key string) messages.Topic
 	// personal reports whether the values belong to an account. The subscription of an account ends when the account's topic ends
-	// or the venue refuses the credentials.
+	// or a read fails with an error for which isPermanent returns true.
 	personal    bool
 	credentials *market.Credentials
 	// companion returns a second topic of the key. The subscription keeps the second topic live for queries. companion may be nil.
@@ -200,7 +200,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	case it.onStream: // the venue's stream has sent the value during the read
 		it.pending.settle()
 		return nil
-	case b.personal && isRefused(r.Err):
+	case b.personal && isPermanent(r.Err):
 		return r.Err
 	case r.Err != nil:
 		it.pending.readFailed(time.Now(), r.Err)

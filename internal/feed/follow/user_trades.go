@@ -127,7 +127,7 @@ func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) erro
 		err = errNoAnswer
 	}
 	switch {
-	case isRefused(err):
+	case isPermanent(err):
 		return err
 	case err != nil:
 		b.pending.readFailed(time.Now(), err)
