@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -76,10 +79,17 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
+// TestConfigCheckAcceptsTraceEndpoint checks that config check accepts an endpoint for traces and sends it nothing.
 func TestConfigCheckAcceptsTraceEndpoint(t *testing.T) {
-	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1") // config check sends nothing to this endpoint
+	var requests atomic.Int64
+	collector := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 	if err := run(t.Context(), []string{"config", "check"}, nil, io.Discard, io.Discard); err != nil {
 		t.Error(err)
+	}
+	collector.Close() // waits for requests
+	if n := requests.Load(); n > 0 {
+		t.Errorf("config check sent %d requests to the endpoint, want none", n)
 	}
 }
 
