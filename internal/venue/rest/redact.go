@@ -84,8 +84,8 @@ func secretsOf(credentials *market.Credentials) []string {
 var ownParameters = []string{"address", "depth", "endDate", "endsAfter", "endsBefore", "from", "limit", "offset", "order", "sort", "startDate", "status", "to", "type"}
 
 // clientValues returns the values in rq.Query that a GraphQL client has chosen, each in all its spellings. It leaves out the values
-// of ownParameters and values shorter than minRedacted. It does not read Request.Body, which contains only ids and times of public
-// data.
+// of ownParameters and values shorter than minRedacted. It reads neither Request.Path nor Request.Body, because they contain only
+// ids, slugs and times of public data.
 func clientValues(rq *Request) (words []string) {
 	values, _ := url.ParseQuery(rq.Query.String()) // the query is valid, because this package has built it
 	for name, value := range values {
