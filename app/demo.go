@@ -98,8 +98,8 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasPrivateDemo reports whether the service uses the embedded venue of the generic driver, and no other machine can reach the venue or
-// the service. Such a service accepts the bearer tokens of the demo accounts if it has no accounts file.
+// hasPrivateDemo reports whether the service uses the embedded venue of the generic driver, and no other machine can reach the
+// venue or the service. Such a service accepts the bearer tokens of the demo accounts if it has no accounts file.
 func (s *App) hasPrivateDemo(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
 	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)
@@ -117,7 +117,7 @@ func demoTokens() (*auth.Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("account %s of the demo venue: %w", a.Key, err)
 		}
-		fixed = append(fixed, auth.FixedAccount{Name: a.Key, Token: a.Key, Address: address, Credentials: credentials.Of(address)})
+		fixed = append(fixed, auth.FixedAccount{Name: a.Key, Token: a.Key, Address: address, Credentials: credentials.ForAccount(address)})
 	}
 	return auth.Fixed(fixed...), nil
 }

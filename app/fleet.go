@@ -39,7 +39,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	s.replicas = c.Replicas
 	s.undo = append(s.undo, s.fleet.Close)
 	return ratelimit.Sharing{
-		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, Keys: len(s.secret) > 0,
+		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, SameScopes: len(s.secret) > 0,
 	}, nil
 }
 

@@ -29,7 +29,7 @@ func newTestIdentities(t testing.TB) (who *identities, clock *tool.Clock) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	account := auth.FixedAccount{Token: testToken, Address: testAddress, Credentials: credentials.Of(testAddress)}
+	account := auth.FixedAccount{Token: testToken, Address: testAddress, Credentials: credentials.ForAccount(testAddress)}
 	clock = tool.NewClock(time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC))
 	return newIdentities(Config{
 		Accounts: auth.Tokens{File: auth.Fixed(account)}, Refusals: auth.NewRefusals(clock), Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },

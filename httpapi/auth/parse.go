@@ -159,7 +159,7 @@ func parseCredentials(value json.RawMessage, address market.Address) (*market.Cr
 	case stated && named != address:
 		return nil, errors.New("credentials name another address than the one beside them")
 	}
-	return c.Of(address), nil
+	return c.ForAccount(address), nil
 }
 
 // fields returns an object's members by name. It returns an error for a repeated name, and for a name that is not in the list of

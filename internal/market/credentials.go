@@ -82,9 +82,11 @@ func depthOf(b []byte) (deepest int) {
 	return deepest
 }
 
-// Of returns a copy of the credentials for the account with the given address. The copy may read every account, even if c is
-// confined.
-func (c *Credentials) Of(a Address) *Credentials { return &Credentials{wire: c.wire, address: a} }
+// ForAccount returns a copy of the credentials for the account with the given address. The copy may read every account, even if c
+// is confined.
+func (c *Credentials) ForAccount(a Address) *Credentials {
+	return &Credentials{wire: c.wire, address: a}
+}
 
 // Confined returns a copy of the credentials that may read only their own account.
 func (c *Credentials) Confined() *Credentials {

@@ -87,7 +87,7 @@ func New(cfg Config) *Budget {
 	b := &Budget{cfg: cfg, clock: cfg.Clock, keys: make(map[string]*window), heldUntil: make(map[string]time.Time), opened: cfg.Clock.Now()}
 	if s := cfg.Sharing; s.Ledger != nil {
 		b.coldUntil = b.opened.Add(span + time.Second)
-		if !s.Keys {
+		if !s.SameScopes {
 			b.cfg.Key = max(cfg.Key/s.Replicas, 1)
 		}
 	}

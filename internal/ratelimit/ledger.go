@@ -30,9 +30,9 @@ type Sharing struct {
 	Replicas, Reserve int
 	// Use is the time, counted from Ask, within which a granted call must be sent.
 	Use time.Duration
-	// Keys is true if all processes use the same scope for the same credentials. If Keys is true, the ledger also grants calls with
-	// credentials. If Keys is false, each process may make an equal part of the Config.Key calls.
-	Keys bool
+	// SameScopes is true if all processes use the same scope for the same credentials. If SameScopes is true, the ledger also grants
+	// calls with credentials. If SameScopes is false, each process may make an equal part of the Config.Key calls.
+	SameScopes bool
 }
 
 const (
@@ -81,7 +81,7 @@ type pool struct {
 // newPool returns the pool of a new window, or nil if processes do not share the window. limit is the usable limit of the window.
 func (b *Budget) newPool(scope string, limit int) *pool {
 	s := b.cfg.Sharing
-	if s.Ledger == nil || scope != "" && !s.Keys || limit >= unlimited {
+	if s.Ledger == nil || scope != "" && !s.SameScopes || limit >= unlimited {
 		return nil
 	}
 	p := &pool{Sharing: s, reserveOpensAt: b.opened.Add(span + time.Second)}

@@ -371,14 +371,14 @@ func TestSharedTurn(t *testing.T) {
 	})
 }
 
-// TestSharedKeys checks that processes share the limit of credentials through the ledger if Sharing.Keys is true, and otherwise
+// TestSharedKeys checks that processes share the limit of credentials through the ledger if Sharing.SameScopes is true, and otherwise
 // divide the limit.
 func TestSharedKeys(t *testing.T) {
 	for _, keys := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
 			l := newSharedLedger(t)
 			cfg := sharedBy(l)
-			cfg.Key, cfg.Sharing.Keys = 100, keys
+			cfg.Key, cfg.Sharing.SameScopes = 100, keys
 			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
 			time.Sleep(2 * time.Minute)
 			for _, b := range all {
