@@ -78,7 +78,7 @@ func (s *App) cacheConfig(cfg *config.Config) cache.Config {
 		out.Admission = s.budget
 	}
 	if s.fleet != nil {
-		out.CredentialsKey, out.Second = s.secret, s.fleet
+		out.CredentialsKey, out.Shared = s.secret, s.fleet
 	}
 	if s.Tracer != nil {
 		out.Observer = s.Tracer.Batch

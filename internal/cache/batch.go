@@ -27,7 +27,7 @@ type batch[K comparable, T any] struct {
 	change       uint64
 	startedClock time.Time
 	// fresh reports that a caller needs a new response of the venue. Such a batch does not
-	// read the cache that several processes share (Second).
+	// read the cache that several processes share (Shared).
 	fresh bool
 	// waitedKeys is the number of keys that have waiters. It is 0 until the batch starts.
 	waitedKeys int

@@ -84,8 +84,8 @@ type Config struct {
 	// PublicAccounts reports that the venue needs no credentials for user data. If PublicAccounts is set, all callers share the
 	// entries of user data, and the rate limit of public calls applies to user data.
 	PublicAccounts bool
-	// Second is a second-level cache for public data; it may be nil.
-	Second Second
+	// Shared is a cache for public data; it may be nil.
+	Shared Shared
 	// Clock is the source of time. If it is nil, New uses the system clock.
 	Clock market.Clock
 }
@@ -115,8 +115,8 @@ type Cache struct {
 	venue Venue
 	tasks *tasks
 	scope scope
-	// second may be nil.
-	second Second
+	// shared may be nil.
+	shared Shared
 
 	prices        *store[string, market.Price]
 	spreads       *store[string, market.Spread]
@@ -151,7 +151,7 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), second: cfg.Second}
+	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), shared: cfg.Shared}
 	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
 	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
 	c.build(b)
@@ -208,7 +208,7 @@ type Stats struct {
 	Hits, Stale, Misses, NotFound uint64
 	// Coalesced counts keys that joined a queued or running call.
 	Coalesced uint64
-	// Shared contains the counters of the second cache. It is nil if there is no second cache, or if the second cache does not
+	// Shared contains the counters of the shared cache. It is nil if there is no shared cache, or if the shared cache does not
 	// store this kind.
 	Shared *SharedStats
 	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were older, or may have
@@ -219,9 +219,9 @@ type Stats struct {
 	Entries, Bytes int
 }
 
-// SharedStats counts keys of the second cache.
+// SharedStats counts keys of the shared cache.
 type SharedStats struct {
-	// Before Fetch queues a call, it looks up the keys of the call in the second cache. Hits counts the keys that have a value there,
+	// Before Fetch queues a call, it looks up the keys of the call in the shared cache. Hits counts the keys that have a value there,
 	// and Misses counts the other keys.
 	Hits, Misses uint64
 	// When the queued call may be sent, the cache looks up its keys a second time. Found counts the keys that have a value by then.
@@ -246,7 +246,7 @@ func (s *store[K, T]) stats() Stats {
 	entries, bytes := s.entries.stats()
 	absent, more := s.absent.stats()
 	var shared *SharedStats
-	if s.second != nil {
+	if s.shared != nil {
 		shared = c.shared.stats()
 	}
 	return Stats{

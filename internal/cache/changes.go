@@ -138,9 +138,9 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	for _, l := range s.routes {
 		l.detach(slot, last.number, s.alias)
 	}
-	if s.second != nil {
-		if name, ok := s.second.name(slot); ok {
-			s.second.Drop(s.second.kind, name)
+	if s.shared != nil {
+		if name, ok := s.shared.name(slot); ok {
+			s.shared.Drop(s.shared.kind, name)
 		}
 	}
 }

@@ -54,8 +54,8 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// second is the second-level cache; it may be nil. The coalescer reads second before each call, except if batch.fresh is true.
-	second *second[K, T]
+	// shared is the cache; it may be nil. The coalescer reads it before each call, except if batch.fresh is true.
+	shared *sharedCache[K, T]
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
 	// slots is a semaphore that bounds the number of calls in flight.
@@ -81,7 +81,7 @@ type flight[K comparable, T any] struct {
 	result market.Result[market.Read[*T]]
 	// ended reports whether result is set.
 	ended bool
-	// shared reports whether the value came from the second cache.
+	// shared reports whether the value came from the shared cache.
 	shared  bool
 	waiters int
 	batch   *batch[K, T]
@@ -104,7 +104,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		return out
 	}
-	came, log := time.Now(), reqctx.LogFrom(ctx)
+	start, log := time.Now(), reqctx.LogFrom(ctx)
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	joined := c.join(ctx, keys, refresh, log, out)
@@ -119,9 +119,9 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		case <-f.done:
 			out[i] = f.result
 		case <-ctx.Done():
-			return c.abandon(waitError(ctx), came, joined, out)
+			return c.abandon(waitError(ctx), start, joined, out)
 		case <-c.tasks.ctx.Done():
-			return c.abandon(errClosed, came, joined, out)
+			return c.abandon(errClosed, start, joined, out)
 		}
 	}
 	return out
@@ -249,14 +249,14 @@ func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequ
 	if req.Deadline.IsZero() || len(c.queue) == 0 {
 		return
 	}
-	var asked *batch[K, T]
+	var last *batch[K, T]
 	var turn time.Time
 	for i, f := range joined {
 		if f == nil || f.batch.started {
 			continue
 		}
-		if f.batch != asked {
-			asked, turn = f.batch, f.batch.reservation.ReadyAt()
+		if f.batch != last {
+			last, turn = f.batch, f.batch.reservation.ReadyAt()
 		}
 		if !turn.IsZero() && !turn.Add(req.Takes).Before(req.Deadline) {
 			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))

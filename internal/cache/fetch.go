@@ -157,7 +157,7 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
-	if c.second != nil && !c.wantsFresh(b) {
+	if c.shared != nil && !c.wantsFresh(b) {
 		return c.askShared(ctx, b, keys)
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
@@ -173,26 +173,26 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	if len(indexes) == 0 {
 		return nil
 	}
-	asked, bytes := make([]K, len(indexes)), 0
+	requested, bytes := make([]K, len(indexes)), 0
 	for n, i := range indexes {
-		asked[n] = keys[i]
+		requested[n] = keys[i]
 		bytes += bytesOf(keys[i])
 	}
 	var results []market.Result[*T]
 	from := c.origin(b)
-	if c.second != nil {
-		defer func() { c.second.put(keys, indexes, results, reads, from) }()
+	if c.shared != nil {
+		defer func() { c.shared.put(keys, indexes, results, reads, from) }()
 	}
-	c.counters.calls.Add(uint64(c.cost(len(asked), bytes)))
-	c.counters.keys.Add(uint64(len(asked)))
-	answers, err := c.fetch(ctx, asked)
+	c.counters.calls.Add(uint64(c.cost(len(requested), bytes)))
+	c.counters.keys.Add(uint64(len(requested)))
+	answers, err := c.fetch(ctx, requested)
 	switch {
 	case err != nil:
 		return err
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case len(answers) != len(asked):
-		return fmt.Errorf("fetching %d keys gave %d results", len(asked), len(answers))
+	case len(answers) != len(requested):
+		return fmt.Errorf("fetching %d keys gave %d results", len(requested), len(answers))
 	}
 	results, from = answers, c.origin(b)
 	for n, i := range indexes {

@@ -36,13 +36,13 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	case key != "" && !all[i].keyed:
 		return 0, fmt.Errorf("entries of kind %s cannot be flushed by key; flush all of them", kind)
 	}
-	if c.second != nil && !reqctx.Kind(i).User() {
-		c.second.Flush(kind, key)
+	if c.shared != nil && !reqctx.Kind(i).User() {
+		c.shared.Flush(kind, key)
 	}
 	return all[i].flush(key), nil
 }
 
-// FlushLocal is like Flush, but does not flush the second cache. It does nothing where Flush would fail.
+// FlushLocal is like Flush, but does not flush the shared cache. It does nothing where Flush would fail.
 func (c *Cache) FlushLocal(kind, key string) {
 	for _, f := range c.flushers() {
 		if f.kind == kind && (key == "" || f.keyed) {

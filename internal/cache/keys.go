@@ -10,15 +10,15 @@ import (
 // The ids in a client's request are parts of one large string, which an entry must not keep in memory. So the functions below copy
 // the strings of a key, or take equal strings from the stored value.
 
-// own returns a string that equals asked. If text(value) equals asked, own returns text(value). Otherwise, or if value is nil, own
-// returns a copy of asked.
-func own[T any](asked string, value *T, text func(*T) string) string {
+// own returns a string that equals id. If text(value) equals id, own returns text(value). Otherwise, or if value is nil, own
+// returns a copy of id.
+func own[T any](id string, value *T, text func(*T) string) string {
 	if value != nil {
-		if of := text(value); of == asked {
-			return of
+		if same := text(value); same == id {
+			return same
 		}
 	}
-	return strings.Clone(asked)
+	return strings.Clone(id)
 }
 
 func ownPrice(key string, p *market.Price) string {

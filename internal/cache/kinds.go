@@ -51,14 +51,14 @@ func newStore[K comparable, T any](b *builder, kind reqctx.Kind, cfg Kind, w wei
 	room := b.cfg.share(w.share)
 	s.entries = newClockLRU[K, T](cfg.Size, room-room/absenceDivisor)
 	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absenceDivisor)
-	if b.cfg.Second != nil && !kind.User() {
-		s.second = &second[K, T]{Second: b.cfg.Second, store: s, kind: kind.String()}
+	if b.cfg.Shared != nil && !kind.User() {
+		s.shared = &sharedCache[K, T]{Shared: b.cfg.Shared, store: s, kind: kind.String()}
 	}
 	for _, l := range routes {
 		keys, calls := b.bounds(l.endpoint)
 		c := &coalescer[K, T]{
 			kind: kind, observer: b.cfg.Observer, fetch: l.fetch, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, maxKeys: keys, unsupported: b.venue.Can(l.endpoint),
-			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, second: s.second, slots: make(chan struct{}, calls),
+			priority: l.priority, endpoint: l.endpoint, counters: &s.counters, tasks: b.tasks, shared: s.shared, slots: make(chan struct{}, calls),
 			changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(l.endpoint, keys, bytes) },
 		}
 		if l.endpoint.User() && !b.scope.public {

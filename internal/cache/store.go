@@ -96,8 +96,8 @@ type store[K comparable, T any] struct {
 	// amend applies streamed changes to a value; see announced.apply.
 	amend func(w *announced, value *T) (amended *T, later bool)
 
-	// second is the second cache. It is nil for user data, and if no second cache is configured.
-	second *second[K, T]
+	// shared is the shared cache. It is nil for user data, and if no shared cache is configured.
+	shared *sharedCache[K, T]
 
 	// mu is held while a function checks and changes the fields entries, absent and changed.
 	mu sync.Mutex
@@ -130,7 +130,7 @@ func keysWithValue[K comparable, T any](keys []K, results []market.Result[market
 	return exist
 }
 
-// Fetch fetches keys from the second cache or the venue, and waits for the results until ctx ends. The results are in the order of
+// Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
 // fail, Fetch returns the cached value until the end of the stale time. If the rate limit is the cause, Config.Stretch replaces a
 // shorter stale time.
@@ -178,7 +178,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	}
 }
 
-// fetch fetches keys from the second cache or the venue. If refresh is true, the calls have the lowest priority.
+// fetch fetches keys from the shared cache or the venue. If refresh is true, the calls have the lowest priority.
 func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
@@ -186,14 +186,14 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			keys[i] = s.canonical(keys[i])
 		}
 	}
-	if s.second != nil && !reqctx.WantsFresh(ctx) && s.routes[0].unsupported == nil {
-		return s.fetchSecond(ctx, keys, refresh)
+	if s.shared != nil && !reqctx.WantsFresh(ctx) && s.routes[0].unsupported == nil {
+		return s.fetchShared(ctx, keys, refresh)
 	}
-	return s.fetchFirst(ctx, keys, refresh)
+	return s.fetchRoutes(ctx, keys, refresh)
 }
 
-// fetchFirst fetches keys through the coalescers of their routes.
-func (s *store[K, T]) fetchFirst(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
+// fetchRoutes fetches keys through the coalescers of their routes.
+func (s *store[K, T]) fetchRoutes(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	split := make([][]int, len(s.routes))
 	for i, key := range keys {
 		l := s.routeOf(key)
@@ -284,16 +284,16 @@ func (s *store[K, T]) freshFor(key K) time.Duration {
 	return s.ttl.Fresh - time.Duration(earlier)
 }
 
-// newEntry returns the entry of a value, or of an absence if value is nil. came is the time at which the response arrived.
-func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *entry[T] {
+// newEntry returns the entry of a value, or of an absence if value is nil. receivedAt is the time at which the response arrived.
+func (s *store[K, T]) newEntry(key K, value *T, from origin, receivedAt time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
-	e.read.ReceivedAt = came
+	e.read.ReceivedAt = receivedAt
 	e.read.Source = market.SourceREST
 	if value == nil {
-		e.freshUntil = came.Add(s.notFound)
+		e.freshUntil = receivedAt.Add(s.notFound)
 	} else {
-		e.freshUntil = came.Add(s.freshFor(key))
+		e.freshUntil = receivedAt.Add(s.freshFor(key))
 		e.read.AsOf = s.asOf(value)
 	}
 	e.staleUntil = e.freshUntil.Add(s.ttl.Stale)
@@ -308,12 +308,12 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, came time.Time) *en
 // better value, such as a newer streamed value, accept returns that value.
 func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	now := s.clock.Now()
-	came := now
+	receivedAt := now
 	if !from.receivedAt.IsZero() {
-		came = from.receivedAt
+		receivedAt = from.receivedAt
 	}
 	key = s.ownKey(key, value)
-	e := s.newEntry(key, value, from, came)
+	e := s.newEntry(key, value, from, receivedAt)
 	if value != nil && s.learn != nil {
 		s.learn(value)
 	}

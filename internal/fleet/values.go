@@ -40,9 +40,9 @@ type Record = struct {
 	Keep  time.Duration
 }
 
-// Found receives the value of the key at index i. asked and came are the start and the end of the call to the venue that returned
-// the value.
-type Found = func(i int, value []byte, asked, came time.Time)
+// Found receives the value of the key at index i. requestedAt and receivedAt are the start and the end of the call to the venue
+// that returned the value.
+type Found = func(i int, value []byte, requestedAt, receivedAt time.Time)
 
 // valueKeys returns the names under which Redis stores the records of a kind of shared value, one name for each key. The names
 // contain the version of the program and the time of the kind's last flush. So replicas of other versions use other names, and so
@@ -80,10 +80,10 @@ func (f *Fleet) pass(records []string, receive Found) {
 		if len(record) < 1+2*stampLen || record[0] != recordMark {
 			continue
 		}
-		asked, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
-		came, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
+		requestedAt, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
+		receivedAt, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
 		if err1 == nil && err2 == nil {
-			receive(i, []byte(record[1+2*stampLen:]), f.serverClock.toOurs(asked), f.serverClock.toOurs(came))
+			receive(i, []byte(record[1+2*stampLen:]), f.serverClock.toOurs(requestedAt), f.serverClock.toOurs(receivedAt))
 		}
 	}
 }
@@ -119,14 +119,15 @@ func lockKeys(names []string) []string {
 }
 
 // Put stores records in Redis and ends this replica's claims of their keys. It does not store a record whose Keep is less than 1 ms
-// or whose Value is longer than maxValue. asked and came are the start and the end of the call to the venue. Put does not wait.
-func (f *Fleet) Put(kind string, records []Record, asked, came time.Time) {
+// or whose Value is longer than maxValue. requestedAt and receivedAt are the start and the end of the call to the venue. Put does
+// not wait.
+func (f *Fleet) Put(kind string, records []Record, requestedAt, receivedAt time.Time) {
 	keys := make([]string, len(records))
-	args := []string{f.replica, f.stamp(asked)}
+	args := []string{f.replica, f.stamp(requestedAt)}
 	for i, r := range records {
 		keys[i] = r.Key
 		if keep := r.Keep.Milliseconds(); keep > 0 && len(r.Value) <= maxValue {
-			args = append(args, string(recordMark)+f.stamp(asked)+f.stamp(came)+string(r.Value), strconv.FormatInt(keep, 10))
+			args = append(args, string(recordMark)+f.stamp(requestedAt)+f.stamp(receivedAt)+string(r.Value), strconv.FormatInt(keep, 10))
 		} else {
 			args = append(args, "", "0")
 		}

@@ -30,13 +30,13 @@ var replicas = []mutation{
 	},
 	{
 		name: "the age of a shared value is counted from its arrival",
-		file: "internal/cache/second.go", oldText: "age: v.Age, receivedAt: came}", newText: "age: v.Age, receivedAt: now}",
-		run: "^TestSecondOfEveryKind$",
+		file: "internal/cache/shared.go", oldText: "age: v.Age, receivedAt: receivedAt}", newText: "age: v.Age, receivedAt: now}",
+		run: "^TestSharedOfEveryKind$",
 	},
 	{
 		name: "a shared value from before a change is accepted",
-		file: "internal/cache/second.go", oldText: "known && !asked.Add(-clockError).After(c.at)", newText: "known && asked.IsZero() && c.at.IsZero()",
-		run: "^TestSecondInvalidation$", message: "without Drop",
+		file: "internal/cache/shared.go", oldText: "known && !requestedAt.Add(-clockError).After(c.at)", newText: "known && requestedAt.IsZero() && c.at.IsZero()",
+		run: "^TestSharedInvalidation$", message: "without Drop",
 	},
 	{
 		name: "frames of a former owner are accepted",

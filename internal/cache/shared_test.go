@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// sharedMemory is a cache of several processes (Second) that stores its records in memory.
+// sharedMemory is a cache of several processes (Shared) that stores its records in memory.
 type sharedMemory struct {
 	mu      sync.Mutex
 	down    bool
@@ -89,16 +89,16 @@ func (m *sharedMemory) Flush(kind, key string) {
 	m.flushed = append(m.flushed, kind+" "+key)
 }
 
-// pair returns two caches that share one venue and one second cache.
+// pair returns two caches that share one venue and one shared cache.
 func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
 	m = &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
-	with := func(cfg *Config) { cfg.Second = m }
+	with := func(cfg *Config) { cfg.Shared = m }
 	return open(t, v, with), open(t, v, with), m
 }
 
-// TestSecondOfEveryKind checks that two processes share one call for each kind of public data except categories, and report the
+// TestSharedOfEveryKind checks that two processes share one call for each kind of public data except categories, and report the
 // source and the times of this call. The processes must not share private data, or markets that are read by a slug or token.
-func TestSecondOfEveryKind(t *testing.T) {
+func TestSharedOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		for _, absent := range []bool{false, true} {
 			t.Run(k.name, func(t *testing.T) {
@@ -150,9 +150,9 @@ func TestSecondOfEveryKind(t *testing.T) {
 	}
 }
 
-// TestSecondEncoding checks that values of most kinds of public data do not change when they are encoded for the second cache and
+// TestSharedEncoding checks that values of most kinds of public data do not change when they are encoded for the shared cache and
 // decoded again.
-func TestSecondEncoding(t *testing.T) {
+func TestSharedEncoding(t *testing.T) {
 	price := market.MustDecimal("0.650")
 	yes := true
 	for _, value := range []any{
@@ -178,9 +178,9 @@ func TestSecondEncoding(t *testing.T) {
 	}
 }
 
-// TestSecondFlight checks that the venue gets each key once if two processes read overlapping lists at the same time. The second
+// TestSharedFlight checks that the venue gets each key once if two processes read overlapping lists at the same time. The second
 // process must count the common keys as shared.
-func TestSecondFlight(t *testing.T) {
+func TestSharedFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
 		a, b, _ := pair(t, v)
@@ -209,14 +209,14 @@ func TestSecondFlight(t *testing.T) {
 	})
 }
 
-// TestSecondCounts checks SharedStats for four keys: a stored key, a claimed key that is stored soon, a claimed key that is never
-// stored, and a key that the second cache does not know.
-func TestSecondCounts(t *testing.T) {
+// TestSharedCounts checks SharedStats for four keys: a stored key, a claimed key that is stored soon, a claimed key that is never
+// stored, and a key that the shared cache does not know.
+func TestSharedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
 		readAll(t.Context(), a.Prices(), "known")
-		lost, _ := a.prices.second.name("lost")
+		lost, _ := a.prices.shared.name("lost")
 		m.Claim(t.Context(), "price", []string{lost}, time.Hour, nil)
 		var g sync.WaitGroup
 		g.Go(func() { readAll(t.Context(), a.Prices(), "coming") })
@@ -237,12 +237,12 @@ func TestSecondCounts(t *testing.T) {
 	})
 }
 
-// TestSecondClaimWithoutValue checks that a read calls the venue if another process has claimed the key and never stores a value.
-func TestSecondClaimWithoutValue(t *testing.T) {
+// TestSharedClaimWithoutValue checks that a read calls the venue if another process has claimed the key and never stores a value.
+func TestSharedClaimWithoutValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
-		name, _ := a.prices.second.name("t")
+		name, _ := a.prices.shared.name("t")
 		m.Claim(t.Context(), "price", []string{name}, time.Hour, nil)
 		began := time.Now()
 		mustRead(t, b.Prices(), "t")
@@ -252,8 +252,8 @@ func TestSecondClaimWithoutValue(t *testing.T) {
 	})
 }
 
-// TestSecondFailure checks that a failed call ends its claims and that other processes do not get its error.
-func TestSecondFailure(t *testing.T) {
+// TestSharedFailure checks that a failed call ends its claims and that other processes do not get its error.
+func TestSharedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
 		a, b, m := pair(t, v)
@@ -268,8 +268,8 @@ func TestSecondFailure(t *testing.T) {
 	})
 }
 
-// TestSecondIncompleteResult checks that other processes do not get an incomplete result.
-func TestSecondIncompleteResult(t *testing.T) {
+// TestSharedIncompleteResult checks that other processes do not get an incomplete result.
+func TestSharedIncompleteResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{search: func(queries.Search) *queries.SearchPage {
 			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
@@ -289,9 +289,9 @@ func TestSecondIncompleteResult(t *testing.T) {
 	}
 }
 
-// TestSecondInvalidation checks that, after a change of a market, a process does not serve the result of a call that another
+// TestSharedInvalidation checks that, after a change of a market, a process does not serve the result of a call that another
 // process started before the change.
-func TestSecondInvalidation(t *testing.T) {
+func TestSharedInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{latency: time.Second}
 		status := market.StatusOpen
@@ -301,12 +301,12 @@ func TestSecondInvalidation(t *testing.T) {
 		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
 		b.StreamMarket(new(market.Session), "m1", nil)
-		g.Wait() // the second cache rejects the result of process a, because Drop came after the start of the call
+		g.Wait() // the shared cache rejects the result of process a, because Drop came after the start of the call
 		status = market.StatusClosed
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
 			t.Errorf("with Drop: got %s, want closed", r.Value.Status)
 		}
-		// After forgetDrops, the second cache returns the old record. Process b must reject the record, because the call of process a
+		// After forgetDrops, the shared cache returns the old record. Process b must reject the record, because the call of process a
 		// started before the change.
 		m.forgetDrops()
 		status = market.StatusOpen
@@ -322,9 +322,9 @@ func TestSecondInvalidation(t *testing.T) {
 	})
 }
 
-// TestSecondFresh checks that a read with WithFresh calls the venue although the second cache has the value. If the second cache is
+// TestSharedFresh checks that a read with WithFresh calls the venue although the shared cache has the value. If the shared cache is
 // down, a read without WithFresh must also call the venue.
-func TestSecondFresh(t *testing.T) {
+func TestSharedFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		a, b, m := pair(t, v)
@@ -334,17 +334,17 @@ func TestSecondFresh(t *testing.T) {
 			t.Errorf("got %d calls, want 2", calls)
 		}
 		m.down = true
-		c := open(t, v, func(cfg *Config) { cfg.Second = m })
+		c := open(t, v, func(cfg *Config) { cfg.Shared = m })
 		mustRead(t, c.Prices(), "t")
 		if calls := len(v.calls()); calls != 3 {
-			t.Errorf("without a second cache: got %d calls, want 3", calls)
+			t.Errorf("without a shared cache: got %d calls, want 3", calls)
 		}
 	})
 }
 
-// TestSecondJoins lets the race detector check concurrent fetches of one key. The callers have different deadlines, and every
+// TestSharedJoins lets the race detector check concurrent fetches of one key. The callers have different deadlines, and every
 // second caller needs a new response.
-func TestSecondJoins(t *testing.T) {
+func TestSharedJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, _, _ := pair(t, &venue{latency: time.Millisecond})
 		for range 50 {
@@ -367,8 +367,8 @@ func TestSecondJoins(t *testing.T) {
 	})
 }
 
-// TestSecondOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
-func TestSecondOutage(t *testing.T) {
+// TestSharedOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
+func TestSharedOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		a, b, _ := pair(t, v)
@@ -381,9 +381,9 @@ func TestSecondOutage(t *testing.T) {
 	})
 }
 
-// TestSecondFlush checks that flushes of public data reach the second cache, and that FlushLocal removes entries of the local
+// TestSharedFlush checks that flushes of public data reach the shared cache, and that FlushLocal removes entries of the local
 // cache.
-func TestSecondFlush(t *testing.T) {
+func TestSharedFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, m := pair(t, &venue{})
 		for _, kind := range []string{"price", "event_search", "market_trades", "balance"} {

@@ -14,19 +14,19 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Second is a second-level cache of public data that several processes share. It may lose its content at any time. All times in its
-// methods are times of this process's clock. A Second must be safe for concurrent use.
-type Second interface {
+// Shared is a cache of public data that several processes share. It may lose its content at any time. All times in its
+// methods are times of this process's clock. A Shared must be safe for concurrent use.
+type Shared interface {
 	// Get calls the Found function for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
 	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys. ours reports
 	// for each key whether this process has claimed the key and must fetch it. If ours is false for a key without a record, an earlier
-	// claim of the key has not ended. A claim lasts no longer than hold. If the second cache does not answer, this process gets all
+	// claim of the key has not ended. A claim lasts no longer than hold. If the shared cache does not answer, this process gets all
 	// claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
-	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. asked and came are the times
-	// of the call to the venue and of the venue's response. Put does not wait.
-	Put(kind string, records []Record, asked, came time.Time)
+	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. requestedAt and receivedAt are
+	// the times of the call to the venue and of the venue's response. Put does not wait.
+	Put(kind string, records []Record, requestedAt, receivedAt time.Time)
 	// Drop removes the record of a key. Afterwards, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
 	// Flush removes the records of all keys of a kind, even if key is not empty. It also tells the other processes to call
@@ -34,11 +34,11 @@ type Second interface {
 	Flush(kind, key string)
 }
 
-// Found receives the record of the key at index i. value is empty if the venue does not know the key. asked and came are the times
-// of the call to the venue and of the venue's response.
-type Found = func(i int, value []byte, asked, came time.Time)
+// Found receives the record of the key at index i. value is empty if the venue does not know the key. requestedAt and receivedAt
+// are the times of the call to the venue and of the venue's response.
+type Found = func(i int, value []byte, requestedAt, receivedAt time.Time)
 
-// Record is the value of a key in a Second.
+// Record is the value of a key in a Shared.
 type Record = struct {
 	Key   string
 	Value []byte
@@ -51,13 +51,13 @@ const (
 	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
 	// pollEvery is the time between two look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
-	// clockError is the greatest expected error of asked and came if another process measured them.
+	// clockError is the greatest expected error of requestedAt and receivedAt if another process measured them.
 	clockError = 50 * time.Millisecond
 )
 
-// second gives a store access to the second cache.
-type second[K comparable, T any] struct {
-	Second
+// sharedCache gives a store access to the shared cache.
+type sharedCache[K comparable, T any] struct {
+	Shared
 	store *store[K, T]
 	kind  string
 }
@@ -72,16 +72,16 @@ func (c *sharedCounters) stats() *SharedStats {
 	}
 }
 
-// sharedValue is the JSON form of a value in the second cache.
+// sharedValue is the JSON form of a value in the shared cache.
 type sharedValue[T any] struct {
 	Age   market.Age
 	Value *T
 }
 
-// name returns the name under which the second cache stores a key. ok is false for an alias, such as a slug, because aliases have
+// name returns the name under which the shared cache stores a key. ok is false for an alias, such as a slug, because aliases have
 // no records. When a market changes, markChanged can drop the record of the market's id, but could not drop records of the market's
 // aliases.
-func (s *second[K, T]) name(key K) (name string, ok bool) {
+func (s *sharedCache[K, T]) name(key K) (name string, ok bool) {
 	if s.store.canonical != nil {
 		key = s.store.canonical(key)
 	}
@@ -97,7 +97,7 @@ func (s *second[K, T]) name(key K) (name string, ok bool) {
 }
 
 // names returns the name of keys[i] for each i in selected, and the index i for each name. It skips keys without a name.
-func (s *second[K, T]) names(keys []K, selected []int) (names []string, indexes []int) {
+func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, indexes []int) {
 	for _, i := range selected {
 		if name, ok := s.name(keys[i]); ok {
 			names, indexes = append(names, name), append(indexes, i)
@@ -108,18 +108,18 @@ func (s *second[K, T]) names(keys []K, selected []int) (names []string, indexes 
 
 // found returns a Found for the keys at the given indexes. The Found stores each usable record in the cache, writes the value to
 // out, and marks the key's index in answered.
-func (s *second[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
-	return func(n int, value []byte, asked, came time.Time) {
+func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
+	return func(n int, value []byte, requestedAt, receivedAt time.Time) {
 		i := indexes[n]
-		if read, ok := s.store.acceptSecond(keys[i], value, asked, came); ok {
+		if read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt); ok {
 			out[i], answered[i] = market.Result[market.Read[*T]]{Value: read}, true
 		}
 	}
 }
 
-// lookup looks up keys in the second cache and writes their values to out. It returns the set of the indexes of the keys with a
+// lookup looks up keys in the shared cache and writes their values to out. It returns the set of the indexes of the keys with a
 // value. It does not look up keys with a fresh entry in this process.
-func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
+func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
 	now := s.store.clock.Now()
@@ -139,9 +139,9 @@ func (s *second[K, T]) lookup(ctx context.Context, keys []K, out []market.Result
 	return answered
 }
 
-// claim looks up keys in the second cache and writes their values to out. For the other keys, claim returns two lists of indexes.
+// claim looks up keys in the shared cache and writes their values to out. For the other keys, claim returns two lists of indexes.
 // ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
-func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
+func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
 		all[i] = i
@@ -168,10 +168,10 @@ func (s *second[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, 
 	return ours, theirs
 }
 
-// await waits until other processes have stored the values of some keys in the second cache, and writes these values to out. theirs
+// await waits until other processes have stored the values of some keys in the shared cache, and writes these values to out. theirs
 // contains the indexes of these keys. await gives up at the deadline, or when ctx ends. It returns the indexes of the keys that
 // have no value by then. await overwrites the elements of theirs.
-func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
+func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
@@ -199,9 +199,9 @@ func (s *second[K, T]) await(ctx context.Context, keys []K, theirs []int, deadli
 	return theirs
 }
 
-// put stores results in the second cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
+// put stores results in the shared cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
 // does not store failures, partial values, or values that may be older than a change of the key.
-func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
+func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
 	var records []Record
 	for n, i := range selected {
 		name, ok := s.name(keys[i])
@@ -219,9 +219,9 @@ func (s *second[K, T]) put(keys []K, selected []int, results []market.Result[*T]
 	}
 }
 
-// encode returns the encoded value and its lifetime in the second cache. The encoded form of an absence is empty. If the value must
+// encode returns the encoded value and its lifetime in the shared cache. The encoded form of an absence is empty. If the value must
 // not be stored, the lifetime is 0.
-func (s *second[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
+func (s *sharedCache[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
 	}
@@ -249,23 +249,23 @@ func complete(value any) bool {
 	return true
 }
 
-// acceptSecond stores a record of the second cache as an entry. ok is false if the value of the record is not fresh or cannot be
+// acceptShared stores a record of the shared cache as an entry. ok is false if the value of the record is not fresh or cannot be
 // decoded. ok is also false in three cases: the present entry is live, the present entry is at least as new as the record, or the
 // record may be older than a streamed change.
-func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (read market.Read[*T], ok bool) {
+func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt time.Time) (read market.Read[*T], ok bool) {
 	var v sharedValue[T]
 	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
 		return read, false
 	}
 	slot, now := s.slotOf(key), s.clock.Now()
-	if came.After(now) {
-		came = now
+	if receivedAt.After(now) {
+		receivedAt = now
 	}
 	s.mu.Lock()
 	old := s.entries.get(slot)
-	newer := old != nil && (old.live() || !old.read.ReceivedAt.Before(came))
+	newer := old != nil && (old.live() || !old.read.ReceivedAt.Before(receivedAt))
 	if s.changed != nil {
-		if c, known := s.changed.Get(slot); known && !asked.Add(-clockError).After(c.at) {
+		if c, known := s.changed.Get(slot); known && !requestedAt.Add(-clockError).After(c.at) {
 			newer = true
 		}
 	}
@@ -277,16 +277,16 @@ func (s *store[K, T]) acceptSecond(key K, text []byte, asked, came time.Time) (r
 	if v.Value == nil {
 		fresh = s.notFound
 	}
-	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), startedAt: asked, age: v.Age, receivedAt: came})
-	return read, now.Before(came.Add(fresh)) && !read.Stale
+	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), startedAt: requestedAt, age: v.Age, receivedAt: receivedAt})
+	return read, now.Before(receivedAt.Add(fresh)) && !read.Stale
 }
 
-// fetchSecond reads keys from the second cache and passes the missing keys to fetchFirst.
-func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
+// fetchShared reads keys from the shared cache and passes the missing keys to fetchRoutes.
+func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
-	answered := s.second.lookup(ctx, keys, out)
+	answered := s.shared.lookup(ctx, keys, out)
 	if len(answered) == 0 {
-		return s.fetchFirst(ctx, keys, refresh)
+		return s.fetchRoutes(ctx, keys, refresh)
 	}
 	var rest []K
 	var indexes []int
@@ -296,14 +296,14 @@ func (s *store[K, T]) fetchSecond(ctx context.Context, keys []K, refresh bool) [
 		}
 	}
 	if len(rest) > 0 {
-		for n, r := range s.fetchFirst(ctx, rest, refresh) {
+		for n, r := range s.fetchRoutes(ctx, rest, refresh) {
 			out[indexes[n]] = r
 		}
 	}
 	return out
 }
 
-// askShared returns the values of a batch's keys. It first takes the values that are in the second cache, and tries to claim the
+// askShared returns the values of a batch's keys. It first takes the values that are in the shared cache, and tries to claim the
 // other keys. It fetches the claimed keys from the venue. Then it waits for the values of the keys that other processes have
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
@@ -316,11 +316,11 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 		now := c.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.second.claim(ctx, keys, hold, reads)
+	ours, theirs := c.shared.claim(ctx, keys, hold, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {
 		return nil, err
 	}
-	theirs = c.second.await(ctx, keys, theirs, until, reads)
+	theirs = c.shared.await(ctx, keys, theirs, until, reads)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
