@@ -99,40 +99,40 @@ func isMarket(v wire.Value) bool {
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
-func decodeMarketsByID(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(reqctx.EndpointMarketsByID, payload, asked, drift, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(reqctx.EndpointMarketsByID, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
-			if i := slices.Index(asked, id); i >= 0 {
+			if i := slices.Index(requested, id); i >= 0 {
 				if m != nil {
 					m.MarketID = id
 				}
-				return asked[i : i+1]
+				return requested[i : i+1]
 			}
 		}
 		return nil
 	})
 }
 
-func decodeMarketsByToken(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[market.Market], error) {
-	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, asked, drift, func(r *wire.Row, m *market.Market) []string {
-		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(asked, id) })
+func decodeMarketsByToken(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
+	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(requested, id) })
 	})
 }
 
 // decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
 // row's market. If the row is bad, keysOf gets a nil market.
-func decodeMarkets(e reqctx.Endpoint, payload wire.Value, asked []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
 	}
-	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(asked) > 1 {
+	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(requested) > 1 {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
 	}
-	out, note := newBatchValues[market.Market](len(asked)), drift.Add
+	out, note := newBatchValues[market.Market](len(requested)), drift.Add
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		var m *market.Market

@@ -25,18 +25,18 @@ type tokenDecoder[T any] struct {
 }
 
 // decode reads the response to a call for the given ids.
-func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, drift *rest.Drift) (batchValues[T], error) {
+func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
-		return k.rows(list.Rows, asked, drift), nil
+		return k.rows(list.Rows, requested, drift), nil
 	}
 	if payload.Kind() != wire.Object {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "neither a list nor an object")
 	}
 	if k.isRow(payload) {
-		if len(asked) > 1 {
+		if len(requested) > 1 {
 			return batchValues[T]{}, rest.UnknownForm(k.endpoint, "one element for several ids")
 		}
-		return k.rows([]wire.Value{payload}, asked, drift), nil
+		return k.rows([]wire.Value{payload}, requested, drift), nil
 	}
 	inside, enveloped := payload, false
 	for _, key := range []string{k.list, "data", "results"} {
@@ -45,13 +45,13 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, asked []string, drift *rest
 		}
 	}
 	if enveloped && k.isRow(inside) {
-		return k.decode(inside, asked, drift)
+		return k.decode(inside, requested, drift)
 	}
 	m := inside.Members()
-	if !k.isMap(m, asked, enveloped) {
+	if !k.isMap(m, requested, enveloped) {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "an object of another form")
 	}
-	return k.fromMap(m, asked, drift), nil
+	return k.fromMap(m, requested, drift), nil
 }
 
 // isRow reports whether an object is a row.
@@ -63,11 +63,11 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 
 // isMap reports whether m maps ids to values. enveloped reports whether the venue sent the map in a member with a known name. Such
 // a map may be empty.
-func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, enveloped bool) bool {
+func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
 	}
-	if slices.ContainsFunc(asked, func(id string) bool { _, ok := m[id]; return ok }) {
+	if slices.ContainsFunc(requested, func(id string) bool { _, ok := m[id]; return ok }) {
 		return true
 	}
 	for _, v := range m {
@@ -81,20 +81,20 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, asked []string, envelop
 
 // rows reads a list of rows. If several rows have the same id, the last row is used. If the call was for one id, and the only row
 // has no id, the row belongs to this id.
-func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, drift *rest.Drift) batchValues[T] {
-	out, note := newBatchValues[T](len(asked)), drift.Add
+func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, drift *rest.Drift) batchValues[T] {
+	out, note := newBatchValues[T](len(requested)), drift.Add
 	for _, v := range list {
 		r := wire.NewRow(v, note)
 		token := r.Of(wire.FieldTokenID)
 		id, ok := token.ID()
-		if r.Err == nil && token.IsNull() && len(asked) == 1 && len(list) == 1 {
-			id, ok = wire.Intern(asked[0]), true
+		if r.Err == nil && token.IsNull() && len(requested) == 1 && len(list) == 1 {
+			id, ok = wire.Intern(requested[0]), true
 		}
 		switch {
 		case !ok || id == "":
 			out.unattributed = true
 			drift.Add("element without a readable id")
-		case !slices.Contains(asked, id):
+		case !slices.Contains(requested, id):
 			out.otherIDs = true
 		default:
 			out.byID[id] = k.read(r, id)
@@ -104,9 +104,9 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, asked []string, drift *rest.Dr
 }
 
 // fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
-func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, asked []string, drift *rest.Drift) batchValues[T] {
-	out := newBatchValues[T](len(asked))
-	for _, id := range asked {
+func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, drift *rest.Drift) batchValues[T] {
+	out := newBatchValues[T](len(requested))
+	for _, id := range requested {
 		v := m[id]
 		if v.IsNull() {
 			continue

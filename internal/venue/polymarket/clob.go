@@ -22,13 +22,13 @@ var (
 )
 
 // readMidpoints reads {token: midpoint}. If a side of a token's book is empty, the token has no midpoint.
-func readMidpoints(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Price], error) {
+func readMidpoints(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Price], error) {
 	members := payload.Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(rest.Values[market.Price], len(asked))
-	for _, id := range asked {
+	out := make(rest.Values[market.Price], len(requested))
+	for _, id := range requested {
 		v := members[id]
 		if v.IsNull() || v.Is("") {
 			continue
@@ -46,8 +46,8 @@ func readMidpoints(payload wire.Value, asked []string, note func(string)) (rest.
 
 // readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless, so the token
 // has no result.
-func readLastTrades(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Price], error) {
-	return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Price {
+func readLastTrades(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Price], error) {
+	return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
 		if r.Text(wire.FieldSide) == "" {
 			return nil
@@ -57,8 +57,8 @@ func readLastTrades(payload wire.Value, asked []string, note func(string)) (rest
 }
 
 // readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
-func readBooks(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Book], error) {
-	return readTokens(payload, asked, note, readBook)
+func readBooks(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Book], error) {
+	return readTokens(payload, requested, note, readBook)
 }
 
 // readBook reads an order book. Polymarket sends whole books, so one book can serve queries of every depth.
@@ -78,16 +78,16 @@ func readBook(r *wire.Row, id string) *market.Book {
 // readTokens reads a list of rows that each belong to a token. If read returns nil and the row has no error, the token has no
 // result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to the
 // token.
-func readTokens[T any](payload wire.Value, asked []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
+func readTokens[T any](payload wire.Value, requested []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
 	}
-	wanted := make(map[string]bool, len(asked))
-	for _, id := range asked {
+	wanted := make(map[string]bool, len(requested))
+	for _, id := range requested {
 		wanted[id] = true
 	}
 	rows := payload.Elements()
-	out, answered, nameless := make(rest.Values[T], len(asked)), 0, false
+	out, answered, nameless := make(rest.Values[T], len(requested)), 0, false
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		id, ok := r.Of(wire.FieldTokenID).ID()
@@ -105,7 +105,7 @@ func readTokens[T any](payload wire.Value, asked []string, note func(string), re
 	if answered == 0 && !nameless && len(rows) > 0 {
 		return nil, errOtherIDs
 	}
-	for _, id := range asked {
+	for _, id := range requested {
 		if _, ok := out[id]; !ok && nameless {
 			out[id] = market.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
 		}

@@ -13,7 +13,7 @@ import (
 )
 
 // tokenReader reads the response to a request for several tokens.
-type tokenReader[T any] func(payload wire.Value, asked []string, note func(string)) (rest.Values[T], error)
+type tokenReader[T any] func(payload wire.Value, requested []string, note func(string)) (rest.Values[T], error)
 
 // tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
 // empty, the lookup uses the path of the endpoint.
@@ -74,8 +74,8 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	return tokenLookup(d, reqctx.EndpointSpreads, "", func(payload wire.Value, asked []string, note func(string)) (rest.Values[market.Spread], error) {
-		return readTokens(payload, asked, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
+	return tokenLookup(d, reqctx.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
+		return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, tokenIDs)
 }
 
@@ -137,13 +137,13 @@ func fidelity(from, to market.Date) int {
 }
 
 // readHistories reads {history:{token:[{t,p}]}}.
-func readHistories(payload wire.Value, asked []string, from, to market.Date, note func(string)) (rest.Values[market.PriceHistory], error) {
+func readHistories(payload wire.Value, requested []string, from, to market.Date, note func(string)) (rest.Values[market.PriceHistory], error) {
 	members := fieldHistory.Of(payload).Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(rest.Values[market.PriceHistory], len(asked))
-	for _, id := range asked {
+	out := make(rest.Values[market.PriceHistory], len(requested))
+	for _, id := range requested {
 		v := members[id]
 		list, ok := v.List()
 		switch {
