@@ -81,8 +81,8 @@ type operation struct {
 	// buffer receives the response. If buffer is nil, execute allocates memory for the response.
 	buffer *bytes.Buffer
 	ready  bool // true if buffer contains the whole response
-	// room counts the response as output that the client has not read.
-	room room
+	// memory counts the response as output that the client has not read.
+	memory reservation
 
 	canonical []byte
 	// recorder contains the dependencies of the response after the execution.
@@ -156,7 +156,7 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 		}
 		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op.room, op.document, op.plan = e.newRoom(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
+	op.memory, op.document, op.plan = e.newReservation(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
 	op.name, op.definition = p.OperationName, definition
 	log.Info, log.Trusted = op.plan.info, named.Name
 	err := e.cfg.Guard.Variables(p.Variables)
@@ -223,8 +223,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 		return awaitVenue(ctx)
 	}
 	defer func() { endGuess(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
-	data, errs, ok := runPasses(ctx, op.deadline, set, &op.room, begin, func() ([]byte, []exec.Error) {
-		return op.plan.executable.Execute(ctx, op.variables, into, &op.room)
+	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, begin, func() ([]byte, []exec.Error) {
+		return op.plan.executable.Execute(ctx, op.variables, into, &op.memory)
 	})
 	if op.calls = set.Calls(); !ok {
 		return nil
@@ -232,8 +232,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	if err := set.Refused(); err != nil {
 		return e.tooManyCalls(ctx, err, errs)
 	}
-	if _, ok := errors.AsType[*httpError](op.room.err); ok {
-		return e.errorResponse(ctx, op.room.err)
+	if _, ok := errors.AsType[*httpError](op.memory.err); ok {
+		return e.errorResponse(ctx, op.memory.err)
 	}
 	return e.respond(ctx, op, into, data, errs)
 }
@@ -258,7 +258,7 @@ func (o *operation) prefix() []byte {
 // respond builds the response to an executed operation from its data and its errors. data begins with the bytes of prefix, which
 // respond removes. If op.buffer is not nil, respond writes the response to op.buffer. In this case, the calling function may only
 // compare the field Data of the result with nil. If op.buffer is not nil and there are errors, respond also checks the size of the
-// response. It replaces a response larger than op.room.limit by one error with null data. If too little memory is left for the
+// response. It replaces a response larger than op.memory.limit by one error with null data. If too little memory is left for the
 // response, respond returns an error response without data.
 func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte, errs []exec.Error) *graphql.Response {
 	if len(errs) == 0 {
@@ -280,12 +280,12 @@ func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte
 	defer putBuffer(whole)
 	whole.Write(appendResponse(whole.AvailableBuffer(), resp))
 	switch size := whole.Len(); { // errors may be larger than estimated
-	case size > op.room.limit:
-		resp = &graphql.Response{Data: json.RawMessage("null"), Errors: gqlerror.List{e.present(ctx, op.room.tooLarge())}}
+	case size > op.memory.limit:
+		resp = &graphql.Response{Data: json.RawMessage("null"), Errors: gqlerror.List{e.present(ctx, op.memory.tooLarge())}}
 		whole.Reset()
 		whole.Write(appendResponse(whole.AvailableBuffer(), resp))
-	case !op.room.hold(size):
-		return e.errorResponse(ctx, op.room.err)
+	case !op.memory.hold(size):
+		return e.errorResponse(ctx, op.memory.err)
 	}
 	op.buffer.Write(whole.Bytes()) // overwrites the data, which the execution has written into the memory of the buffer
 	if op.ready = true; data != nil {
@@ -305,11 +305,11 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// room.err is set. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in room.err and
-// ends. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before
-// the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
-func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *room, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
-	if data, errs = execute(); !set.Pending() || room.err != nil {
+// memory.err is set. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in memory.err
+// and ends. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed
+// before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
 	}
 	if !deadline.IsZero() { // only an operation that fetches values needs the timer
@@ -319,13 +319,13 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, room *
 	}
 	err := begin(ctx)
 	if _, rejected := errors.AsType[*httpError](err); rejected {
-		room.err = err
+		memory.err = err
 		return data, errs, true
 	}
 	if ctx.Err() != nil {
 		return nil, nil, false
 	}
-	for set.Pending() && room.err == nil {
+	for set.Pending() && memory.err == nil {
 		if err := set.Fetch(ctx); err != nil {
 			set.Fail(err)
 		}

@@ -77,21 +77,21 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	defer cancel()
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
-	room := room{limit: e.cfg.MaxResponse}
-	data, errs, ok := runPasses(ctx, time.Time{}, set, &room, awaitVenue, func() ([]byte, []exec.Error) {
+	memory := reservation{limit: e.cfg.MaxResponse}
+	data, errs, ok := runPasses(ctx, time.Time{}, set, &memory, awaitVenue, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter
 			}
 		}
 		defer func() { release(); release = nil }()
-		return stream.Execute(ctx, nil, &room)
+		return stream.Execute(ctx, nil, &memory)
 	})
 	if !ok {
 		return e.errorResponse(ctx, context.Cause(ctx))
 	}
-	if room.err != nil {
-		g.Spend(room.limit) // the event contains only an error, but its data was computed and discarded
+	if memory.err != nil {
+		g.Spend(memory.limit) // the event contains only an error, but its data was computed and discarded
 	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
 }

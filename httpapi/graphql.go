@@ -81,13 +81,13 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	defer text.Release()
 	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
 	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
-		room := g.engine.newRoom(r.client, transportHTTP)
-		if !room.hold(len(cached.Body)) {
-			g.writeError(w, r, log, room.err)
+		memory := g.engine.newReservation(r.client, transportHTTP)
+		if !memory.hold(len(cached.Body)) {
+			g.writeError(w, r, log, memory.err)
 			return
 		}
-		defer room.settle(0)
-		g.writeCached(w, r, log, cached, &room)
+		defer memory.settle(0)
+		g.writeCached(w, r, log, cached, &memory)
 		return
 	}
 	p, err := g.parseText(r, text.Bytes())
@@ -101,26 +101,26 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 
 // writeResult sends the result of perform. The parameter text is the body or the query string of the request.
 func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
-	room, op := done.takeRoom(), done.operation
+	memory, op := done.takeReservation(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
-	defer room.settle(0)
+	defer memory.settle(0)
 	switch {
 	case err != nil:
-		room.settle(0)
+		memory.settle(0)
 		if op != nil && op.kind() == ast.Mutation {
 			w.Header().Set("Allow", "POST")
 		}
 		g.writeError(w, r, log, err)
 	case done.cached != nil:
 		g.engine.storeByBytes(r, log, text, p, op, done.cached)
-		g.writeCached(w, r, log, done.cached, &room)
+		g.writeCached(w, r, log, done.cached, &memory)
 	case op == nil:
 		status := statusOf(done.response)
 		if r.media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // for this media type, the status says only that the HTTP request was valid
 		}
-		room = g.engine.newRoom(r.client, transportHTTP)
-		g.write(w, r, log, r.media, status, done.response, nil, &room)
+		memory = g.engine.newReservation(r.client, transportHTTP)
+		g.write(w, r, log, r.media, status, done.response, nil, &memory)
 	default:
 		if wantsCost(r) {
 			if done.response.Extensions == nil {
@@ -128,7 +128,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 			}
 			done.response.Extensions["cost"] = map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}
 		}
-		g.write(w, r, log, r.media, statusOf(done.response), done.response, op, &room)
+		g.write(w, r, log, r.media, statusOf(done.response), done.response, op, &memory)
 	}
 }
 
@@ -139,16 +139,16 @@ type result struct {
 	cached    *respcache.Response
 }
 
-// takeRoom returns the room of the operation and removes it from the operation.
-func (p *result) takeRoom() (left room) {
+// takeReservation returns the reservation of the operation and removes it from the operation.
+func (p *result) takeReservation() (left reservation) {
 	if p.operation != nil {
-		left, p.operation.room = p.operation.room, room{}
+		left, p.operation.memory = p.operation.memory, reservation{}
 	}
 	return left
 }
 
 // perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
-// function must settle the operation's room after the response was sent.
+// function must settle the reservation of the operation after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
@@ -170,8 +170,8 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(reqctx.WithLog(ctx, log), log, op, r.media); err == nil && !op.room.hold(len(done.cached.Body)) {
-			err = op.room.err
+		if done.cached, err = g.engine.cachedOrExecuted(reqctx.WithLog(ctx, log), log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
+			err = op.memory.err
 		}
 	default:
 		if g.engine.cacheable(op) {
@@ -246,7 +246,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	}
 	w.Header().Set("Connection", "close")
 	switch {
-	case errors.Is(err, quota.ErrNoRoom):
+	case errors.Is(err, quota.ErrNoMemory):
 		return nil, busy()
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.engine.cfg.BodyTimeout)
@@ -324,7 +324,7 @@ func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log,
 	if media == "" {
 		media = typeJSON
 	}
-	room := g.engine.newRoom(r.client, transportHTTP)
-	defer room.settle(0)
-	g.write(w, r, log, media, statusOf(resp), resp, nil, &room)
+	memory := g.engine.newReservation(r.client, transportHTTP)
+	defer memory.settle(0)
+	g.write(w, r, log, media, statusOf(resp), resp, nil, &memory)
 }

@@ -61,9 +61,9 @@ type reply struct {
 	cacheable  bool          // false if caches of clients and proxies must not store the response, for example because it has errors
 }
 
-// write sends a response. The parameter op is nil if no operation was executed. The calling function must call room.settle(0)
+// write sends a response. The parameter op is nil if no operation was executed. The calling function must call memory.settle(0)
 // afterwards.
-func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, room *room) {
+func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, memory *reservation) {
 	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
@@ -75,7 +75,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 	if op == nil || !op.ready {
 		buf.Write(appendResponse(buf.AvailableBuffer(), resp))
 	}
-	buf = room.fit(buf)
+	buf = memory.fit(buf)
 	out := reply{
 		responseMeta: &responseMeta{status: status, media: media, contentType: contentType(media), contentLength: [1]string{strconv.Itoa(buf.Len())}},
 		body:         buf.Bytes(), buffer: buf, retryAfter: retryAfterOf(resp),
@@ -83,19 +83,19 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 	if op != nil && len(resp.Errors) == 0 && !log.Explained && !wantsCost(r) {
 		out.cacheable, out.policy = true, op.plan.policy
 	}
-	g.send(w, r, log, &out, room)
+	g.send(w, r, log, &out, memory)
 	putBuffer(out.buffer)
 }
 
-// writeCached sends a response from the response cache. The calling function must call room.settle(0) afterwards.
-func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, room *room) {
+// writeCached sends a response from the response cache. The calling function must call memory.settle(0) afterwards.
+func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, memory *reservation) {
 	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List
 	if out.errors != nil {
 		errs, out.retryAfter, out.cacheable = out.errors.Errors, retryAfterOf(out.errors), false
 	}
 	g.engine.setOutcome(r.Context(), log, errs)
-	g.send(w, r, log, &out, room)
+	g.send(w, r, log, &out, memory)
 }
 
 // The values of headers that many responses share. They must not be changed.
@@ -114,9 +114,9 @@ func contentType(media string) []string {
 	return contentResponse
 }
 
-// send logs and sends a response. While the client reads, send keeps only the encoded body in memory, and room reserves memory only
+// send logs and sends a response. While the client reads, send keeps only the encoded body in memory, and reserves memory only
 // for this body.
-func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, room *room) {
+func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, memory *reservation) {
 	h := w.Header()
 	out.setHeader(h)
 	encoding := ""
@@ -129,7 +129,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := out.encode(encoding, room)
+	body := out.encode(encoding, memory)
 	if encoding == "" {
 		h["Content-Length"] = out.contentLength[:]
 	} else {
@@ -182,9 +182,9 @@ func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
 	return true
 }
 
-// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation in room to the size of
+// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation to the size of
 // the result. It also removes the body from the reply, so that the body can be garbage collected after compression.
-func (out *reply) encode(encoding string, room *room) (body []byte) {
+func (out *reply) encode(encoding string, memory *reservation) (body []byte) {
 	body = out.body
 	switch {
 	case encoding == "":
@@ -194,12 +194,12 @@ func (out *reply) encode(encoding string, room *room) (body []byte) {
 		coded := getBuffer()
 		compress(coded, body, encoding)
 		putBuffer(out.buffer)
-		out.buffer = room.fit(coded)
+		out.buffer = memory.fit(coded)
 		body = out.buffer.Bytes()
 	}
 	out.body = nil
 	if out.cached != nil {
-		room.settle(len(body))
+		memory.settle(len(body))
 		out.cached = nil
 	}
 	return body

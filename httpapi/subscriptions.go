@@ -139,7 +139,7 @@ func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operat
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
-	defer op.room.settle(0)
+	defer op.memory.settle(0)
 	body, errs := s.perform(reqctx.WithLog(ctx, log), log, op, m)
 	s.engine.setOutcome(ctx, log, errs)
 	s.engine.report(ctx, log, len(body))
@@ -155,7 +155,7 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 	defer op.slot.end()
 	ctx = &op.slot
 	defer func() {
-		if op.room.settle(0); !m.Reserve(len(body)) {
+		if op.memory.settle(0); !m.Reserve(len(body)) {
 			body, errs = present(s.engine.errorResponse(ctx, s.engine.tooMuchUnread(log.Transport)))
 		}
 	}()

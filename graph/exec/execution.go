@@ -18,8 +18,8 @@ type Execution struct {
 	// Limit is the length of Buf above which generated code calls Full before the next field.
 	Limit int
 
-	// room limits the size of the response. The response begins at Buf[start].
-	room Room
+	// limiter limits the size of the response. The response begins at Buf[start].
+	limiter SizeLimiter
 	// errorBytes is the assumed size of the errors, in bytes.
 	start, errorBytes int
 	// full reports that the response is too large. If full is set, null replaces the data, and no further errors are added.

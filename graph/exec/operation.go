@@ -50,21 +50,21 @@ func (c *Compiler) Operation(doc *ast.QueryDocument, op *ast.OperationDefinition
 
 // Execute runs one pass over a query. It returns buf with the data of the response appended. The variables must be coerced and
 // include defaults. The context of the resolvers is an Execution. data is nil if the operation cannot run with these variables.
-// room limits the total size of data and errors. If room is nil, there is no limit. If the response needs more than room allows,
-// Execute appends null to buf and returns only the error of room.
-func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, room Room) (data []byte, errs []Error) {
+// limiter limits the total size of data and errors. If limiter is nil, there is no limit. If the response needs more than limiter
+// allows, Execute appends null to buf and returns only the error of limiter.
+func (o *Operation) Execute(ctx context.Context, variables map[string]any, buf []byte, limiter SizeLimiter) (data []byte, errs []Error) {
 	v, err := o.variant(variables)
 	if err != nil {
 		return nil, []Error{{Err: err}}
 	}
-	return o.run(ctx, variables, buf, room, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
+	return o.run(ctx, variables, buf, limiter, v, func(x *Execution) bool { return o.compiler.query(x, v.root) })
 }
 
 // run runs one pass. It calls write to write the root object. write returns false if the object is null.
-func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, room Room, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
+func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byte, limiter SizeLimiter, v *variant, write func(x *Execution) bool) (data []byte, errs []Error) {
 	x := executions.Get().(*Execution)
 	x.Context, x.Buf, x.variables, x.idPrefix = ctx, buf, variables, o.compiler.idPrefix
-	if size := x.enter(room, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
+	if size := x.setLimiter(limiter, int(o.size.Load())); cap(buf)-len(buf) < size || cap(buf) == 0 {
 		x.Buf = slices.Grow(buf, size+size/8+64) // results of an operation have similar sizes
 	}
 	x.arguments = slices.Grow(x.arguments, v.slots)[:v.slots]

@@ -82,8 +82,8 @@ func (s *Stream) start(x *Execution) {
 func (s *Stream) Next(ctx context.Context) bool { return s.events.next(ctx) }
 
 // Execute runs one pass over the current event, like Operation.Execute.
-func (s *Stream) Execute(ctx context.Context, buf []byte, room Room) (data []byte, errs []Error) {
-	return s.operation.run(ctx, s.variables, buf, room, s.variant, s.write)
+func (s *Stream) Execute(ctx context.Context, buf []byte, limiter SizeLimiter) (data []byte, errs []Error) {
+	return s.operation.run(ctx, s.variables, buf, limiter, s.variant, s.write)
 }
 
 func (s *Stream) write(x *Execution) bool {

@@ -67,7 +67,7 @@ func (k *socket) read() (again bool) {
 		k.readStart.Store(monotonic())
 		text, err := k.server.cfg.Incoming.Read(k.client, r)
 		k.readStart.Store(0)
-		if errors.Is(err, quota.ErrNoRoom) {
+		if errors.Is(err, quota.ErrNoMemory) {
 			return k.close(codeTryAgainLater, "Too much is being sent")
 		}
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 // connection itself needs more memory.
 const FreeBytes = 16 << 10
 
-// ErrNoRoom is the error of Read if there is not enough memory for a body.
-var ErrNoRoom = errors.New("too much is being sent at the same time")
+// ErrNoMemory is the error of Read if there is not enough memory for a body.
+var ErrNoMemory = errors.New("too much is being sent at the same time")
 
 // Memory limits the memory that clients use, for example for request bodies or unread responses. Read counts the memory of a
 // body beyond FreeBytes, and Take counts all bytes. Fair decides how many bytes a client may use. Memory is safe for concurrent
@@ -43,7 +43,7 @@ type Body struct {
 	heldBytes int
 }
 
-// Read reads r to its end. The error is ErrNoRoom or an error of r. The calling function must release the Body.
+// Read reads r to its end. The error is ErrNoMemory or an error of r. The calling function must release the Body.
 func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
 	b.client = client
@@ -84,7 +84,7 @@ func (b *Body) fill(r io.Reader) error {
 		b.text = b.text[:len(b.text)+n]
 		if len(b.text) > allowed {
 			if !b.memory.Take(Network(b.client), allowed) {
-				return ErrNoRoom
+				return ErrNoMemory
 			}
 			b.heldBytes += allowed
 		}

@@ -52,7 +52,7 @@ func TestMemoryIsShared(t *testing.T) {
 		for {
 			body, err := m.Read(netip.MustParseAddr(client), strings.NewReader(strings.Repeat(" ", long)))
 			if err != nil {
-				if !errors.Is(err, quota.ErrNoRoom) {
+				if !errors.Is(err, quota.ErrNoMemory) {
 					t.Fatal(err)
 				}
 				return n
@@ -98,7 +98,7 @@ func TestConcurrentBodies(t *testing.T) {
 			want := strings.Repeat(string(rune('a'+i)), i*10_000)
 			for range 100 {
 				body, err := m.Read(client, strings.NewReader(want))
-				if errors.Is(err, quota.ErrNoRoom) {
+				if errors.Is(err, quota.ErrNoMemory) {
 					continue
 				}
 				if err != nil || string(body.Bytes()) != want {

@@ -4,8 +4,8 @@ package mutations
 var bounds = []mutation{
 	{
 		name: "a response grows beyond its limit",
-		file: "graph/exec/room.go", oldText: "if err == nil {\n\t\tx.Limit", newText: "if err == nil || true {\n\t\tx.Limit",
-		run: "^TestRoom$",
+		file: "graph/exec/sizelimiter.go", oldText: "if err == nil {\n\t\tx.Limit", newText: "if err == nil || true {\n\t\tx.Limit",
+		run: "^TestSizeLimit$",
 	},
 	{
 		name: "one client takes all memory for bodies and responses",

@@ -12,23 +12,23 @@ import (
 	"github.com/vektah/gqlparser/v2/validator"
 )
 
-var errRoom = errors.New("no more room")
+var errTooLarge = errors.New("the response is too large")
 
-// room is an exec.Room. limit is the maximum size of a response in bytes. Grow grants up to step bytes more than requested. calls
-// is the number of calls of Grow.
-type room struct{ step, limit, calls int }
+// fakeLimiter is an exec.SizeLimiter. limit is the maximum size of a response in bytes. Grow grants up to step bytes more than
+// requested. calls is the number of calls of Grow.
+type fakeLimiter struct{ step, limit, calls int }
 
-func (r *room) Grow(size int) (int, error) {
+func (r *fakeLimiter) Grow(size int) (int, error) {
 	r.calls++
 	if size > r.limit {
-		return 0, errRoom
+		return 0, errTooLarge
 	}
 	return min(size+r.step, r.limit), nil
 }
 
-// TestRoom checks that a limit does not change a response that is small enough. A larger response must become null with one error
-// that has a path and a location.
-func TestRoom(t *testing.T) {
+// TestSizeLimit checks that a limit does not change a response that is small enough. A larger response must become null with one
+// error that has a path and a location.
+func TestSizeLimit(t *testing.T) {
 	const errorSize = 1 << 10
 	ctx, fitted, refused := context.Background(), 0, 0
 	for seed := range uint64(60) {
@@ -49,9 +49,9 @@ func TestRoom(t *testing.T) {
 		want := resultOf(all, errs)
 		total := len(all) + errorSize*len(want.troubles)
 		for limit := 1; all != nil && limit < 4*total; limit += 1 + limit/2 {
-			data, errs := op.Execute(ctx, variables, []byte("before"), &room{step: 1 + r.IntN(100), limit: limit})
+			data, errs := op.Execute(ctx, variables, []byte("before"), &fakeLimiter{step: 1 + r.IntN(100), limit: limit})
 			got := resultOf([]byte(strings.TrimPrefix(string(data), "before")), errs)
-			if len(errs) == 0 || !errors.Is(errs[0].Err, errRoom) {
+			if len(errs) == 0 || !errors.Is(errs[0].Err, errTooLarge) {
 				if fitted++; !got.equal(want) || total > limit {
 					t.Fatalf("seed %d: with a limit of %d bytes, the response of %d bytes is %v, want %v", seed, limit, total, got, want)
 				}
@@ -79,15 +79,15 @@ func TestFullResponseEndsEarly(t *testing.T) {
 		aliases[i] = "a" + strings.Repeat("x", i) + ": __typename"
 	}
 	o := b.mustParse("{ first: __schema { description } "+strings.Join(aliases, " ")+" }", nil)
-	room := &room{step: 100, limit: 1000}
-	data, errs := o.executable.Execute(b.ctx, nil, nil, room)
-	if string(data) != "null" || len(errs) != 1 || !errors.Is(errs[0].Err, errRoom) {
-		t.Fatalf("got the data %.100s and the errors %v, want null and the error of room", data, errs)
+	limiter := &fakeLimiter{step: 100, limit: 1000}
+	data, errs := o.executable.Execute(b.ctx, nil, nil, limiter)
+	if string(data) != "null" || len(errs) != 1 || !errors.Is(errs[0].Err, errTooLarge) {
+		t.Fatalf("got the data %.100s and the errors %v, want null and the error of limiter", data, errs)
 	}
 	if path := errs[0].Path().String(); !slices.ContainsFunc(aliases, func(a string) bool { return strings.HasPrefix(a, path+":") }) || len(path) > 60 {
 		t.Errorf("the error has the path %s, want one of the first aliases", path)
 	}
-	if room.calls > 15 || cap(data) > 4000 {
-		t.Errorf("Execute called Grow %d times and used a buffer of %d bytes, want at most 15 calls and 4000 bytes", room.calls, cap(data))
+	if limiter.calls > 15 || cap(data) > 4000 {
+		t.Errorf("Execute called Grow %d times and used a buffer of %d bytes, want at most 15 calls and 4000 bytes", limiter.calls, cap(data))
 	}
 }

@@ -13,10 +13,10 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// room reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The reservation ends
-// when the response was sent. The first quota.FreeBytes of a response need no reservation. room implements exec.Room. It is not
-// safe for concurrent use.
-type room struct {
+// reservation reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The
+// reservation ends when the response was sent. The first quota.FreeBytes of a response need no reservation. reservation implements
+// exec.SizeLimiter. It is not safe for concurrent use.
+type reservation struct {
 	engine    *engine // nil means that nothing is reserved
 	transport string
 	client    netip.Addr
@@ -27,12 +27,12 @@ type room struct {
 	err error
 }
 
-func (e *engine) newRoom(client netip.Addr, transport string) room {
-	return room{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
+func (e *engine) newReservation(client netip.Addr, transport string) reservation {
+	return reservation{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
 }
 
-// Grow implements exec.Room.
-func (r *room) Grow(size int) (limit int, err error) {
+// Grow implements exec.SizeLimiter.
+func (r *reservation) Grow(size int) (limit int, err error) {
 	r.err = nil
 	if size > r.limit {
 		return 0, r.tooLarge()
@@ -45,14 +45,14 @@ func (r *room) Grow(size int) (limit int, err error) {
 }
 
 // tooLarge sets and returns the error of a response that exceeds its limit.
-func (r *room) tooLarge() error {
+func (r *reservation) tooLarge() error {
 	r.err = market.Errorf(market.CodeResponseTooLarge,
 		"the response has more than %d bytes; request fewer items, fields or aliases at once", r.limit)
 	return r.err
 }
 
 // hold is like take, but sets err if it returns false.
-func (r *room) hold(size int) bool {
+func (r *reservation) hold(size int) bool {
 	if !r.take(size) {
 		r.err = r.engine.tooMuchUnread(r.transport)
 		return false
@@ -61,7 +61,7 @@ func (r *room) hold(size int) bool {
 }
 
 // take reserves memory for a response of size bytes. It returns false if too little memory is left.
-func (r *room) take(size int) bool {
+func (r *reservation) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
 		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
 			return false
@@ -73,7 +73,7 @@ func (r *room) take(size int) bool {
 
 // fit sets the reservation to the capacity of buf, which contains the complete response. If too little memory is left for this
 // capacity, fit returns a copy of buf without spare capacity.
-func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
+func (r *reservation) fit(buf *bytes.Buffer) *bytes.Buffer {
 	if !r.take(buf.Cap()) {
 		small := bytes.NewBuffer(bytes.Clone(buf.Bytes()))
 		putBuffer(buf)
@@ -84,7 +84,7 @@ func (r *room) fit(buf *bytes.Buffer) *bytes.Buffer {
 }
 
 // settle reduces the reservation to what a response of size bytes needs. settle(0) ends the reservation.
-func (r *room) settle(size int) {
+func (r *reservation) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
 		r.engine.outgoing.Give(quota.Network(r.client), less)
 		r.held -= less

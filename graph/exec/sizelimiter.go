@@ -5,38 +5,38 @@ import "math"
 // errorSize is the assumed size of an error in the response, in bytes.
 const errorSize = 1 << 10
 
-// Room limits the size of a response while the response is written. Only one Execution may use a Room at a time.
-type Room interface {
+// SizeLimiter limits the size of a response while the response is written. Only one Execution may use a SizeLimiter at a time.
+type SizeLimiter interface {
 	// Grow is called when a response needs the given number of bytes. It returns the new limit in bytes, or an error if the
 	// response must not become so large. Grow(0) must not return an error.
 	Grow(size int) (limit int, err error)
 }
 
-// enter sets the first limit of the response. It returns the initial size of the buffer: the expected size, or 0 if room returns an
-// error for the expected size.
-func (x *Execution) enter(room Room, expected int) int {
-	x.room, x.start, x.Limit = room, len(x.Buf), math.MaxInt
-	if room == nil {
+// setLimiter sets limiter and the first limit of the response. It returns the initial size of the buffer: the expected size, or 0
+// if limiter returns an error for the expected size.
+func (x *Execution) setLimiter(limiter SizeLimiter, expected int) int {
+	x.limiter, x.start, x.Limit = limiter, len(x.Buf), math.MaxInt
+	if limiter == nil {
 		return expected
 	}
-	limit, err := room.Grow(expected)
+	limit, err := limiter.Grow(expected)
 	if err != nil {
 		expected = 0
-		limit, _ = room.Grow(0)
+		limit, _ = limiter.Grow(0)
 	}
 	x.Limit = x.start + limit
 	return expected
 }
 
 // Full reports whether the response must not contain another field. Generated code calls Full before the field f if len(Buf)
-// exceeds Limit. Full then asks room for a greater limit. If room returns an error, this error replaces all errors of the response
-// and gets the path of f.
+// exceeds Limit. Full then asks limiter for a greater limit. If limiter returns an error, this error replaces all errors of the
+// response and gets the path of f.
 func (x *Execution) Full(f *Field) bool {
 	if x.full {
 		return true
 	}
 	size := len(x.Buf) - x.start + x.errorBytes
-	limit, err := x.room.Grow(size)
+	limit, err := x.limiter.Grow(size)
 	if err == nil {
 		x.Limit = x.start + limit - x.errorBytes
 		return false
