@@ -109,7 +109,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: int64(cfg.Cache.Responses),
-		MaxResponse:   int(cfg.MaxResponse), MaxOutput: outputRoom(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,
@@ -135,13 +135,13 @@ const (
 	leastResponses = 4
 )
 
-// outputRoom returns how many bytes of responses all clients together may leave unread.
-func outputRoom(cfg *config.Config) int {
-	room := defaultOutput
+// maxOutput returns how many bytes of responses all clients together may leave unread.
+func maxOutput(cfg *config.Config) int {
+	output := defaultOutput
 	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		room = int(limit / outputShare)
+		output = int(limit / outputShare)
 	}
-	return max(room, leastResponses*int(cfg.MaxResponse))
+	return max(output, leastResponses*int(cfg.MaxResponse))
 }
 
 func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.ConnectionLimits {

@@ -35,21 +35,21 @@ const unsentBytes = 80 << 10
 // program, a connection and a subscription. The other rows follow from the configuration and from constants.
 func consumers(cfg config.Config, limit float64) []consumer {
 	const kib, mib = 1 << 10, 1 << 20
-	room := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }
+	row := func(name string, bytes float64) consumer { return consumer{name, 1, bytes, "1 | " + size(bytes)} }
 	each := func(name string, n int, bytes float64) consumer {
 		return consumer{name, n, bytes, thousands(n) + " | " + size(bytes)}
 	}
 	return []consumer{
-		room("The program at rest", 45*mib),
-		room("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
-		room("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
+		row("The program at rest", 45*mib),
+		row("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
+		row("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
 		each("TCP connections, with the first 16 KiB of a body or response", cfg.MaxConnections, 32*kib),
 		each("Subscriptions of all clients (`--client-total`)", cfg.Client.Total, 3*kib),
-		room("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
-		room("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
-		room("Compiled documents", httpapi.MaxDocumentBytes),
-		room("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
-		room("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
+		row("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
+		row("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
+		row("Compiled documents", httpapi.MaxDocumentBytes),
+		row("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
+		row("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
 		each("Refused tokens and credentials, accepted credentials", auth.MaxRefusals, auth.RefusalBytes),
 		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
 		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),

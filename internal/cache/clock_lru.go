@@ -20,15 +20,15 @@ type clockLRU[K comparable, T any] struct {
 // maxSecondChances bounds the second chances in one eviction, because put holds the lock for the whole eviction.
 const maxSecondChances = 100
 
-// newClockLRU returns an empty clockLRU. size is the greatest number of entries, and room is the greatest total size of the entries
-// in bytes.
-func newClockLRU[K comparable, T any](size, room int) *clockLRU[K, T] {
+// newClockLRU returns an empty clockLRU. size is the greatest number of entries, and maxBytes is the greatest total size of the
+// entries in bytes.
+func newClockLRU[K comparable, T any](size, maxBytes int) *clockLRU[K, T] {
 	size = max(size, 1)
 	lru, err := simplelru.NewLRU[K, *entry[T]](size, nil)
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1
 	}
-	return &clockLRU[K, T]{size: size, maxBytes: room, lru: lru}
+	return &clockLRU[K, T]{size: size, maxBytes: maxBytes, lru: lru}
 }
 
 // get returns the entry of a key, or nil.

@@ -48,9 +48,9 @@ func newStore[K comparable, T any](b *builder, kind reqctx.Kind, cfg Kind, w wei
 	if cfg.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
-	room := b.cfg.share(w.share)
-	s.entries = newClockLRU[K, T](cfg.Size, room-room/absenceDivisor)
-	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, room/absenceDivisor)
+	maxBytes := b.cfg.share(w.share)
+	s.entries = newClockLRU[K, T](cfg.Size, maxBytes-maxBytes/absenceDivisor)
+	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, maxBytes/absenceDivisor)
 	if b.cfg.Shared != nil && !kind.User() {
 		s.shared = &sharedCache[K, T]{Shared: b.cfg.Shared, store: s, kind: kind.String()}
 	}

@@ -11,14 +11,14 @@ import (
 
 // nameIndex maps recently used slugs and tokens to the ids of their markets, in bounded memory. It is safe for concurrent use.
 type nameIndex struct {
-	room  int
-	mu    sync.Mutex
-	bytes int
-	lru   *simplelru.LRU[market.MarketRef, market.MarketRef]
+	maxBytes int
+	mu       sync.Mutex
+	bytes    int
+	lru      *simplelru.LRU[market.MarketRef, market.MarketRef]
 }
 
-func newNameIndex(size, room int) *nameIndex {
-	n := &nameIndex{room: room}
+func newNameIndex(size, maxBytes int) *nameIndex {
+	n := &nameIndex{maxBytes: maxBytes}
 	lru, err := simplelru.NewLRU(max(size, 1), func(name, id market.MarketRef) { n.bytes -= weighName(name, id) })
 	if err != nil {
 		panic("cache: " + err.Error()) // only for a size below 1
@@ -48,7 +48,7 @@ func (n *nameIndex) Contains(name market.MarketRef) bool {
 }
 
 // Add stores the id of the market that has the given name. It evicts the least recently used names while the index needs more than
-// room bytes.
+// maxBytes bytes.
 func (n *nameIndex) Add(name, id market.MarketRef) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -57,7 +57,7 @@ func (n *nameIndex) Add(name, id market.MarketRef) {
 	}
 	n.bytes += weighName(name, id)
 	n.lru.Add(name, id)
-	for n.bytes > n.room {
+	for n.bytes > n.maxBytes {
 		n.lru.RemoveOldest()
 	}
 }

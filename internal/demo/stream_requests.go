@@ -268,14 +268,14 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 // admit splits the identifiers of a subscribe request. The connection's limit of topics allows the identifiers in taken, but not
 // the identifiers in refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
-	room := c.v.stream.limits.topics - len(c.subs)
+	left := c.v.stream.limits.topics - len(c.subs)
 	for _, id := range ids {
 		if c.subs[topicKey{ch, id}] == nil {
-			if room == 0 {
+			if left == 0 {
 				refused = append(refused, id)
 				continue
 			}
-			room--
+			left--
 		}
 		taken = append(taken, id)
 	}

@@ -240,13 +240,13 @@ func (aw *autoWatcher) remove(w *autoWatch) {
 // open opens the topics of auto-watches. If the stream cannot take another topic, expire opens the remaining topics later. After
 // another error, open removes the auto-watch.
 func (aw *autoWatcher) open(opening []*autoWatch) {
-	room := true
+	free := true
 	for _, w := range opening {
 		var watch *Watch
 		var err error
-		if room {
+		if free {
 			watch, err = aw.feed.hold(w.key, false)
-			room = market.CodeOf(err) != market.CodeRateLimited
+			free = market.CodeOf(err) != market.CodeRateLimited
 		}
 		aw.mu.Lock()
 		w.opening = false
@@ -255,7 +255,7 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 			if watch != nil {
 				watch.Close()
 			}
-		case err != nil && room:
+		case err != nil && free:
 			aw.remove(w)
 		default:
 			w.watch = watch

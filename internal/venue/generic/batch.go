@@ -86,10 +86,10 @@ func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) 
 // splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is
 // keys[:ends[0]]. An id that is too long for a URL is a list of its own.
 func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
-	room, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
+	maxBytes, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
 	for i := range keys {
 		more := escapedBytes(keys[i : i+1])
-		if i > from && (i-from == most || bytes+more > room) {
+		if i > from && (i-from == most || bytes+more > maxBytes) {
 			ends = append(ends, i)
 			from, bytes = i, 0
 		}
