@@ -105,14 +105,14 @@ func (o *operation) canonicalVariables() []byte {
 	return o.canonical
 }
 
-// prepare returns the operation of a request, or an error response without data. It calls enter to fill the slot of the operation,
-// but only after it has parsed and validated the document. So the operation does not count as running before that. prepare writes
-// the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
-func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, enter func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
+// prepare returns the operation of a request, or an error response without data. It calls acquire to fill the slot of the
+// operation, but only after it has parsed and validated the document. So the operation does not count as running before that.
+// prepare writes the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
+func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
-		err = enter(ctx, &op.slot)
+		err = acquire(ctx, &op.slot)
 	}
 	if err != nil {
 		return nil, e.errorResponse(ctx, err)

@@ -13,9 +13,9 @@ import (
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(3, 3, time.Second) // one client may have two of the three operations
-		enter := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
-		leave1, err1 := enter(t.Context())
-		leave2, err2 := enter(t.Context())
+		acquire := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
+		leave1, err1 := acquire(t.Context())
+		leave2, err2 := acquire(t.Context())
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}
@@ -26,13 +26,13 @@ func TestLimiter(t *testing.T) {
 		results := make(chan result, 2)
 		for range 2 {
 			go func() {
-				leave, err := enter(t.Context())
+				leave, err := acquire(t.Context())
 				results <- result{leave, err}
 			}()
 		}
 		synctest.Wait()
 		var full *httpError
-		if _, err := enter(t.Context()); !errors.As(err, &full) || full.status != 503 {
+		if _, err := acquire(t.Context()); !errors.As(err, &full) || full.status != 503 {
 			t.Errorf("an operation beyond the queue: got the error %v, want the status 503", err)
 		}
 		leave1()
@@ -48,7 +48,7 @@ func TestLimiter(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
 		go func() {
-			_, err := enter(ctx)
+			_, err := acquire(ctx)
 			results <- result{err: err}
 		}()
 		synctest.Wait()
@@ -76,7 +76,7 @@ type crowd struct {
 	inside, refused int
 }
 
-func (c *crowd) enter(ctx context.Context, g *limiter, n int) {
+func (c *crowd) acquire(ctx context.Context, g *limiter, n int) {
 	for range n {
 		go func() {
 			leave, err := g.acquire(ctx)
@@ -116,12 +116,12 @@ func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(256, 512, time.Second)
 		var greedy, neighbour, other crowd
-		greedy.enter(contextOf(t, "2001:db8::1"), g, 700)
-		greedy.enter(contextOf(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
+		greedy.acquire(contextOf(t, "2001:db8::1"), g, 700)
+		greedy.acquire(contextOf(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
 		greedy.expect(t, 192, 800-192-384)
-		neighbour.enter(contextOf(t, "192.0.2.1"), g, 1)
+		neighbour.acquire(contextOf(t, "192.0.2.1"), g, 1)
 		neighbour.expect(t, 1, 0)
-		other.enter(contextOf(t, "192.0.2.2"), g, 1)
+		other.acquire(contextOf(t, "192.0.2.2"), g, 1)
 		other.expect(t, 1, 0)
 		neighbour.leave(1)
 		other.leave(1)
@@ -140,11 +140,11 @@ func TestFewestRunningOperationsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newLimiter(8, 100, time.Minute)
 		var a, b, late crowd
-		a.enter(contextOf(t, "192.0.2.1"), g, 20)
-		b.enter(contextOf(t, "192.0.2.2"), g, 20)
+		a.acquire(contextOf(t, "192.0.2.1"), g, 20)
+		b.acquire(contextOf(t, "192.0.2.2"), g, 20)
 		a.expect(t, 6, 0)
 		b.expect(t, 1, 0)
-		late.enter(contextOf(t, "192.0.2.3"), g, 20)
+		late.acquire(contextOf(t, "192.0.2.3"), g, 20)
 		late.expect(t, 1, 0)
 		a.leave(3)
 		if b.inside+late.inside != 4 || b.inside == 0 || late.inside == 0 || a.inside != 6 {

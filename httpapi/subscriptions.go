@@ -38,9 +38,9 @@ type subscriptions struct {
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, clients *quota.Clients, enter func(context.Context, *slot) error) *subscriptions {
+func newSubscriptions(e *engine, clients *quota.Clients, acquire func(context.Context, *slot) error) *subscriptions {
 	limits := fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond), Groups: e.cfg.SplitExecutions}
-	s := &subscriptions{engine: e, hub: fanout.New(limits), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: enter}
+	s := &subscriptions{engine: e, hub: fanout.New(limits), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: acquire}
 	_, _ = rand.Read(s.secret[:]) // Read never fails
 	return s
 }

@@ -82,7 +82,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 func TestFail(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices("hit"), &source[string, market.Spread]{}
-		s.gate = make(chan struct{})
+		s.blocked = make(chan struct{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		ctx, set, recorder := With(ctx, Sources{Prices: s, Spreads: quick, Books: &source[queries.Book, market.Book]{}})
@@ -124,7 +124,7 @@ func TestFail(t *testing.T) {
 func TestDoneCancelsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
-		s.gate = make(chan struct{})
+		s.blocked = make(chan struct{})
 		other, _ := newSet(t, Sources{Prices: s})
 		getMany(other, "a")
 		var theirs error
@@ -140,7 +140,7 @@ func TestDoneCancelsCalls(t *testing.T) {
 		if b, ok := recorder.Snapshot(); !ok || len(b.Handles) != 0 {
 			t.Errorf("after Done: got snapshot %+v, ok %v; want no handles", b, ok)
 		}
-		<-s.gate
+		<-s.blocked
 		synctest.Wait()
 		if theirs != nil {
 			t.Error(theirs)
@@ -403,7 +403,7 @@ func TestTooManyCalls(t *testing.T) {
 func TestFailAfterTooManyCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, quick := prices(), &source[string, market.Spread]{}
-		s.gate = make(chan struct{})
+		s.blocked = make(chan struct{})
 		set, _ := newSet(t, Sources{Prices: s, Spreads: quick, MaxCalls: 2})
 		getMany(set, "slow")
 		_, _ = set.Spreads.Get("quick")

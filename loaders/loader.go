@@ -77,7 +77,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 	if !known {
 		l.one[0] = key
 		i = len(l.results)
-		l.enter(l.one[:])
+		l.lookUpNew(l.one[:])
 	}
 	r := &l.results[i]
 	if r.Err == ErrPending {
@@ -88,7 +88,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 
 // GetMany reads keys. It writes the results to out, in the order of keys. The result of a missing key contains ErrPending.
 func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
-	l.enter(keys)
+	l.lookUpNew(keys)
 	for i, key := range keys {
 		out[i] = l.results[l.index[key]]
 		if out[i].Err == ErrPending {
@@ -98,7 +98,7 @@ func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
 }
 
 // Prefetch looks up keys, so that the next Set.Fetch also fetches the missing ones. It does not make the pass pending.
-func (l *Loader[K, T]) Prefetch(keys []K) { l.enter(keys) }
+func (l *Loader[K, T]) Prefetch(keys []K) { l.lookUpNew(keys) }
 
 // Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read or prefetched, is
 // missing, or has an error.
@@ -110,8 +110,8 @@ func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
 	return l.results[i].Value, true
 }
 
-// enter calls lookUp for the keys that the response has not read yet.
-func (l *Loader[K, T]) enter(keys []K) {
+// lookUpNew calls lookUp for the keys that the response has not read yet.
+func (l *Loader[K, T]) lookUpNew(keys []K) {
 	if l.index == nil {
 		l.index = make(map[K]int, len(keys))
 	}

@@ -30,10 +30,10 @@ type source[K comparable, T any] struct {
 	refreshed [][]K
 	handles   map[K]*market.Handle
 
-	gate  chan struct{} // if not nil, each Fetch waits until the test receives from gate, or until ctx ends
-	fetch func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
-	look  func(ctx context.Context)
-	value func(key K) *T
+	blocked chan struct{} // if not nil, each Fetch waits until the test receives from blocked, or until ctx ends
+	fetch   func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
+	look    func(ctx context.Context)
+	value   func(key K) *T
 }
 
 // prices returns a source of prices in which the given keys are cached.
@@ -93,9 +93,9 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 	s.fetches = append(s.fetches, slices.Clone(keys))
 	s.mu.Unlock()
 	out := make([]market.Result[market.Read[*T]], len(keys))
-	if s.gate != nil {
+	if s.blocked != nil {
 		select {
-		case s.gate <- struct{}{}:
+		case s.blocked <- struct{}{}:
 		case <-ctx.Done():
 			for i := range out {
 				out[i].Err = market.Errorf(market.CodeUpstreamTimeout, "no answer in time").Because(ctx.Err())

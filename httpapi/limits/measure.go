@@ -42,8 +42,8 @@ type measurement struct {
 type fragment struct {
 	def *ast.FragmentDefinition
 	size
-	// entered reports that the computation of size has begun. known reports that the computation has ended.
-	entered, known bool
+	// started reports that the computation of size has begun. known reports that the computation has ended.
+	started, known bool
 }
 
 // size is the size of a selection set, including the fragments that it spreads. On overflow, selections is math.MaxInt64.
@@ -90,7 +90,7 @@ func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 		if f.known {
 			continue
 		}
-		if err := m.enter(f); err != nil {
+		if err := m.measureFragment(f); err != nil {
 			return nil, err
 		}
 		if err := add(f.size, root{def.SelectionSet, false}); err != nil {
@@ -138,16 +138,16 @@ func (m *measurement) variable(v *ast.VariableDefinition) error {
 	return m.directiveList(v.Directives)
 }
 
-// enter computes the size of a fragment if the size is not known yet. It returns an error if the fragment spreads itself or exceeds
-// a limit.
-func (m *measurement) enter(f *fragment) error {
+// measureFragment computes the size of a fragment if the size is not known yet. It returns an error if the fragment spreads itself
+// or exceeds a limit.
+func (m *measurement) measureFragment(f *fragment) error {
 	switch {
 	case f.known:
 		return nil
-	case f.entered:
+	case f.started:
 		return refuse(RuleFragmentCycle, "the fragment %s spreads itself, directly or through other fragments", short(f.def.Name))
 	}
-	f.entered = true
+	f.started = true
 	if err := m.name(f.def.Name); err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ func (m *measurement) selection(selection ast.Selection) (e size, err error) {
 			return size{}, err
 		}
 		if f := m.fragments[selection.Name]; f != nil { // validation refuses unknown fragments
-			err = m.enter(f)
+			err = m.measureFragment(f)
 			e = f.size
 		}
 	}

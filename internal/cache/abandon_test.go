@@ -130,7 +130,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 	for _, stage := range []string{"queued", "in flight"} {
 		t.Run(stage, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v, a := &venue{gate: make(chan struct{})}, newAdmission()
+				v, a := &venue{blocked: make(chan struct{})}, newAdmission()
 				c := open(t, v, withAdmission(a))
 				ctx, cancel := context.WithCancel(t.Context())
 				first, second := fetch(ctx, c, "a", "b"), fetch(t.Context(), c, "b", "c")
@@ -156,7 +156,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 				if want := []string{"b", "c"}; stage == "queued" && !slices.Equal(call.keys, want) {
 					t.Errorf("got call for %v, want %v", call.keys, want)
 				}
-				<-v.gate
+				<-v.blocked
 				wantPrices(t, receive(t, second), "b", "c")
 				wantIdle(t, c.prices.routes[0])
 			})
@@ -166,7 +166,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 
 func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		other, leave := context.WithCancel(t.Context())
@@ -184,7 +184,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 		if call.ctx.Err() != nil || len(v.calls()) != 1 {
 			t.Fatal("the call was cancelled or a second call was made, although a caller has joined the first call")
 		}
-		<-v.gate
+		<-v.blocked
 		wantPrices(t, receive(t, third), "b")
 		wantIdle(t, c.prices.routes[0])
 
@@ -206,7 +206,7 @@ type uncancellable struct {
 }
 
 func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {
-	_ = v.enter(ctx, reqctx.EndpointPrices, tokens...)
+	_ = v.call(ctx, reqctx.EndpointPrices, tokens...)
 	out := make([]market.Result[*market.Price], len(tokens))
 	price := market.MustDecimal(<-v.answer)
 	for i, id := range tokens {
@@ -249,7 +249,7 @@ func TestReadAfterCancelledCall(t *testing.T) {
 
 func TestCancelledContextMakesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		other := fetch(t.Context(), c, "a")
 		ctx, cancel := context.WithCancel(t.Context())
@@ -260,7 +260,7 @@ func TestCancelledContextMakesNoCall(t *testing.T) {
 		if s := statsOf(c, "price"); len(v.calls()) != 1 || s.Coalesced != 0 {
 			t.Errorf("got %d calls and %+v, want 1 call and nothing coalesced", len(v.calls()), s)
 		}
-		<-v.gate
+		<-v.blocked
 		wantPrices(t, receive(t, other), "a")
 	})
 }

@@ -247,7 +247,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 // after the call was sent must also raise these values.
 func TestDeadlineOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{gate: make(chan struct{})}, newAdmission()
+		v, a := &venue{blocked: make(chan struct{})}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		within := func(d time.Duration) context.Context {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -297,9 +297,9 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 		fetch(t.Context(), c, "x")
 		queued(1, 0)
-		<-v.gate
+		<-v.blocked
 		a.verdict <- nil
-		<-v.gate
+		<-v.blocked
 		synctest.Wait()
 		wantIdle(t, c.prices.routes[0])
 	})

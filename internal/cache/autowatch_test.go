@@ -94,7 +94,7 @@ func TestStreamServesMisses(t *testing.T) {
 		}
 
 		// A streamed price ends the wait of the only caller, so the cache cancels the running REST call.
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		time.Sleep(window)
 		late := fetch(callerContext(t, "a", time.Minute), c, "slow")
 		c.StreamPrice(session, &market.Price{TokenID: "slow"}, now)

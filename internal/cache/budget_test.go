@@ -171,7 +171,7 @@ func TestAbandonedBatch(t *testing.T) {
 		time.Sleep(2 * window)
 
 		// Four calls hang. The fifth call is admitted, but must wait until one of the four calls ends.
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		var hanging []chan prices
 		for _, id := range ids("h", 0, 4) {
 			hanging = append(hanging, fetch(callerContext(t, "a", time.Minute), c, id))
@@ -185,7 +185,7 @@ func TestAbandonedBatch(t *testing.T) {
 			t.Errorf("got %d left before and %d after, want 90 and 91", before, s.Left)
 		}
 		for range hanging {
-			<-v.gate
+			<-v.blocked
 			synctest.Wait()
 		}
 		for i, ch := range hanging {

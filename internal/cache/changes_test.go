@@ -299,7 +299,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 // callers.
 func TestCallBeforeChangeIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -172,11 +172,11 @@ func TestEachKeyIsFetchedOnce(t *testing.T) {
 
 func TestRepeatedKeysOfOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := fetch(ctx, c, "a", "a", "b", "a")
-		<-v.gate
+		<-v.blocked
 		wantPrices(t, receive(t, first), "a", "a", "b", "a")
 		if calls := v.calls(); len(calls) != 1 || !slices.Equal(calls[0].keys, []string{"a", "b"}) {
 			t.Errorf("got %+v, want one call of a and b", calls)
@@ -194,7 +194,7 @@ func TestRepeatedKeysOfOneCaller(t *testing.T) {
 // arrived meanwhile.
 func TestKeysWaitForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		var waiting []chan prices
 		for _, id := range ids("t", 0, 24) {
@@ -204,14 +204,14 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 			t.Fatalf("got %d calls in flight, want 4", len(calls))
 		}
 		for range 4 {
-			<-v.gate
+			<-v.blocked
 		}
 		synctest.Wait()
 		calls := v.calls()
 		if len(calls) != 5 || len(calls[4].keys) != 20 {
 			t.Fatalf("got %d calls, the last for %d keys; want 5 calls, the last for 20 keys", len(calls), len(calls[len(calls)-1].keys))
 		}
-		<-v.gate
+		<-v.blocked
 		for i, ch := range waiting {
 			wantPrices(t, receive(t, ch), fmt.Sprintf("t%03d", i))
 		}
@@ -261,7 +261,7 @@ func TestWrongNumberOfResults(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{gate: make(chan struct{})}, newAdmission()
+		v, a := &venue{blocked: make(chan struct{})}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		go func() {
 			for range 2 { // admit the calls for "cached" and "flying"
@@ -269,7 +269,7 @@ func TestClose(t *testing.T) {
 			}
 		}()
 		cached := fetch(t.Context(), c, "cached")
-		<-v.gate
+		<-v.blocked
 		wantPrices(t, receive(t, cached), "cached")
 		time.Sleep(time.Second)
 		flying := fetch(t.Context(), c, "flying")

@@ -114,7 +114,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 
 func TestGapMakesStreamedValuesStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{gate: make(chan struct{})})
+		c := open(t, &venue{blocked: make(chan struct{})})
 		session := &market.Session{}
 		c.StreamPrice(session, &market.Price{TokenID: "t"}, streamed(time.Now()))
 		c.StreamSpread(session, &market.Spread{TokenID: "t"}, streamed(time.Now()))
@@ -238,7 +238,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 // TestEndOfSession checks that the end of a session makes all values of this session stale at once, and leaves other values fresh.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{gate: make(chan struct{})}
+		v := &venue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ended, lasting := &market.Session{}, &market.Session{}
 		keys := ids("t", 0, 1000)
@@ -278,7 +278,7 @@ func TestEndOfSession(t *testing.T) {
 // called.
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{gate: make(chan struct{})})
+		c := open(t, &venue{blocked: make(chan struct{})})
 		session, topic := &market.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
 		c.StreamStale(topic) // no effect, because nothing is streamed yet
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
@@ -311,7 +311,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 // TestGapBeforeEnd checks that the stale time begins at StreamStale even if the session ends later.
 func TestGapBeforeEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{gate: make(chan struct{})})
+		c := open(t, &venue{blocked: make(chan struct{})})
 		session := &market.Session{}
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})

@@ -212,7 +212,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		keys := ids("t", 0, 40)
 		readAll(t.Context(), c.Prices(), keys...)
 		time.Sleep(time.Second)
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		for range 5 {
 			out := make([]market.Result[market.Read[*market.Price]], len(keys))
 			if missing := c.Prices().Lookup(t.Context(), keys, out, nil); len(missing) != 0 {
@@ -238,7 +238,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		if s := statsOf(c, "price"); s.Stale != 200 || s.Coalesced != 0 {
 			t.Errorf("got %+v, want one refresh of each key", s)
 		}
-		<-v.gate
+		<-v.blocked
 		synctest.Wait()
 		for _, r := range readAll(t.Context(), c.Prices(), keys...) {
 			if r.Value.Stale {
@@ -313,7 +313,7 @@ func TestRefreshOutlivesItsReader(t *testing.T) {
 		c := open(t, v)
 		mustRead(t, c.Prices(), "k")
 		time.Sleep(time.Second)
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		ctx, cancel := context.WithCancel(t.Context())
 		if r, err := readOne(ctx, c.Prices(), "k"); err != nil || !r.Stale {
 			t.Fatalf("got %+v, %v; want a stale price", r, err)
@@ -489,12 +489,12 @@ func TestCounters(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		readAll(t.Context(), c.Prices(), "t000")
 		expect("gone", Stats{Hits: 10, NotFound: 1, Stale: 5, Misses: 43, Calls: 5, Keys: 48, Entries: 42})
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		for range 3 {
 			go readAll(t.Context(), c.Prices(), "y", "z")
 			synctest.Wait()
 		}
-		<-v.gate
+		<-v.blocked
 		expect("joined", Stats{Hits: 10, NotFound: 1, Stale: 5, Misses: 49, Coalesced: 4, Calls: 6, Keys: 50, Entries: 44})
 	})
 }

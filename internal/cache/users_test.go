@@ -261,7 +261,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 		readEverything()
 		time.Sleep(10 * time.Second)
 		synctest.Wait() // wait for the refreshes
-		v.gate = make(chan struct{})
+		v.blocked = make(chan struct{})
 		for range kinds {
 			go readEverything()
 		}

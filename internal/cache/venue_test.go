@@ -31,9 +31,9 @@ type venue struct {
 	running, mostRunning int
 	unknown              map[string]bool
 
-	// latency is the duration of each call. If gate is set, each call waits until the test receives from gate.
+	// latency is the duration of each call. If blocked is set, each call waits until the test receives from blocked.
 	latency time.Duration
-	gate    chan struct{}
+	blocked chan struct{}
 	// fail returns the error of each call. It may panic.
 	fail func(a ask) error
 	// batch is the greatest number of ids in a list call; the default is 40. cost returns the result of Cost; the default is 1.
@@ -58,7 +58,7 @@ type ask struct {
 	credentials string // in wire form
 }
 
-func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
+func (v *venue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
 	if err := reqctx.AdmitCall(ctx); err != nil {
 		return err
 	}
@@ -79,9 +79,9 @@ func (v *venue) enter(ctx context.Context, e reqctx.Endpoint, keys ...string) er
 			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK, Age: v.age})
 		}
 	}()
-	if v.gate != nil {
+	if v.blocked != nil {
 		select {
-		case v.gate <- struct{}{}:
+		case v.blocked <- struct{}{}:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -139,7 +139,7 @@ func (v *venue) setUnknown(id string, unknown bool) {
 }
 
 func list[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
-	if err := v.enter(ctx, e, keys...); err != nil {
+	if err := v.call(ctx, e, keys...); err != nil {
 		return nil, err
 	}
 	out := make([]market.Result[*T], len(keys))
@@ -158,7 +158,7 @@ func list[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string
 }
 
 func single[T any](v *venue, ctx context.Context, e reqctx.Endpoint, key string, value func() *T) (*T, error) {
-	if err := v.enter(ctx, e, key); err != nil || !v.knows(key) {
+	if err := v.call(ctx, e, key); err != nil || !v.knows(key) {
 		return nil, err
 	}
 	return value(), nil

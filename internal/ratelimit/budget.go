@@ -129,7 +129,7 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 		t.refuse(err)
 		return t
 	}
-	t.window.enter(t, req)
+	t.window.register(t, req)
 	return t
 }
 

@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// enter sets the fields of a new reservation and passes the reservation to add.
-func (w *window) enter(t *reservation, req reqctx.CallRequest) {
+// register sets the fields of a new reservation and passes the reservation to add.
+func (w *window) register(t *reservation, req reqctx.CallRequest) {
 	now := w.budget.clock.Now()
 	w.expire(now)
 	t.priority, t.caller = req.Priority, w.callerOf(req.Caller, now)

@@ -38,10 +38,10 @@ func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixedPriority)
-		enter := func(p reqctx.Priority, caller string) reqctx.Reservation {
+		reserve := func(p reqctx.Priority, caller string) reqctx.Reservation {
 			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
 		}
-		history, books, first := enter(reqctx.PriorityHistory, "h"), enter(reqctx.PriorityBooks, "b"), enter(reqctx.PriorityPrices, "p")
+		history, books, first := reserve(reqctx.PriorityHistory, "h"), reserve(reqctx.PriorityBooks, "b"), reserve(reqctx.PriorityPrices, "p")
 		turnBefore, firstTurn := history.ReadyAt(), first.ReadyAt()
 		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
 		if turn := history.ReadyAt(); !turn.Before(turnBefore) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(firstTurn) {
@@ -61,10 +61,10 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spread(t, b, mixedPriority)
 		turn := 59 * time.Second
-		enter := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
+		reserve := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
 			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
 		}
-		late, patient := enter(reqctx.PriorityHistory, turn+200*time.Millisecond), enter(reqctx.PriorityHistory, turn+350*time.Millisecond)
+		late, patient := reserve(reqctx.PriorityHistory, turn+200*time.Millisecond), reserve(reqctx.PriorityHistory, turn+350*time.Millisecond)
 		wantWaiting(t, late)
 		wantWaiting(t, patient)
 		patient.Join(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
@@ -84,15 +84,15 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "a", 9)
 		turn := time.Until(b.Status().ThrottledUntil)
-		enter := func(d time.Duration) reqctx.Reservation {
+		reserve := func(d time.Duration) reqctx.Reservation {
 			want := prices("b", d)
 			want.Takes = 300 * time.Millisecond
 			return b.Reserve(want)
 		}
-		if wait := retryAfter(t, enter(turn+300*time.Millisecond)); wait != turn {
+		if wait := retryAfter(t, reserve(turn+300*time.Millisecond)); wait != turn {
 			t.Errorf("got retry after %s, want %s", wait, turn)
 		}
-		wantWaiting(t, enter(turn+301*time.Millisecond))
+		wantWaiting(t, reserve(turn+301*time.Millisecond))
 	})
 }
 
@@ -205,18 +205,18 @@ func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
 		exhaust(t, b)
-		enter := func(caller string) bool {
+		reserve := func(caller string) bool {
 			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
 		}
 		n := 0
-		for enter("greedy") {
+		for reserve("greedy") {
 			n++
 		}
 		if n != 10 {
 			t.Errorf("one caller got %d of 20 places in the queue, want 10", n)
 		}
 		for i := range 10 {
-			if !enter(fmt.Sprint(i)) {
+			if !reserve(fmt.Sprint(i)) {
 				t.Errorf("caller %d got no place in the queue", i)
 			}
 		}

@@ -136,15 +136,15 @@ func TestColdStartWithRunningCalls(t *testing.T) {
 func TestColdStartWithReorderedResponses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		enter := func() reqctx.Reservation { return begin(t, b, prices(fmt.Sprint(b.Status().Admitted), time.Second)) }
+		beginCall := func() reqctx.Reservation { return begin(t, b, prices(fmt.Sprint(b.Status().Admitted), time.Second)) }
 		answer := func(k reqctx.Reservation, remaining int) {
 			k.Observe(100, remaining, time.Time{})
 			k.Release(true)
 		}
-		answer(enter(), 60) // the venue has counted this call and 39 calls of other processes
+		answer(beginCall(), 60) // the venue has counted this call and 39 calls of other processes
 		var running []reqctx.Reservation
 		for range 10 {
-			running = append(running, enter())
+			running = append(running, beginCall())
 		}
 		for i := range running {
 			answer(running[i], 50+i) // the call that the venue counted last is the first to get its response
@@ -152,7 +152,7 @@ func TestColdStartWithReorderedResponses(t *testing.T) {
 		if s := b.Status(); s.Left != 45 {
 			t.Errorf("%d calls are left, want 45: the 50 that the venue reports, minus the margin", s.Left)
 		}
-		answer(enter(), 70) // calls of other processes have left the window
+		answer(beginCall(), 70) // calls of other processes have left the window
 		if s := b.Status(); s.Left != 65 {
 			t.Errorf("%d calls are left when the venue reports 70, want 65", s.Left)
 		}

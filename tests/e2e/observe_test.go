@@ -11,7 +11,7 @@ import (
 
 // TestCancelledRequestIsLogged checks that the log reports a cancelled request as cancelled, and not as an internal error.
 func TestCancelledRequestIsLogged(t *testing.T) {
-	s, gate := startGated(t)
+	s, prices := startBlocked(t)
 	ctx, leave := context.WithCancel(t.Context())
 	r := s.request(t, asJSON(vars{"query": `query Left { tokenPrices(tokenIds: ["` + s.openTokens(1)[0] + `"]) { price } }`}), anonymous).WithContext(ctx)
 	ended := make(chan struct{})
@@ -21,7 +21,7 @@ func TestCancelledRequestIsLogged(t *testing.T) {
 			_ = resp.Body.Close()
 		}
 	}()
-	eventually(t, "the venue is called", func() bool { return len(gate.traceHeaders()) == 1 })
+	eventually(t, "the venue is called", func() bool { return len(prices.traceHeaders()) == 1 })
 	leave()
 	<-ended
 	eventually(t, "the log has the operation with the outcome cancelled", func() bool {

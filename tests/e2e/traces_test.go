@@ -115,9 +115,9 @@ func linkedTo(span *otlp.Span, trace string) bool {
 	return slices.ContainsFunc(span.Links, func(l *otlp.Span_Link) bool { return hex.EncodeToString(l.TraceId) == trace })
 }
 
-// gatedPrices is a transport that records the trace headers of calls for prices. Each of these calls waits until the test sends a
+// blockedPrices is a transport that records the trace headers of calls for prices. Each of these calls waits until the test sends a
 // value to permits.
-type gatedPrices struct {
+type blockedPrices struct {
 	http.RoundTripper
 	permits chan struct{}
 
@@ -125,7 +125,7 @@ type gatedPrices struct {
 	headers []string // the values of Traceparent
 }
 
-func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
+func (g *blockedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, "/prices") {
 		g.mu.Lock()
 		g.headers = append(g.headers, r.Header.Get("Traceparent"))
@@ -139,16 +139,16 @@ func (g *gatedPrices) RoundTrip(r *http.Request) (*http.Response, error) {
 	return g.RoundTripper.RoundTrip(r)
 }
 
-func (g *gatedPrices) traceHeaders() []string {
+func (g *blockedPrices) traceHeaders() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.headers)
 }
 
-// startGated is like start, but the service calls the venue through gatedPrices.
-func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
+// startBlocked is like start, but the service calls the venue through blockedPrices.
+func startBlocked(t *testing.T, args ...string) (*service, *blockedPrices) {
 	t.Helper()
-	g := &gatedPrices{RoundTripper: &http.Transport{}, permits: make(chan struct{})}
+	g := &blockedPrices{RoundTripper: &http.Transport{}, permits: make(chan struct{})}
 	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = g }, args...)
 	t.Cleanup(g.RoundTripper.(*http.Transport).CloseIdleConnections)
 	return s, g
@@ -158,7 +158,7 @@ func startGated(t *testing.T, args ...string) (*service, *gatedPrices) {
 // must link to the span of its call. The span of a call must link to the spans of all its operations.
 func TestOperationsAndCallsAreLinked(t *testing.T) {
 	c := collectTraces(t)
-	s, gate := startGated(t, "--venue-in-flight=1")
+	s, prices := startBlocked(t, "--venue-in-flight=1")
 	const client = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	tokens := s.openTokens(7)
 	var answered sync.WaitGroup
@@ -185,7 +185,7 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 		return 0, 0
 	}
 	ask("A0", tokens[0])
-	eventually(t, "the first call is under way", func() bool { return len(gate.traceHeaders()) == 1 })
+	eventually(t, "the first call is under way", func() bool { return len(prices.traceHeaders()) == 1 })
 	lookups, _ := priceStats() // the number of cache lookups that one operation makes
 	ask("A1", tokens[0])
 	eventually(t, "a second operation waits for the first call", func() bool { _, coalesced := priceStats(); return coalesced == 1 })
@@ -201,7 +201,7 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 	go func() { // permits all calls, including the calls for operations that came too late for the shared call
 		for {
 			select {
-			case gate.permits <- struct{}{}:
+			case prices.permits <- struct{}{}:
 			case <-over:
 				return
 			}
@@ -210,7 +210,7 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 	answered.Wait()
 	close(over)
 
-	spans := c.all(t, 8+len(gate.traceHeaders()))
+	spans := c.all(t, 8+len(prices.traceHeaders()))
 	operations, calls := map[string]string{}, []*otlp.Span{}
 	for id, span := range spans {
 		if name := attribute(span, "graphql.operation.name"); name != "" {
@@ -219,8 +219,8 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 			calls = append(calls, span)
 		}
 	}
-	if len(operations) != 8 || len(calls) != len(gate.traceHeaders()) {
-		t.Fatalf("got %d spans, from %d operations and %d calls; want 8 operations and %d calls", len(spans), len(operations), len(calls), len(gate.traceHeaders()))
+	if len(operations) != 8 || len(calls) != len(prices.traceHeaders()) {
+		t.Fatalf("got %d spans, from %d operations and %d calls; want 8 operations and %d calls", len(spans), len(operations), len(calls), len(prices.traceHeaders()))
 	}
 	slices.SortFunc(calls, func(a, b *otlp.Span) int { return int(a.StartTimeUnixNano) - int(b.StartTimeUnixNano) })
 	most := 0
@@ -246,8 +246,8 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 		if call.Name != "GET prices" || attribute(call, "http.response.status_code") != "200" || attribute(call, "oddsgraph.keys") != fmt.Sprint(wantKeys) {
 			t.Errorf("call %d has the span %v, want GET prices with status 200 and %d keys", i, call, wantKeys)
 		}
-		if header := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); gate.traceHeaders()[i] != header {
-			t.Errorf("call %d has the trace header %q, want %q", i, gate.traceHeaders()[i], header)
+		if header := fmt.Sprintf("00-%x-%x-01", call.TraceId, call.SpanId); prices.traceHeaders()[i] != header {
+			t.Errorf("call %d has the trace header %q, want %q", i, prices.traceHeaders()[i], header)
 		}
 		if parent := spans[hex.EncodeToString(call.ParentSpanId)]; parent == nil || string(parent.TraceId) != string(call.TraceId) || !slices.Contains(want, hex.EncodeToString(call.ParentSpanId)) {
 			t.Errorf("the parent of call %d is %x, want one of the operations that link to the call", i, call.ParentSpanId)
@@ -337,18 +337,18 @@ func TestNoTracesUnlessWanted(t *testing.T) {
 			c.mu.Unlock()
 			var headers []string
 			t.Run("serve", func(t *testing.T) { // at the end of the subtest, the service sends the remaining spans
-				s, gate := startGated(t, "--trusted-proxies="+test.proxy)
+				s, prices := startBlocked(t, "--trusted-proxies="+test.proxy)
 				for i, id := range s.openTokens(2) {
 					r := s.request(t, asJSON(vars{"query": fmt.Sprintf(`{ tokenPrices(tokenIds: [%q]) { price } }`, id)}), anonymous)
 					if i == 0 {
 						r.Header.Set("Traceparent", sampled)
 					}
-					go func() { gate.permits <- struct{}{} }()
+					go func() { prices.permits <- struct{}{} }()
 					if resp := s.do(t, r); resp.status != http.StatusOK || (s.Tracer == nil) != (test.wantSpans == 0 && test.env["OTEL_TRACES_SAMPLER"] == "") {
 						t.Errorf("got status %d and %s (the service has a tracer: %t); want status 200, and a tracer unless traces are switched off", resp.status, resp.body, s.Tracer != nil)
 					}
 				}
-				headers = gate.traceHeaders()
+				headers = prices.traceHeaders()
 			})
 			withHeader := 0
 			for _, parent := range headers {

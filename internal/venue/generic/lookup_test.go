@@ -344,7 +344,7 @@ func TestCost(t *testing.T) {
 func TestSingleCallsAreBounded(t *testing.T) {
 	var inFlight, most atomic.Int32
 	odd := &partialVenue{refuse: refusals["405"]}
-	gate := make(chan struct{})
+	released := make(chan struct{})
 	var gated atomic.Bool
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
 		n := inFlight.Add(1)
@@ -353,7 +353,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 		}
 		if gated.Load() {
 			select {
-			case <-gate:
+			case <-released:
 			case <-r.Context().Done():
 			}
 		}
@@ -373,7 +373,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 	if _, err := c.MarketsByID(ctx, idsOf("M%d", 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
 		t.Errorf("got %v, want %s", err, market.CodeUpstreamTimeout)
 	}
-	close(gate)
+	close(released)
 }
 
 func TestResponseForOtherIDs(t *testing.T) {

@@ -21,7 +21,7 @@ type strictHandler struct {
 	messages int
 }
 
-func (s *strictHandler) enter(topics ...messages.Topic) func() {
+func (s *strictHandler) begin(topics ...messages.Topic) func() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -40,7 +40,7 @@ func (s *strictHandler) enter(topics ...messages.Topic) func() {
 }
 
 func (s *strictHandler) Up(topics []messages.Topic) {
-	defer s.enter(topics...)()
+	defer s.begin(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -50,7 +50,7 @@ func (s *strictHandler) Up(topics []messages.Topic) {
 }
 
 func (s *strictHandler) Acknowledged(topics []messages.Topic) {
-	defer s.enter(topics...)()
+	defer s.begin(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -61,7 +61,7 @@ func (s *strictHandler) Acknowledged(topics []messages.Topic) {
 }
 
 func (s *strictHandler) Down(topics []messages.Topic, _ error) {
-	defer s.enter(topics...)()
+	defer s.begin(topics...)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range topics {
@@ -73,7 +73,7 @@ func (s *strictHandler) Down(topics []messages.Topic, _ error) {
 }
 
 func (s *strictHandler) Message(m *messages.Message) {
-	defer s.enter(m.Topic)()
+	defer s.begin(m.Topic)()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.messages++
