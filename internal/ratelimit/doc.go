@@ -30,7 +30,7 @@
 // A new process does not know which calls an earlier process made in the last minute. Until those calls have left the window, the
 // new process uses only the margin: the last twentieth of the limit, which processes normally leave unused. So the new process can
 // make calls at once, even if the earlier process used up the rest of the limit. If the earlier process has recorded its calls, or
-// if the venue reports how many calls remain, the new process uses all remaining calls. The standing of a process says which part
+// if the venue reports how many calls remain, the new process uses all remaining calls. The allowance of a process says which part
 // of the limit the process may use; see Budget.Inherit.
 //
 // # Several processes

@@ -8,21 +8,21 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Standing says which part of the public limit this process may use: all of it, only the margin, or nothing. Earlier processes and
+// Allowance says which part of the public limit this process may use: all of it, only the margin, or nothing. Earlier processes and
 // other running processes may have used the rest.
-type Standing int
+type Allowance int
 
 const (
-	// Alone is the standing of a process that knows all calls of the last minute. It may use the whole limit.
-	Alone Standing = iota
-	// Unsure is the standing of a process that may not know all calls of the last minute. It uses only the margin until the
+	// AllowAll is the allowance of a process that knows all calls of the last minute. It may use the whole limit.
+	AllowAll Allowance = iota
+	// AllowUnknown is the allowance of a process that may not know all calls of the last minute. It uses only the margin until the
 	// unknown calls have left the window, or until the venue reports how many calls remain.
-	Unsure
-	// Second is the standing of a process while one other process uses the limit. The process with this standing uses only the margin.
-	Second
-	// Third is the standing of a process while one other process uses the limit and another process uses the margin. The process with
-	// this standing makes no calls.
-	Third
+	AllowUnknown
+	// AllowMargin is the allowance of a process while one other process uses the limit. It uses only the margin.
+	AllowMargin
+	// AllowNone is the allowance of a process while one other process uses the limit and another process uses the margin. It makes
+	// no calls.
+	AllowNone
 )
 
 // Spent is a number of calls that other processes made.
@@ -40,38 +40,38 @@ type Record interface {
 	End()
 }
 
-// Inherit sets the standing of this process and adds the calls in spent to the public window. The standings Unsure, Second and
-// Third end at the time until, or with the next call of Inherit. But a process that was Second or Third ignores the number of
-// remaining calls in the venue's headers until the next call of Inherit.
+// Inherit sets the allowance of this process and adds the calls in spent to the public window. AllowUnknown, AllowMargin and
+// AllowNone end at the time until, or with the next call of Inherit. But a process that had AllowMargin or AllowNone ignores the
+// number of remaining calls in the venue's headers until the next call of Inherit.
 //
-// No process records the calls that it makes with credentials. So if the standing is not Alone, a window for credentials that is
-// opened before the time until may use only its margin until then. Later calls of Inherit do not change that window.
-func (b *Budget) Inherit(standing Standing, spent []Spent, until time.Time) {
+// No process records the calls that it makes with credentials. So if the allowance is not AllowAll, a window for credentials that
+// is opened before the time until may use only its margin until then. Later calls of Inherit do not change that window.
+func (b *Budget) Inherit(allowance Allowance, spent []Spent, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
 	b.public.load(spent)
 	b.public.expire(now)
-	if standing != Alone {
+	if allowance != AllowAll {
 		b.coldUntil = market.Later(b.coldUntil, until)
 	}
-	b.public.inherit(standing, until, now)
+	b.public.inherit(allowance, until, now)
 	for _, w := range b.eachFamily() {
 		end := until
-		if standing == Unsure {
+		if allowance == AllowUnknown {
 			end = market.Earlier(until, b.opened.Add(w.span+time.Second))
 		}
-		w.inherit(standing, end, now)
+		w.inherit(allowance, end, now)
 	}
 }
 
-// inherit applies a standing to the window; see Budget.Inherit.
-func (w *window) inherit(standing Standing, until, now time.Time) {
-	w.guest = standing == Second || standing == Third
+// inherit applies an allowance to the window; see Budget.Inherit.
+func (w *window) inherit(allowance Allowance, until, now time.Time) {
+	w.guest = allowance == AllowMargin || allowance == AllowNone
 	switch {
-	case standing == Alone || !until.After(now):
+	case allowance == AllowAll || !until.After(now):
 		w.withheld, w.foreign, w.coldUntil = false, 0, time.Time{}
-	case standing == Third:
+	case allowance == AllowNone:
 		w.withhold(0, until)
 	default:
 		w.withhold(w.margin, until)

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget in a cold start: for a minute it has the standing Unsure, because an earlier process may have used up
-// the limit. Call openCold inside synctest.Test.
+// openCold returns a budget in a cold start: for a minute it has the allowance AllowUnknown, because an earlier process may have
+// used up the limit. Call openCold inside synctest.Test.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
-	b.Inherit(Unsure, nil, within(time.Minute))
+	b.Inherit(AllowUnknown, nil, within(time.Minute))
 	return b
 }
 
@@ -214,7 +214,7 @@ func TestInheritAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
 		start := time.Now()
-		b.Inherit(Alone, []Spent{{Calls: 20, At: start}, {Calls: 30, At: start.Add(-30 * time.Second)}, {Calls: 40, At: start.Add(-50 * time.Second)}, {Calls: 7, At: start.Add(-2 * time.Minute)}}, time.Time{})
+		b.Inherit(AllowAll, []Spent{{Calls: 20, At: start}, {Calls: 30, At: start.Add(-30 * time.Second)}, {Calls: 40, At: start.Add(-50 * time.Second)}, {Calls: 7, At: start.Add(-2 * time.Minute)}}, time.Time{})
 		if n := countAdmitted(b, ""); n != 5 {
 			t.Errorf("%d calls were admitted, want the 5 that are left", n)
 		}
@@ -243,7 +243,7 @@ func TestInheritAlone(t *testing.T) {
 func TestInheritedCallsDelayTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
-		b.Inherit(Alone, []Spent{{Calls: 95, At: within(-20 * time.Second)}}, time.Time{})
+		b.Inherit(AllowAll, []Spent{{Calls: 95, At: within(-20 * time.Second)}}, time.Time{})
 		k := b.Reserve(prices("", 2*time.Minute))
 		if want := within(40*time.Second + time.Millisecond); !k.ReadyAt().Equal(want) {
 			t.Errorf("the turn is at %v, want %v", k.ReadyAt(), want)
@@ -261,11 +261,11 @@ func TestInheritedCallsDelayTurns(t *testing.T) {
 func TestInheritSecondAndThird(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		b.Inherit(Third, nil, within(time.Minute))
+		b.Inherit(AllowNone, nil, within(time.Minute))
 		if n := countAdmitted(b, ""); n != 0 {
 			t.Errorf("the third process made %d calls, want 0", n)
 		}
-		b.Inherit(Second, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
+		b.Inherit(AllowMargin, []Spent{{Calls: 2, At: time.Now()}}, within(time.Minute))
 		k := begin(t, b, prices("", time.Second))
 		k.Observe(100, 60, time.Time{})
 		k.Release(true)
@@ -273,14 +273,14 @@ func TestInheritSecondAndThird(t *testing.T) {
 			t.Errorf("the second process made %d more calls, want the 2 that are left of the margin", n)
 		}
 		time.Sleep(50 * time.Second)
-		b.Inherit(Second, nil, within(time.Minute))
+		b.Inherit(AllowMargin, nil, within(time.Minute))
 		time.Sleep(50 * time.Second)
 		if n := countAdmitted(b, ""); n != 5 {
 			t.Errorf("the second process made %d calls in the next minute, want 5, the margin", n)
 		}
 		k = b.Reserve(prices("z", 2*time.Minute))
 		wantWaiting(t, k)
-		b.Inherit(Alone, []Spent{{Calls: 80, At: time.Now()}}, time.Time{})
+		b.Inherit(AllowAll, []Spent{{Calls: 80, At: time.Now()}}, time.Time{})
 		if synctest.Wait(); !admitted(k) {
 			t.Error("the call still waits after the other process ended")
 		}

@@ -68,7 +68,7 @@ type window struct {
 
 	// coldUntil is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
 	// contain at most allowedCalls calls. relimit then counts the rest of the limit as foreign. guest reports that the process has the
-	// standing Second or Third. A guest ignores the number of remaining calls in the venue's headers.
+	// allowance AllowMargin or AllowNone. A guest ignores the number of remaining calls in the venue's headers.
 	coldUntil       time.Time
 	withheld, guest bool
 	allowedCalls    int

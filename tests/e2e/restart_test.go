@@ -150,7 +150,7 @@ func stateOf(t *testing.T, v *strictVenue) string {
 	t.Helper()
 	dir := t.TempDir()
 	r := spent.New(spent.Config{Dir: dir, Venue: v.URL, Limit: 100, Clock: market.SystemClock{}, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
-	r.Open(func(ratelimit.Standing, []ratelimit.Spent, time.Time) {})
+	r.Open(func(ratelimit.Allowance, []ratelimit.Spent, time.Time) {})
 	r.Close()
 	return dir
 }

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process is Unsure for at most 75 s if the file may lack calls. The next process must be Unsure
-// until the same time. A process that starts after this time must be Alone.
+// TestIncompleteFile checks that a process has AllowUnknown for at most 75 s if the file may lack calls. The next process must have
+// AllowUnknown until the same time. A process that starts after this time must have AllowAll.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -62,26 +62,26 @@ func TestIncompleteFile(t *testing.T) {
 			}
 			started := time.Now()
 			p := start(t, dir, 100)
-			p.want(t, ratelimit.Unsure, test.calls)
+			p.want(t, ratelimit.AllowUnknown, test.calls)
 			if !strings.Contains(p.log.String(), test.reason) {
 				t.Errorf("%s: got log %s, want %q in it", name, &p.log, test.reason)
 			}
 			until := p.until
 			if d := until.Sub(started); d > 75*time.Second || d <= 0 {
-				t.Errorf("%s: the process is Unsure for %v, want at most 75 s", name, d)
+				t.Errorf("%s: the process has AllowUnknown for %v, want at most 75 s", name, d)
 			}
 			p.Take()
 			p.kill()
 			time.Sleep(5 * time.Second)
 			p = start(t, dir, 100)
-			p.want(t, ratelimit.Unsure, test.calls+1)
+			p.want(t, ratelimit.AllowUnknown, test.calls+1)
 			if p.until.Sub(until).Abs() > time.Millisecond {
-				t.Errorf("%s: the next process is Unsure until %v, want %v", name, p.until, until)
+				t.Errorf("%s: the next process has AllowUnknown until %v, want %v", name, p.until, until)
 			}
 			time.Sleep(75 * time.Second)
 			p.kill()
 			p = start(t, dir, 100)
-			p.want(t, ratelimit.Alone, 0)
+			p.want(t, ratelimit.AllowAll, 0)
 			p.Close()
 		})
 	}
@@ -176,11 +176,11 @@ func TestReserveFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := start(t, dir, 100)
-		p.want(t, ratelimit.Third, 0)
+		p.want(t, ratelimit.AllowNone, 0)
 		time.Sleep(10 * time.Second)
 		first.Close()
 		time.Sleep(1100 * time.Millisecond)
-		p.want(t, ratelimit.Unsure, 0)
+		p.want(t, ratelimit.AllowUnknown, 0)
 		if n := strings.Count(p.log.String(), "calls are not recorded"); n != 1 {
 			t.Errorf("got %d log lines, want 1: %s", n, &p.log)
 		}
@@ -201,7 +201,7 @@ func TestFailedWrite(t *testing.T) {
 			t.Errorf("got log %s, want one line about the failure", &p.log)
 		}
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Unsure, 0)
+		p.want(t, ratelimit.AllowUnknown, 0)
 		p.Close()
 	})
 }

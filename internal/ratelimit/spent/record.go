@@ -46,7 +46,7 @@ type Record struct {
 	started time.Time
 	// ahead is the number of future calls that one write records in advance.
 	ahead   int64
-	inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)
+	inherit func(allowance ratelimit.Allowance, spent []ratelimit.Spent, until time.Time)
 	stop    chan struct{}
 	running sync.WaitGroup
 
@@ -72,7 +72,7 @@ func New(cfg Config) *Record {
 // Open locks a file and passes the calls in the file to inherit. There are two files; see the package comment. The Record calls
 // inherit again when it locks the other file, and every second until it has locked the first file. If the directory or the first
 // file cannot be used, Open logs the error and does not call inherit. Open must be called once.
-func (r *Record) Open(inherit func(standing ratelimit.Standing, spent []ratelimit.Spent, until time.Time)) {
+func (r *Record) Open(inherit func(allowance ratelimit.Allowance, spent []ratelimit.Spent, until time.Time)) {
 	r.inherit = inherit
 	err := os.MkdirAll(r.cfg.Dir, 0o700)
 	if err == nil {
@@ -170,19 +170,19 @@ func (r *Record) join() error {
 	return nil
 }
 
-// joinFailed calls inherit after join has returned err. A process with the second file keeps the standing Second. A process without
-// a file gets the standing Third.
+// joinFailed calls inherit after join has returned err. A process with the second file keeps AllowMargin. A process without
+// a file gets AllowNone.
 func (r *Record) joinFailed(err error) {
 	r.writing.Lock()
 	defer r.writing.Unlock()
 	if err != errTaken {
 		r.warn(err)
 	}
-	standing := ratelimit.Third
+	allowance := ratelimit.AllowNone
 	if r.file != nil {
-		standing = ratelimit.Second
+		allowance = ratelimit.AllowMargin
 	}
-	r.inherit(standing, nil, r.now().Add(span+skew))
+	r.inherit(allowance, nil, r.now().Add(span+skew))
 }
 
 // useFile starts to use a file and passes the calls in the file to inherit. The calling function has locked r.writing.
@@ -214,13 +214,13 @@ func (r *Record) useFile(f *os.File, first bool) {
 	switch {
 	case !first:
 		r.cfg.Log.Warn("another process uses the state file; until it exits, this process uses only the margin of the limit", "file", f.Name())
-		r.inherit(ratelimit.Second, spent, now.Add(span+skew))
+		r.inherit(ratelimit.AllowMargin, spent, now.Add(span+skew))
 	case whole.After(now):
 		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the margin of the limit is used until it does, or until the venue reports how many calls remain",
 			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
-		r.inherit(ratelimit.Unsure, spent, whole)
+		r.inherit(ratelimit.AllowUnknown, spent, whole)
 	default:
-		r.inherit(ratelimit.Alone, spent, time.Time{})
+		r.inherit(ratelimit.AllowAll, spent, time.Time{})
 	}
 }
 

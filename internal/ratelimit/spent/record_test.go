@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is a Record, its log, and the arguments that it has passed to inherit. The fields standing and until contain the
+// process is a Record, its log, and the arguments that it has passed to inherit. The fields allowance and until contain the
 // arguments of the last call. The field spent contains the lists of all calls in one list.
 type process struct {
 	*Record
@@ -25,7 +25,7 @@ type process struct {
 
 	mu       sync.Mutex
 	inherits int // number of calls of inherit
-	standing ratelimit.Standing
+	allowance ratelimit.Allowance
 	spent    []ratelimit.Spent
 	until    time.Time
 }
@@ -44,11 +44,11 @@ func startAt(t *testing.T, dir string, limit int, clock market.Clock) *process {
 	t.Helper()
 	p := &process{Record: newRecord(dir, limit)}
 	p.cfg.Clock, p.cfg.Log, p.started = clock, slog.New(slog.NewTextHandler(&p.log, nil)), clock.Now()
-	p.Open(func(s ratelimit.Standing, spent []ratelimit.Spent, until time.Time) {
+	p.Open(func(s ratelimit.Allowance, spent []ratelimit.Spent, until time.Time) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		p.inherits++
-		p.standing, p.until = s, until
+		p.allowance, p.until = s, until
 		p.spent = append(p.spent, spent...)
 	})
 	return p
@@ -70,8 +70,8 @@ func (p *process) lastInherit() (times int, until time.Time) {
 	return p.inherits, p.until
 }
 
-// want checks the latest standing, and the number of inherited calls that are still in the window.
-func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
+// want checks the latest allowance, and the number of inherited calls that are still in the window.
+func (p *process) want(t *testing.T, allowance ratelimit.Allowance, calls int) {
 	t.Helper()
 	synctest.Wait()
 	p.mu.Lock()
@@ -82,8 +82,8 @@ func (p *process) want(t *testing.T, standing ratelimit.Standing, calls int) {
 			sum += s.Calls
 		}
 	}
-	if p.inherits == 0 || p.standing != standing || sum != calls {
-		t.Errorf("after %d calls of inherit: got standing %d with %d calls, want %d with %d\n%s", p.inherits, p.standing, sum, standing, calls, &p.log)
+	if p.inherits == 0 || p.allowance != allowance || sum != calls {
+		t.Errorf("after %d calls of inherit: got allowance %d with %d calls, want %d with %d\n%s", p.inherits, p.allowance, sum, allowance, calls, &p.log)
 	}
 }
 
@@ -105,7 +105,7 @@ func TestKilled(t *testing.T) {
 					dir := t.TempDir()
 					makeWhole(t, dir, limit)
 					p := start(t, dir, limit)
-					p.want(t, ratelimit.Alone, 0)
+					p.want(t, ratelimit.AllowAll, 0)
 					for range calls {
 						p.Take()
 					}
@@ -119,8 +119,8 @@ func TestKilled(t *testing.T) {
 					for _, s := range next.spent {
 						sum += s.Calls
 					}
-					if sum < calls || sum > calls+max(limit/100-1, 0) || next.standing != ratelimit.Alone {
-						t.Errorf("limit %d, %d calls, %d of them ended: the next process got %d calls and the standing %d, want at most %d calls and %d", limit, calls, ended, sum, next.standing, calls+max(limit/100-1, 0), ratelimit.Alone)
+					if sum < calls || sum > calls+max(limit/100-1, 0) || next.allowance != ratelimit.AllowAll {
+						t.Errorf("limit %d, %d calls, %d of them ended: the next process got %d calls and the allowance %d, want at most %d calls and %d", limit, calls, ended, sum, next.allowance, calls+max(limit/100-1, 0), ratelimit.AllowAll)
 					}
 				})
 			}
@@ -145,7 +145,7 @@ func TestWhenCallsEnded(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		next := start(t, dir, 100)
 		defer next.Close()
-		next.want(t, ratelimit.Alone, 2)
+		next.want(t, ratelimit.AllowAll, 2)
 		for i, want := range []time.Time{first, time.Now()} {
 			if late := next.spent[i].At.Sub(want); late < 0 || late > time.Second {
 				t.Errorf("call %d counts from %v, want %v or at most a second later", i, next.spent[i].At, want)
@@ -161,7 +161,7 @@ func TestKilledTwice(t *testing.T) {
 		makeWhole(t, dir, 100)
 		for i := range 3 {
 			p := start(t, dir, 100)
-			p.want(t, ratelimit.Alone, 10*i)
+			p.want(t, ratelimit.AllowAll, 10*i)
 			for range 10 {
 				p.Take()
 				p.End()
@@ -170,11 +170,11 @@ func TestKilledTwice(t *testing.T) {
 		}
 		time.Sleep(50 * time.Second)
 		p := start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 30)
+		p.want(t, ratelimit.AllowAll, 30)
 		time.Sleep(13 * time.Second)
 		p.kill()
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 1) // the last write of the third process counted its last call as running
+		p.want(t, ratelimit.AllowAll, 1) // the last write of the third process counted its last call as running
 		p.Close()
 	})
 }
@@ -188,32 +188,32 @@ func TestIdle(t *testing.T) {
 		p.kill()
 		time.Sleep(54 * time.Second)
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 0)
+		p.want(t, ratelimit.AllowAll, 0)
 		time.Sleep(3 * time.Second)
 		p.Close()
 		time.Sleep(time.Minute)
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Alone, 0)
+		p.want(t, ratelimit.AllowAll, 0)
 		p.Close()
 		time.Sleep(time.Minute + time.Millisecond)
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.Unsure, 0)
+		p.want(t, ratelimit.AllowUnknown, 0)
 		p.Close()
 	})
 }
 
-// TestThreeProcesses checks the standings of three processes. When a process ends, the next process must take its place and inherit
-// its calls.
+// TestThreeProcesses checks the allowances of three processes. When a process ends, the next process must take its place and
+// inherit its calls.
 func TestThreeProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
 		makeWhole(t, dir, 100)
 		first := start(t, dir, 100)
-		first.want(t, ratelimit.Alone, 0)
+		first.want(t, ratelimit.AllowAll, 0)
 		second := start(t, dir, 100)
-		second.want(t, ratelimit.Second, 0)
+		second.want(t, ratelimit.AllowMargin, 0)
 		third := start(t, dir, 100)
-		third.want(t, ratelimit.Third, 0)
+		third.want(t, ratelimit.AllowNone, 0)
 		for range 10 {
 			first.Take()
 			first.End()
@@ -223,27 +223,27 @@ func TestThreeProcesses(t *testing.T) {
 		}
 		count, until := second.lastInherit()
 		time.Sleep(10 * time.Second)
-		second.want(t, ratelimit.Second, 0)
+		second.want(t, ratelimit.AllowMargin, 0)
 		if again, later := second.lastInherit(); again < count+9 || later.Sub(until) < 9*time.Second {
 			t.Errorf("in 10 s inherit was called %d times, the last time until %v; want at least 9 calls and a time at least 9 s after %v", again-count, later, until)
 		}
 		// After the end of the second process, the third process gets the margin and inherits the calls of the second process.
 		second.kill()
 		time.Sleep(1100 * time.Millisecond)
-		third.want(t, ratelimit.Second, 3)
+		third.want(t, ratelimit.AllowMargin, 3)
 		third.Take()
 		third.End()
 		first.kill()
 		time.Sleep(1100 * time.Millisecond)
-		third.want(t, ratelimit.Alone, 13)
+		third.want(t, ratelimit.AllowAll, 13)
 		// The second file is unlocked again, so the fourth process gets the margin.
 		fourth := start(t, dir, 100)
-		fourth.want(t, ratelimit.Second, 4)
+		fourth.want(t, ratelimit.AllowMargin, 4)
 		fourth.Close()
 		// The first file now also contains the calls that the second and the third process made from the margin.
 		third.kill()
 		fifth := start(t, dir, 100)
-		fifth.want(t, ratelimit.Alone, 14)
+		fifth.want(t, ratelimit.AllowAll, 14)
 		fifth.Close()
 	})
 }
@@ -288,8 +288,8 @@ func TestClockIsSet(t *testing.T) {
 			p.End()
 			p.kill()
 			p = startAt(t, dir, 100, &steppedClock{by})
-			if p.standing != ratelimit.Unsure || len(p.spent) != 0 {
-				t.Errorf("the clock was set by %v: got the standing %d and the calls %v, want %d and no calls", by, p.standing, p.spent, ratelimit.Unsure)
+			if p.allowance != ratelimit.AllowUnknown || len(p.spent) != 0 {
+				t.Errorf("the clock was set by %v: got the allowance %d and the calls %v, want %d and no calls", by, p.allowance, p.spent, ratelimit.AllowUnknown)
 			}
 			p.Close()
 		})
