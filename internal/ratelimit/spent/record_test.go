@@ -23,11 +23,11 @@ type process struct {
 	*Record
 	log bytes.Buffer
 
-	mu       sync.Mutex
-	inherits int // number of calls of inherit
+	mu        sync.Mutex
+	inherits  int // number of calls of inherit
 	allowance ratelimit.Allowance
-	spent    []ratelimit.Spent
-	until    time.Time
+	spent     []ratelimit.Spent
+	until     time.Time
 }
 
 func newRecord(dir string, limit int) *Record {
