@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/coder/websocket"
@@ -24,8 +25,7 @@ import (
 // TestOnlySilentClientsAreDisconnected checks that a client stays connected as long as it sends anything or answers pings.
 func TestOnlySilentClientsAreDisconnected(t *testing.T) {
 	// The server disconnects a silent client after two seconds. Until then the client gets at most four pings.
-	s := serve(t, graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}, newOperator())
-	var clients sync.WaitGroup
+	cfg := graphqlws.Config{Ping: 500 * time.Millisecond, WriteTimeout: time.Second}
 	for name, answer := range map[string][]byte{
 		"pong":           frame(opText, `{"type":"pong"}`),
 		"ping":           frame(opText, `{"type":"ping"}`),
@@ -33,34 +33,34 @@ func TestOnlySilentClientsAreDisconnected(t *testing.T) {
 		"WebSocket pong": frame(opPong, ""),
 		"silent":         nil,
 	} {
-		r := s.raw()
-		r.say(initialise, subscribing("1", "subscription a"))
-		clients.Go(func() {
-			pings := 0
-			for answer == nil || pings < 6 {
-				first, payload, err := r.hear()
-				switch {
-				case err != nil && answer != nil:
-					t.Errorf("%s: the connection broke after %d pings: %v", name, pings, err)
-					return
-				case err == nil && first == opClose:
-					t.Errorf("%s: the server sent the close frame %x", name, payload)
-					return
-				case err != nil:
-					if pings == 0 || pings > 4 {
-						t.Errorf("%s: the client got %d pings, want 1 to 4", name, pings)
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, cfg, func(t *testing.T, s *graphqlws.Server, _ *operator, r *raw) {
+				r.say(initialise, subscribing("1", "subscription a"))
+				pings := 0
+				var err error
+				for err == nil && pings < 6 {
+					var first byte
+					var payload []byte
+					switch first, payload, err = r.hear(); {
+					case err == nil && first == opClose:
+						t.Fatalf("the server sent the close frame %x", payload)
+					case err == nil && string(payload) == pinging:
+						pings++
+						r.send(answer)
 					}
-					return
-				case string(payload) == pinging:
-					pings++
-					r.send(answer)
 				}
-			}
+				switch {
+				case answer != nil && err != nil:
+					t.Errorf("the connection broke after %d pings: %v", pings, err)
+				case answer == nil && (pings == 0 || pings > 4):
+					t.Errorf("the client got %d pings, want 1 to 4", pings)
+				}
+				synctest.Wait()
+				if silent := s.Stats().Silent; silent != 1 && answer == nil || silent != 0 && answer != nil {
+					t.Errorf("%d silent clients were disconnected", silent)
+				}
+			})
 		})
-	}
-	clients.Wait()
-	if silent := s.Stats().Silent; silent != 1 {
-		t.Errorf("%d silent clients were disconnected, want 1", silent)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSlowClientIsDisconnected(t *testing.T) {
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
-			s := serve(t, graphqlws.Config{WriteTimeout: 500 * time.Millisecond}, o)
+			s := serve(t, graphqlws.Config{WriteTimeout: 2 * time.Second}, o)
 			slow, quick := s.raw(), s.initialised()
 			slow.say(initialise, subscribing("1", "subscription a"))
 			quick.subscribe("1", "subscription a")
