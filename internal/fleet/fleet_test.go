@@ -168,7 +168,7 @@ func TestConcurrentCalls(t *testing.T) {
 	t.Parallel()
 	server := tool.StartRedis(t)
 	var calls observed
-	f := join(t, Config{URL: server.URL(), Observe: calls.note})
+	f := join(t, Config{URL: server.URL(), Timeout: time.Minute, Observe: calls.note})
 	waitConnected(t, f)
 	var g sync.WaitGroup
 	// There are so many goroutines that some wait for a processor.

@@ -160,7 +160,7 @@ func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
 			ctx := t.Context()
 			if test.hangs {
 				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, 3*time.Second)
+				ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
 				defer cancel()
 			}
 			resp := execute(t, s, ctx, sources, test.query)

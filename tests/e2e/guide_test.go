@@ -129,7 +129,7 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = 10 * time.Second
 	read, write, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)

@@ -69,6 +69,9 @@ func heldAttacks() []attack {
 				if err != nil {
 					return false
 				}
+				if resp.StatusCode == http.StatusRequestTimeout { // on a slow machine
+					return false
+				}
 				if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") != "1" || !resp.Close {
 					t.Errorf("a refused request got status %d and the header %v, want 503, Retry-After: 1 and a closed connection", resp.StatusCode, resp.Header)
 				}

@@ -109,8 +109,8 @@ func TestSignedTokens(t *testing.T) {
 			t.Errorf("%s: the token is in the log", name)
 		}
 	}
-	// Sockets and event streams end 30 s after their token expires. So connections with expiredToken end in 8 s.
-	expiredToken, validToken := p.token(t, "desk", time.Now().Add(-22*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
+	// Sockets and event streams end 30 s after their token expires. So connections with expiredToken end in 20 s.
+	expiredToken, validToken := p.token(t, "desk", time.Now().Add(-10*time.Second), nil), p.token(t, "desk", time.Now().Add(time.Hour), nil)
 	expiring, valid := s.dialBearer(t, expiredToken), s.dialBearer(t, validToken)
 	expiring.subscribe(t, subPortfolio, vars{"a": addressOf3}).reason(t, "INITIAL")
 	last := valid.subscribe(t, subPortfolio, vars{"a": addressOf3})

@@ -28,8 +28,10 @@ func TestStreamTopics(t *testing.T) {
 			client := s.dial(t, anonymous)
 			for part := range slices.Chunk(ids, 500) {
 				events := client.subscribe(t, `subscription($ids: [String!]!) { priceChanged(tokenIds: $ids) { reason price { tokenId } } }`, vars{"ids": part})
-				for range part {
-					events.reason(t, "INITIAL")
+				for n := 0; n < len(part); { // a RESYNC of one token may come before the INITIAL of another
+					if text(events.value(t), "reason") == "INITIAL" {
+						n++
+					}
 				}
 			}
 			eventually(t, "the venue streams as many topics as --stream-topics allows", func() bool {

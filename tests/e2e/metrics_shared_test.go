@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/tests/tool"
@@ -19,7 +20,7 @@ import (
 func sharedMetrics(t *testing.T, m *scraped) {
 	t.Helper()
 	server := tool.StartRedis(t)
-	proxy := newSlowVenue(t)
+	proxy := newSlowVenueOf(t, demo.Config{Markets: 300, Latency: 400 * time.Millisecond}) // a claim lasts longer if calls take long
 	server.OpenLedger(t, proxy.URL)
 	commands := server.Monitor(t)
 	replica := func() *service {

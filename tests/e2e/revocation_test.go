@@ -57,9 +57,11 @@ type slowVenue struct {
 	calls, keys map[string]float64
 }
 
-func newSlowVenue(t testing.TB) *slowVenue {
+func newSlowVenue(t testing.TB) *slowVenue { return newSlowVenueOf(t, demo.Config{Markets: 300}) }
+
+func newSlowVenueOf(t testing.TB, cfg demo.Config) *slowVenue {
 	d := &slowVenue{
-		demo: demo.New(demo.Config{Markets: 300}), held: map[string]chan struct{}{}, waiting: make(chan string, 64),
+		demo: demo.New(cfg), held: map[string]chan struct{}{}, waiting: make(chan string, 64),
 		calls: map[string]float64{}, keys: map[string]float64{},
 	}
 	d.Server = httptest.NewServer(d)
@@ -137,6 +139,9 @@ func (d *slowVenue) hold(path string) (release func()) {
 		delete(d.held, path)
 	})
 }
+
+// longTimeouts are flags for a test that holds a call during other work, which may take long on a slow machine.
+var longTimeouts = []string{"--venue-timeout=5m", "--request-timeout=10m"}
 
 // args returns the flags for a service that calls this venue without a rate limit.
 func (d *slowVenue) args() []string {
@@ -235,7 +240,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
 	venue := newSlowVenue(t)
-	s := startLive(t, append(venue.args(), "--accounts-file="+f.path)...)
+	s := startLive(t, append(append(venue.args(), longTimeouts...), "--accounts-file="+f.path)...)
 	s.waitForStream(t)
 	release := venue.hold("/api/user/history")
 	defer release()

@@ -116,12 +116,7 @@ func (p *target) onConnections(t *testing.T, n int, ask func(w *wire)) (open []i
 // settle waits until the program executes no operations.
 func (p *target) settle(t *testing.T) {
 	t.Helper()
-	for range 100 {
-		if time.Sleep(50 * time.Millisecond); p.scrape(t).sum("oddsgraph_operations_in_flight") == 0 {
-			return
-		}
-	}
-	t.Error("the program still executes operations after five seconds")
+	eventually(t, "the program executes no operations", func() bool { return p.scrape(t).sum("oddsgraph_operations_in_flight") == 0 })
 }
 
 func unreadQueries(ids int) func(t *testing.T, p *target) ([]io.Closer, string) {

@@ -287,7 +287,7 @@ func TestChangeDuringCall(t *testing.T) {
 	_, replicas := startThree(t, v, flag)
 	events := replicas[0].follow(t, id)
 	replicas[0].flush(t)        // the subscription put the market into Redis
-	time.Sleep(2 * time.Second) // the flush reaches the other replicas within one second
+	time.Sleep(4 * time.Second) // the flush reaches the other replicas within one second, on a slow machine later
 
 	query := fmt.Sprintf(`{ markets(marketIds: [%q]) { id status } }`, id)
 	arrived, release := v.hold("market-details")
@@ -307,7 +307,7 @@ func TestChangeDuringCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "the replica that follows the market receives the change", func() bool { return events() > before })
-	time.Sleep(1100 * time.Millisecond) // longer than the other replica's call to Redis, which times out after 1 s
+	time.Sleep(3 * time.Second) // longer than the other replica's call to Redis, which times out after 1 s
 	release()
 	g.Wait()
 	if err := v.demo.SetFaults(nil); err != nil {
