@@ -13,7 +13,7 @@ import { address, credentials, endpoint, malformed, openTokens, restart } from '
 
 function connect(t: TestContext, options: Partial<ClientOptions> = {}) {
   const client = createClient({
-    url: endpoint, retryAttempts: 50, retry: () => new Promise(resolve => setTimeout(resolve, 100)), ...options,
+    url: endpoint, retryAttempts: 1000, retry: () => new Promise(resolve => setTimeout(resolve, 100)), ...options,
   })
   t.after(() => client.dispose())
   return client

@@ -21,7 +21,7 @@ export const malformed = { 'X-Venue-Credentials': '{}' }
 
 /** How graphql-ws should reconnect: soon and many times, but not after a rejection of the credentials. */
 export const reconnecting: Partial<ClientOptions> = {
-  retryAttempts: 50,
+  retryAttempts: 1000,
   retryWait: () => new Promise(resolve => setTimeout(resolve, 100)),
   shouldRetry: reason => (reason as CloseEvent).code !== CloseCode.Forbidden,
 }

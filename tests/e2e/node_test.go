@@ -18,7 +18,7 @@ import (
 )
 
 // nodeTimeout is the time limit for a command of Node.js, such as a test file or a build.
-const nodeTimeout = 10 * time.Minute
+const nodeTimeout = 30 * time.Minute
 
 // nodeMajor is the oldest major version of Node.js that clients/ and web/ support.
 const nodeMajor = 20

@@ -68,7 +68,10 @@ export const record = (page: Page) => page.evaluate(() => {
   const look = () => {
     const { link, stream } = document.querySelector<HTMLElement>('.pill')!.dataset
     seen.add(`link ${link}`).add(`stream ${stream}`)
-    if (document.querySelector('.price[data-stale=true]')) seen.add('a stale price')
+    for (const price of document.querySelectorAll('.price[data-stale=true]')) {
+      seen.add('a stale price')
+      if (getComputedStyle(price).textDecorationStyle !== 'dotted') seen.add('an unmarked stale price')
+    }
     if (document.querySelector('.freshness[data-stale=true]')?.textContent?.startsWith('Stale')) seen.add('a price that says so')
   }
   new MutationObserver(look).observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true })
