@@ -16,9 +16,9 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns the time after the start in which the venue may still count calls of an earlier process. This is a minute plus
-// the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that venue starts
-// with this process.
+// coldStart returns how long after the start of this process the venue may still count calls of an earlier process. This is a
+// minute plus the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that
+// venue starts with this process.
 func (s *App) coldStart(cfg *config.Config) time.Duration {
 	if s.Demo != nil {
 		return 0
@@ -49,7 +49,7 @@ func (s *App) startBudget(coldStart time.Duration) {
 		s.record.Open(s.budget.Inherit)
 		return
 	}
-	s.log.Info("the calls of an earlier process are unknown: until the given time, or until the venue reports how many calls remain, the service uses only the margin, a small part of the limit. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
+	s.log.Info("the calls of an earlier process are unknown, so the service uses only a small part of the limit, until the given time or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
 		"until", until.Round(time.Second))
 }
 

@@ -181,8 +181,9 @@ func (r *pairRow) ratios(column int) []float64 {
 	return out
 }
 
-// bounds returns a confidence interval for the median of the distribution from which the values were drawn. Each bound is wrong
-// with a probability of at most 5 % for any distribution (binomial order statistics), if there are at least five values.
+// bounds returns a confidence interval for the median of the distribution from which the values were drawn. If there are at
+// least five values, the median is below lower with a probability of at most 5 %, and above upper with a probability of at most
+// 5 %. This holds for any distribution (binomial order statistics).
 func bounds(values []float64) (lower, upper float64) {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -13,7 +13,7 @@ import (
 // transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
-// reservation reserves memory for a response in engine.outgoing, which bounds the output that clients have not read. The
+// reservation takes the memory for one response from engine.outgoing, which bounds the output that clients have not read. The
 // reservation ends when the response was sent. The first quota.FreeBytes of a response need no reservation. reservation implements
 // exec.SizeLimiter. It is not safe for concurrent use.
 type reservation struct {

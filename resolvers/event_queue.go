@@ -22,7 +22,8 @@ type eventQueue struct {
 	admit func() error
 }
 
-// StreamEvent announces the next event of a subscription. The zero value announces a value on the subscription's channel.
+// StreamEvent announces the next event of a subscription. The zero StreamEvent means that the next event is a value on the
+// subscription's channel.
 type StreamEvent struct {
 	// Problem is an error to send instead of a value. If Ended is set, Problem is the error that has ended the subscription, or nil.
 	Problem error
@@ -32,8 +33,8 @@ type StreamEvent struct {
 
 type eventQueueKey struct{}
 
-// WithEventQueue returns a context for a subscription whose events NextEvent returns. The subscription calls admit at most once,
-// before it reads an account. If admit returns an error, the subscription does not start.
+// WithEventQueue returns a context with an event queue. NextEvent returns the events of a subscription from the queue. The
+// subscription calls admit at most once, before it reads an account. If admit returns an error, the subscription does not start.
 func WithEventQueue(ctx context.Context, admit func() error) context.Context {
 	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{grown: make(chan struct{}, 1), admit: admit})
 }

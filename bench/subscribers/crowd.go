@@ -24,8 +24,8 @@ import (
 type Order struct {
 	URL    string   `json:"url"`
 	Bodies []string `json:"bodies"`
-	// Prices has one price for each event, in 1/10,000. The price in a message shows which event caused the message. So all prices
-	// must be different. If Tokens is not empty, Prices is not used.
+	// Prices has one price for each event. The unit is 1/10,000. The price in a message shows which event caused the message. So all
+	// prices must be different. If Tokens is not empty, Prices is not used.
 	Prices []int `json:"prices"`
 	// Tokens has one token for each event if the subscribers have lists of tokens. The token in a message then shows which event
 	// caused the message.
@@ -90,12 +90,12 @@ type crowd struct {
 	// tokens are the tokens from which lists are made. followers maps a token to the number of lists that contain it.
 	tokens    []string
 	followers map[string]int
-	// sentFor is used instead of sent if there are lists. It maps a token to the time of its event.
+	// sent has the time of the event for each price, in nanoseconds since began. The time is 0 if no event has this price.
+	sent [10_001]atomic.Int64
+	// sentFor replaces sent if there are lists. It maps a token to the time of its event.
 	sentFor map[string]*atomic.Int64
 	// reading waits for the goroutines of the readers.
 	reading sync.WaitGroup
-	// sent has the time of the event for each price, in nanoseconds since began. The time is 0 if no event has this price.
-	sent    [10_001]atomic.Int64
 	arrived atomic.Int64
 	last    atomic.Pointer[[]byte]
 	ended   atomic.Pointer[error]

@@ -11,19 +11,19 @@ func (f *Field) decode(x *Execution) any {
 	if f.argumentsErr != nil {
 		return refusal{f.argumentsErr}
 	}
-	if decoded := f.decodeEach(x); decoded != nil {
+	if decoded := f.decodeFast(x); decoded != nil {
 		return decoded
 	}
-	decoded, err := f.decodeAll(x.Context, x.variables)
+	decoded, err := f.decodeWithGqlgen(x.Context, x.variables)
 	if err != nil {
 		return refusal{err}
 	}
 	return decoded
 }
 
-// decodeAll decodes the arguments with gqlgen's functions. It recovers from panics, because gqlgen's functions panic if a literal
-// is out of range.
-func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decoded any, err error) {
+// decodeWithGqlgen decodes the arguments with gqlgen's functions. It recovers from panics, because gqlgen's functions panic if a
+// literal is out of range.
+func (f *Field) decodeWithGqlgen(ctx context.Context, variables map[string]any) (decoded any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = Recovered(p)
@@ -32,9 +32,10 @@ func (f *Field) decodeAll(ctx context.Context, variables map[string]any) (decode
 	return f.definition.Arguments(ctx, f.field.ArgumentMap(variables))
 }
 
-// decodeEach decodes the arguments one by one with FieldOf.Set. It returns nil if decodeAll must decode the arguments. This is the
-// case if New and Set are nil, if an argument is null, if Set cannot decode an argument, or if an omitted argument has a default.
-func (f *Field) decodeEach(x *Execution) any {
+// decodeFast decodes the arguments one by one with FieldOf.Set. It returns nil if decodeWithGqlgen must decode the arguments. This
+// is the case if New and Set are nil, if an argument is null, if Set cannot decode an argument, or if an omitted argument has a
+// default.
+func (f *Field) decodeFast(x *Execution) any {
 	if f.definition.New == nil {
 		return nil
 	}

@@ -184,7 +184,7 @@ func (c *compilation) argumentsOf(f *Field) {
 		return
 	}
 	if !slices.ContainsFunc(f.field.Arguments, func(a *ast.Argument) bool { return holdsVariable(a.Value) }) {
-		if f.arguments, f.argumentsErr = f.decodeAll(context.Background(), nil); f.argumentsErr == nil {
+		if f.arguments, f.argumentsErr = f.decodeWithGqlgen(context.Background(), nil); f.argumentsErr == nil {
 			return
 		}
 	}

@@ -15,7 +15,7 @@ const (
 	maxID = 256
 	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"
-	// customPrefix is the start of every other prefix of an id, such as the prefix x-relay in the id x-relay:1.
+	// customPrefix begins every prefix except hashPrefix. For example, the id x-relay:1 has the prefix x-relay.
 	customPrefix = "x-"
 )
 
@@ -33,7 +33,7 @@ type id struct {
 
 func (i id) isSet() bool { return i.hashed || i.custom != "" }
 
-const idForm = "sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
+const idForm = "sha256: followed by the 64 hex digits of the SHA-256 of the document's text, or an id of letters, digits and - . _ ~ after an optional prefix x-…:"
 
 // parseID parses an id as GraphQL over HTTP defines it: sha256:…, x-…:… or an id without a colon. An id of 64 hex digits is also
 // a hash.
@@ -41,18 +41,18 @@ func parseID(s string) (id, error) {
 	if len(s) > maxID {
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is at most %d characters long", maxID)
 	}
-	digits, prefixed := strings.CutPrefix(s, hashPrefix)
+	digits, reserved := strings.CutPrefix(s, hashPrefix)
 	if h, ok := parseHash(digits); ok {
 		return id{hash: h, hashed: true}, nil
 	}
 	name := s
 	if before, after, colon := strings.Cut(s, ":"); colon {
 		if !strings.HasPrefix(before, customPrefix) || before == customPrefix || !isUnreserved(before) {
-			prefixed = true // all other prefixes are reserved
+			reserved = true // all other prefixes are reserved
 		}
 		name = after
 	}
-	if prefixed || !isUnreserved(name) || strings.Trim(name, ".") == "" { // an id of dots cannot be a path segment of a URL
+	if reserved || !isUnreserved(name) || strings.Trim(name, ".") == "" { // an id of dots cannot be a path segment of a URL
 		return id{}, market.Errorf(market.CodeBadUserInput, "a document id is %s", idForm)
 	}
 	return id{custom: s}, nil

@@ -156,7 +156,7 @@ func TestResolve(t *testing.T) {
 }
 
 func TestResolveRefuses(t *testing.T) {
-	const form = "BAD_USER_INPUT a document id is sha256: and the 64 hex digits of the SHA-256 of the document's text, or another id of letters, digits and - . _ ~"
+	const form = "BAD_USER_INPUT a document id is sha256: followed by the 64 hex digits of the SHA-256 of the document's text, or an id of letters, digits and - . _ ~ after an optional prefix x-…:"
 	s := open(t, ModeAllow, 1<<20)
 	for extensions, want := range map[string]string{
 		`{"persistedQuery":1}`:  "BAD_USER_INPUT extensions.persistedQuery must be an object",

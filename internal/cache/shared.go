@@ -29,8 +29,8 @@ type Shared interface {
 	Put(kind string, records []Record, requestedAt, receivedAt time.Time)
 	// Drop removes the record of a key. Afterwards, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
-	// Flush removes the records of all keys of a kind, even if key is not empty. It also tells the other processes to call
-	// FlushLocal with the kind and the key. Flush does not wait.
+	// Flush removes all records of a kind, whatever key is. It also tells the other processes to call FlushLocal with the kind and
+	// the key. Flush does not wait.
 	Flush(kind, key string)
 }
 
@@ -142,20 +142,20 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 // claim looks up keys in the shared cache and writes their values to out. For the other keys, claim returns two lists of indexes.
 // ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
 func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
-	answered, claimed, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
+	answered, claimedElsewhere, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
 		all[i] = i
 	}
 	names, indexes := s.names(keys, all)
 	if len(names) > 0 {
 		for n, mine := range s.Claim(ctx, s.kind, names, hold, s.found(keys, indexes, out, answered)) {
-			claimed[indexes[n]] = !mine
+			claimedElsewhere[indexes[n]] = !mine
 		}
 	}
 	for i := range keys {
 		switch {
 		case answered[i]:
-		case claimed[i]:
+		case claimedElsewhere[i]:
 			theirs = append(theirs, i)
 		default:
 			ours = append(ours, i)

@@ -13,12 +13,12 @@ const window = minute
 // clients that sent no request in the window. If it still remembers maxClients clients, it refuses the request.
 const maxClients = 10_000
 
-// limiter allows each client perMinute requests in any 60 seconds. It logs the times of admitted requests.
+// limiter allows each client perMinute requests in any 60 seconds. It records the times of admitted requests.
 type limiter struct {
 	perMinute int // 0 means no limit
 
-	mu  sync.Mutex
-	log map[string][]millis // oldest first, at most perMinute each
+	mu       sync.Mutex
+	admitted map[string][]millis // oldest first, at most perMinute each
 }
 
 // allow counts a request of a client. ok reports whether the request is admitted. remaining is the number of further requests that
@@ -27,33 +27,33 @@ type limiter struct {
 func (l *limiter) allow(client string, now millis) (ok bool, remaining int, wait millis) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.log == nil {
-		l.log = make(map[string][]millis)
+	if l.admitted == nil {
+		l.admitted = make(map[string][]millis)
 	}
-	sent, known := l.log[client]
+	sent, known := l.admitted[client]
 	gone := 0
 	for gone < len(sent) && now-sent[gone] >= window {
 		gone++
 	}
 	sent = append(sent[:0], sent[gone:]...)
-	if !known && len(l.log) >= maxClients {
+	if !known && len(l.admitted) >= maxClients {
 		l.forget(now)
-		if len(l.log) >= maxClients {
+		if len(l.admitted) >= maxClients {
 			return false, 0, window
 		}
 	}
 	if ok = len(sent) < l.perMinute; ok {
 		sent = append(sent, now)
 	}
-	l.log[client] = sent
+	l.admitted[client] = sent
 	return ok, l.perMinute - len(sent), sent[0] + window - now
 }
 
 // forget removes the clients without requests in the window.
 func (l *limiter) forget(now millis) {
-	for client, sent := range l.log {
+	for client, sent := range l.admitted {
 		if len(sent) == 0 || now-sent[len(sent)-1] >= window {
-			delete(l.log, client)
+			delete(l.admitted, client)
 		}
 	}
 }

@@ -101,13 +101,13 @@ func TestLimiterIsBounded(t *testing.T) {
 	for i := range maxClients + 10 {
 		l.allow(strconv.Itoa(i), now)
 	}
-	if len(l.log) != maxClients {
-		t.Errorf("the limiter remembers %d clients, want %d", len(l.log), maxClients)
+	if len(l.admitted) != maxClients {
+		t.Errorf("the limiter remembers %d clients, want %d", len(l.admitted), maxClients)
 	}
 	if ok, _, _ := l.allow("new", now); ok {
 		t.Error("the limiter allowed a new client while it remembers maxClients clients")
 	}
-	if ok, _, _ := l.allow("new", now+window); !ok || len(l.log) != 1 {
-		t.Errorf("after a minute: got ok %v and %d remembered clients, want true and 1", ok, len(l.log))
+	if ok, _, _ := l.allow("new", now+window); !ok || len(l.admitted) != 1 {
+		t.Errorf("after a minute: got ok %v and %d remembered clients, want true and 1", ok, len(l.admitted))
 	}
 }

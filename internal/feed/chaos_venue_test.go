@@ -173,8 +173,9 @@ func (c *chaos) resetBook(k *token) {
 	}
 }
 
-// move changes a book at random. It returns true if a bid is now at the old best ask, or an ask at the old best bid.
-func (c *chaos) move(k *token) (through bool) {
+// move changes a book at random. crossed is true if a bid now has the price of the old best ask, or an ask has the price of the old
+// best bid.
+func (c *chaos) move(k *token) (crossed bool) {
 	bid, ask := k.best()
 	if c.chance(15) && bid > 150 && ask < chaosTicks-150 {
 		n := int32(1 + c.rand.IntN(3))
@@ -189,7 +190,7 @@ func (c *chaos) move(k *token) (through bool) {
 			}
 			k.asks[bid] = 1 + int32(c.rand.IntN(900))
 		}
-		through = true
+		crossed = true
 	}
 	bid, ask = k.best()
 	for range 1 + c.rand.IntN(3) {
@@ -210,15 +211,15 @@ func (c *chaos) move(k *token) (through bool) {
 	}
 	for bid, ask = k.best(); bid == 0 || ask == chaosTicks; bid, ask = k.best() {
 		c.resetBook(k)
-		through = false
+		crossed = false
 	}
-	return through
+	return crossed
 }
 
 // publish changes a token at random and sends the changes.
 func (c *chaos) publish(k *token) {
 	before := k.now
-	through := c.move(k)
+	crossed := c.move(k)
 	_, carried := c.topicOnLink(bookOf(k.id))
 	if k.numbered && c.inject("skipped number", 0.5, carried) {
 		k.seq++
@@ -239,7 +240,7 @@ func (c *chaos) publish(k *token) {
 		}
 		m.Changes = changes(before, k.now)
 		half := slices.DeleteFunc(slices.Clone(m.Changes), func(x market.LevelChange) bool { return x.Size.IsZero() })
-		if through && crosses(before, half) && c.inject("half an update", 10, carried) {
+		if crossed && crosses(before, half) && c.inject("half an update", 10, carried) {
 			m.Changes = half
 		}
 		if len(before.bids) > 0 {

@@ -25,7 +25,7 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 		rank := p.rank(i, replicas)
 		switch {
 		case len(s.topics) == 0:
-		case p.held[i] && p.handsOver(i, rank, now):
+		case p.held[i] && p.mustHandOver(i, rank, now):
 			release = append(release, i)
 			p.held[i], p.restUntil[i] = false, now.Add(restFor)
 			s.until, s.heardAt = time.Time{}, now
@@ -44,13 +44,13 @@ func (p *periodic) renew(ctx context.Context, now time.Time) {
 		if p.failingSince.IsZero() {
 			p.failingSince = now
 		}
-		return // shard.until ends a lease that was not renewed
+		return // a lease that is not renewed ends at shard.until
 	}
 	p.failingSince = time.Time{}
 	var taken []int
 	for i := range shards {
 		fence, granted := fences[i]
-		if granted && p.leaseGranted(i, fence, now.Add(LeaseFor-leaseMargin)) {
+		if granted && p.applyLease(i, fence, now.Add(LeaseFor-leaseMargin)) {
 			taken = append(taken, i)
 		}
 		p.held[i] = granted
@@ -65,9 +65,9 @@ func (p *periodic) resetSilence(now time.Time) {
 	p.lockEach(func(_ int, s *shard) { s.heardAt = now })
 }
 
-// handsOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for longer
-// than handOverAfter.
-func (p *periodic) handsOver(i, rank int, now time.Time) bool {
+// mustHandOver reports whether this replica must hand over a shard, because another replica has ranked before this replica for
+// longer than handOverAfter.
+func (p *periodic) mustHandOver(i, rank int, now time.Time) bool {
 	switch {
 	case rank == 0:
 		p.outrankedSince[i] = time.Time{}
@@ -80,10 +80,10 @@ func (p *periodic) handsOver(i, rank int, now time.Time) bool {
 	return false
 }
 
-// leaseGranted applies a granted lease and reports whether the lease is new. If so, leaseGranted subscribes to all topics of the
+// applyLease applies a granted lease and reports whether the lease is new. If so, applyLease subscribes to all topics of the
 // shard again, so that the venue sends their snapshots. It calls refuse for the topics that do not fit into this replica's stream
 // client.
-func (p *periodic) leaseGranted(i int, fence uint64, until time.Time) bool {
+func (p *periodic) applyLease(i int, fence uint64, until time.Time) bool {
 	s := &p.shards[i]
 	s.mu.Lock()
 	if s.local && fence == s.fence {
@@ -138,8 +138,8 @@ func (p *periodic) replicas(now time.Time) []string {
 	return names
 }
 
-// rank returns the number of replicas that rank before this replica for a shard. The ranks come from rendezvous hashing, so that
-// only the shards of a replica that joins or leaves change their owners.
+// rank returns the number of replicas that rank before this replica for a shard. rank uses rendezvous
+// hashing: if a replica joins or leaves, only the shards of this replica change their owners.
 func (p *periodic) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {

@@ -26,7 +26,8 @@ type listRead struct {
 	// after is the time by which the clock advances before the read. rows is the length of the list.
 	after time.Duration
 	rows  int
-	// want contains the expected parameters of each call of the read, without address and credentials.
+	// want contains the names of the expected parameters of each call, without address and credentials. " | " separates calls, and
+	// "-" means that a call has no parameters.
 	want string
 }
 
@@ -35,7 +36,7 @@ func badParameter(w http.ResponseWriter, r *http.Request) {
 }
 
 // servePage sends a page of a list from the requested offset, and the text in rest after the page. The page has at most size rows.
-// If the request has a limit, the page has at most this number of rows, but never more than 500.
+// If the request has a limit, the limit replaces size. A limit above 500 counts as 500.
 func servePage(w http.ResponseWriter, r *http.Request, rows, size int, rest string) {
 	q := r.URL.Query()
 	from, _ := strconv.Atoi(q.Get("offset"))

@@ -7,19 +7,19 @@ import (
 	"oddsgraph/internal/venue/rest"
 )
 
-// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Calls
-// that read books or candlesticks get three quarters of this limit, because Kalshi charges such a call once for each market that it
-// reads. Limits assumes that each of these calls reads maxBilled markets. The remaining quarter is for all other calls.
+// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Kalshi
+// charges a call for books or candlesticks once for each market that the call reads. So these calls get three quarters of the
+// limit, and all other calls get one quarter. Limits assumes that a call for books or candlesticks reads maxBilled markets.
 func Limits() []rest.PublishedLimit {
-	const forBilled = bucketTokens * 3 / 4
-	billed := rest.PublishedLimit{
-		Endpoints: []reqctx.Endpoint{reqctx.EndpointBook, reqctx.EndpointPriceHistory}, Refill: forBilled, Burst: forBilled, Cost: maxBilled * callTokens,
+	const perMarketTokens = bucketTokens * 3 / 4
+	perMarket := rest.PublishedLimit{
+		Endpoints: []reqctx.Endpoint{reqctx.EndpointBook, reqctx.EndpointPriceHistory}, Refill: perMarketTokens, Burst: perMarketTokens, Cost: maxBilled * callTokens,
 	}
-	others := rest.PublishedLimit{Refill: bucketTokens - forBilled, Burst: bucketTokens - forBilled, Cost: callTokens}
+	others := rest.PublishedLimit{Refill: bucketTokens - perMarketTokens, Burst: bucketTokens - perMarketTokens, Cost: callTokens}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
-		if !slices.Contains(billed.Endpoints, e) {
+		if !slices.Contains(perMarket.Endpoints, e) {
 			others.Endpoints = append(others.Endpoints, e)
 		}
 	}
-	return []rest.PublishedLimit{billed, others}
+	return []rest.PublishedLimit{perMarket, others}
 }

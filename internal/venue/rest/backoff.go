@@ -97,11 +97,11 @@ func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 }
 
 // Record records the result of a read of several keys. After a temporary failure of the venue, Record starts the wait of the keys
-// and returns err with this wait as RetryAfter. After a success or another error of the venue, Record forgets the keys and returns
-// err unchanged. If the read made no call, or its context ended during the call, Record only returns err.
+// and returns err with this wait as RetryAfter. After a success, or an error of the venue that is not temporary, Record forgets the
+// keys and returns err unchanged. If the read made no call, or its context ended during the call, Record only returns err.
 func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
-	failure, sent := venueFailure(err)
-	if !sent {
+	failure, conclusive := venueFailure(err)
+	if !conclusive {
 		return err
 	}
 	now := b.clock.Now()
@@ -131,8 +131,8 @@ func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 }
 
 // venueFailure returns the market.Error in err if it is a temporary failure of the venue: the rate limit, an internal error, or
-// no response. If the client sent no call, or the context of the call ended before the response, sent is false.
-func venueFailure(err error) (failure *market.Error, sent bool) {
+// no response. If the client sent no call, or the context of the call ended before the response, conclusive is false.
+func venueFailure(err error) (failure *market.Error, conclusive bool) {
 	if err == nil {
 		return nil, true
 	}
@@ -144,7 +144,7 @@ func venueFailure(err error) (failure *market.Error, sent bool) {
 		return nil, failure.Code == market.CodeUpstreamBadResponse // the venue has responded, but with a bad element
 	}
 	switch {
-	case why.Kind == KindCaller, why.Kind == KindOpen:
+	case why.Kind == KindCaller, why.Kind == KindCircuitOpen:
 		return nil, false
 	case failure.Code == market.CodeRateLimited, failure.Code == market.CodeUpstreamUnavailable, failure.Code == market.CodeUpstreamTimeout:
 		return failure, true

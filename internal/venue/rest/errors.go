@@ -48,8 +48,8 @@ const (
 	KindUnreadable
 	// KindCaller means that the deadline of the calling function's context passed before the client's timeout.
 	KindCaller
-	// KindOpen means that the circuit is open and the call was not sent.
-	KindOpen
+	// KindCircuitOpen means that the circuit is open and the call was not sent.
+	KindCircuitOpen
 )
 
 // Error returns the text for the log.
@@ -154,7 +154,7 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 
 // circuitOpenError returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
 func circuitOpenError(e reqctx.Endpoint, wait time.Duration) error {
-	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindOpen, Text: "the circuit is open after failures in a row"}), wait)
+	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindCircuitOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
 // connectionFailure returns the error of a call without a complete response. The second context is ctx with the client's timeout.
