@@ -50,7 +50,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		row("Compiled documents", httpapi.MaxDocumentBytes),
 		row("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
 		row("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
-		each("Refused tokens and credentials, accepted credentials", auth.MaxRefusals, auth.RefusalBytes),
+		each("Results of checks of tokens and credentials", auth.MaxRefusals, auth.RefusalBytes),
 		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
 		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),
 		each("Log lines that wait, and that are being written", 2, LogLines),

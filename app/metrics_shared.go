@@ -42,7 +42,7 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 	boolGauge("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit breaker for Redis is open.", func(s sharedState) bool { return s.Connected }),
 	counter("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because Redis did not answer.", func(s sharedState) uint64 { return s.Opened }),
 	gauge("oddsgraph_shared_replicas", "Replicas that use the same Redis, including this replica; 0 while this replica does not use Redis.", func(s sharedState) int { return s.Replicas }),
-	gauge("oddsgraph_shared_replicas_max", "Replicas among which the venue's limit is divided.", func(s sharedState) int { return s.replicas }),
+	gauge("oddsgraph_shared_replicas_max", "Maximum number of replicas, as configured; the venue's limit is divided by it.", func(s sharedState) int { return s.replicas }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_shared_grants_total", Help: "Calls to the venue that this replica asked the ledger (the record of calls in Redis) to allow, by answer.", Labels: []string{"result"},
 		Read: func(s sharedState, sample func(float64, ...string)) {
 			sample(float64(s.Granted), "granted")

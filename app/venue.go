@@ -44,7 +44,7 @@ func (s *App) startBudget(coldStart time.Duration) {
 		return
 	}
 	until := s.clock.Now().Add(coldStart)
-	s.budget.Inherit(ratelimit.AllowUnknown, nil, until)
+	s.budget.Inherit(ratelimit.AllowMarginFirst, nil, until)
 	if s.record != nil {
 		s.record.Open(s.budget.Inherit)
 		return

@@ -50,7 +50,7 @@ func (h tokenRef) market() (ref market.MarketRef, ok bool) {
 	}
 }
 
-// fieldsOfRows returns two paths for each field of a row: one below the connection's field nodes, and one below edges.node.
+// fieldsOfRows returns two paths for each field of a row. One path begins with nodes, the other with edges.node.
 func fieldsOfRows(fields ...[]string) (paths [][]string) {
 	for _, f := range fields {
 		paths = append(paths, append([]string{"nodes"}, f...), append([]string{"edges", "node"}, f...))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// failingPairs returns pairs of executions. The first execution of a pair has a document of the workloads. The second execution has
-// the same document with a failing field, or with one invalid id among 50.
+// failingPairs returns pairs of executions. The first execution of a pair executes the document for a market, a portfolio or
+// prices. The second executes the same document with a failing field, or with one invalid id among 50.
 func (s *graphService) failingPairs(t testing.TB) map[string][2]*execution {
 	t.Helper()
 	warm := s.executions(t)
@@ -41,7 +41,7 @@ func TestAFailureCostsLittle(t *testing.T) {
 				allocations[i] = min(allocations[i], testing.AllocsPerRun(1, func() {
 					var ok bool
 					if buf, ok = x.execute(buf[:0]); ok != (i == 0) {
-						t.Fatalf("%s, execution %d of the pair: it succeeded: %v, want %v; the data are %.200s", name, i, ok, i == 0, buf)
+						t.Fatalf("%s, execution %d: success is %v, want %v; the data are %.200s", name, i, ok, i == 0, buf)
 					}
 				}))
 			}

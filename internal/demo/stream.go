@@ -30,7 +30,7 @@ const (
 type streamLimits struct {
 	connections     int
 	topics          int
-	framesPerSecond int // frames from the client; the venue closes the connection at more than twice this rate
+	framesPerSecond int // frames from the client; beyond this rate, requests are refused, and beyond twice this rate, the connection is closed
 	frameBytes      int // size of a frame from the client in bytes
 	queue           int // frames that wait to be written
 	queueBytes      int // bytes of the waiting frames; a single waiting frame may be larger
@@ -72,7 +72,7 @@ type restart struct{ code int }
 
 // serveStream answers a request for a stream, and returns when the stream has ended.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	if !v.opens(w, r) {
+	if !v.mayOpen(w, r) {
 		return
 	}
 	c := &streamConn{
@@ -97,8 +97,8 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	c.serve()
 }
 
-// opens applies the first matching fault for the opening of a stream. It reports whether the stream may open.
-func (v *Venue) opens(w http.ResponseWriter, r *http.Request) bool {
+// mayOpen reports whether a stream may open. Before that, it applies the first fault that matches the request.
+func (v *Venue) mayOpen(w http.ResponseWriter, r *http.Request) bool {
 	a := newAnswer()
 	defer a.release()
 	c, err := newCall(r)

@@ -50,9 +50,9 @@ func (f *Fleet) grantLifetime() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Ask requests n calls of a scope; see ratelimit.Ledger. In any period of Config.Span, Redis grants at most limit calls of the
-// scope to all replicas together. Ask does not wait. Another goroutine calls reply once, or perhaps never if the fleet is closed.
-// If Redis does not answer, reply gets no calls, and left is 0.
+// Ask requests n calls of a scope; see ratelimit.Ledger. limit bounds the calls of the scope: in any period of Config.Span, Redis
+// grants no more than limit to all replicas together. Ask does not wait. Another goroutine calls reply once, or perhaps never if
+// the fleet is closed. If Redis does not answer, reply gets no calls, and left is 0.
 func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	f.start(func() {
@@ -109,16 +109,16 @@ func (f *Fleet) Hold(scope string, until time.Time) {
 	f.note(note{scope, "hold", "hold", until})
 }
 
-// note is a message to end.lua about a call or a hold in the window of a scope. The field what contains "ended", "unused" or
-// "hold". The field at contains the time when the call ended or the hold ends.
+// note is a message to end.lua about a call or a hold in the window of a scope. note.kind is "ended", "unused" or "hold".
+// note.at is the end of the call or of the hold.
 type note struct {
-	scope, what, call string
+	scope, kind, call string
 	at                time.Time
 }
 
 // ms returns the milliseconds for end.lua: the time since a call ended, or how long the venue still refuses calls.
 func (n note) ms(now time.Time) int64 {
-	if n.what == "hold" {
+	if n.kind == "hold" {
 		return max(n.at.Sub(now), 0).Milliseconds()
 	}
 	return max(now.Sub(n.at), 0).Milliseconds()
@@ -196,7 +196,7 @@ func (f *Fleet) send(ctx context.Context, client rueidis.Client, notes []note) e
 	now := f.clock.Now()
 	args := []string{strconv.FormatInt((f.cfg.Span + slack).Milliseconds(), 10)}
 	for _, n := range notes {
-		args = append(args, n.what, n.call, strconv.FormatInt(n.ms(now), 10))
+		args = append(args, n.kind, n.call, strconv.FormatInt(n.ms(now), 10))
 	}
 	return endScript.Exec(ctx, client, []string{f.windowKey(notes[0].scope)}, args).Error()
 }

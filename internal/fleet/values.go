@@ -71,11 +71,11 @@ func (f *Fleet) Get(ctx context.Context, kind string, keys []string, receive Fou
 		return records, err
 	})
 	if err == nil {
-		f.pass(records, receive)
+		f.deliver(records, receive)
 	}
 }
 
-func (f *Fleet) pass(records []string, receive Found) {
+func (f *Fleet) deliver(records []string, receive Found) {
 	for i, record := range records {
 		if len(record) < 1+2*stampLen || record[0] != recordMark {
 			continue
@@ -89,8 +89,9 @@ func (f *Fleet) pass(records []string, receive Found) {
 }
 
 // Claim calls receive for each key that has a record, and tries to claim the other keys. claimed reports for each key whether this
-// replica has claimed the key and must fetch it. If claimed is false for a key without a record, an earlier claim of the key has
-// not ended. hold is the greatest duration of a claim. If Redis does not answer, claimed is true for all keys.
+// replica has claimed the key and must fetch it. If a key has no record and claimed is false for it, this or another replica has an
+// earlier claim of the key that has not ended. hold is the greatest duration of a claim. If Redis does not answer, claimed is true
+// for all keys.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, receive Found) (claimed []bool) {
 	claimed = make([]bool, len(keys))
 	names := f.valueKeys(kind, keys)
@@ -106,7 +107,7 @@ func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time
 	for i := range answer {
 		claimed[i] = answer[i] == "ours"
 	}
-	f.pass(answer, receive)
+	f.deliver(answer, receive)
 	return claimed
 }
 
@@ -165,9 +166,9 @@ type flush struct {
 	key        string
 }
 
-// Flush makes all earlier records of a kind invisible, even if key is not empty, because the names of records contain the time of
-// the last flush. Redis deletes the records when they expire. Within about a second, the other replicas flush the entries of key
-// from their own caches, or all entries of the kind if key is empty. Flush does not wait.
+// Flush flushes all records of a kind in Redis, whatever key is. The names of records contain the time of the last flush, so no
+// process finds the earlier records, and Redis deletes them when they expire. Within about a second, the other replicas flush the
+// entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
 	f.mu.Lock()
 	last := f.flushes[kind]
@@ -187,7 +188,7 @@ func (f *Fleet) Flush(kind, key string) {
 	})
 }
 
-// applyFlushes stores the flushes from Redis and passes new flushes of other replicas to onFlush. At the first tick it passes none,
+// applyFlushes stores the flushes from Redis and passes new flushes of other replicas to onFlush. Its first call passes none,
 // because the cache of a new replica is empty.
 func (f *Fleet) applyFlushes(texts map[string]string) {
 	type order struct{ kind, key string }

@@ -85,8 +85,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Errorf("two minutes after the last call the status is %+v, want all calls left and none waiting", s)
 			}
 			w := b.public
-			if w.expire(time.Now()); w.flying != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
-				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.flying, len(w.callers), w.reserved, w.byPriority)
+			if w.expire(time.Now()); w.inFlight != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
+				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.inFlight, len(w.callers), w.reserved, w.byPriority)
 			}
 		})
 	}

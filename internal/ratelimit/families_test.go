@@ -104,7 +104,7 @@ func TestThrottledFamily(t *testing.T) {
 func TestFamiliesAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})
-		b.Inherit(AllowUnknown, nil, time.Now().Add(time.Minute))
+		b.Inherit(AllowMarginFirst, nil, time.Now().Add(time.Minute))
 		if n := spendTo(b, reqctx.EndpointBook); n != 5 {
 			t.Errorf("%d calls were admitted at the start, want 5", n)
 		}

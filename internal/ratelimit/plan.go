@@ -86,12 +86,12 @@ type forecast struct {
 	plan
 	w  *window
 	at time.Time // the future time
-	// flyingLeaveAt is the earliest time at which a call that is now in flight can leave the window.
-	flyingLeaveAt time.Time
+	// inFlightLeaveAt is the earliest time at which a call that is now in flight can leave the window.
+	inFlightLeaveAt time.Time
 	// ended contains the calls that had ended before the forecast, and planned contains the calls that the forecast expects. Both
 	// contain only calls that are in the window at the future time, oldest first.
-	ended, planned  []callRecord
-	foreign, flying int
+	ended, planned    []callRecord
+	foreign, inFlight int
 	// moreCallsAt is the next time at which the ledger or the reserve allows a call; see pool. It is zero if this time is unknown.
 	moreCallsAt time.Time
 }
@@ -103,8 +103,8 @@ func (w *window) planTurns(now time.Time) {
 	w.round++
 	w.stale = false
 	f := forecast{
-		plan: w.present(), w: w, at: market.Later(now, w.throttledUntil), flyingLeaveAt: now.Add(w.span),
-		ended: w.ended, foreign: w.foreign, flying: w.flying, moreCallsAt: w.pool.moreCallsAt(),
+		plan: w.present(), w: w, at: market.Later(now, w.throttledUntil), inFlightLeaveAt: now.Add(w.span),
+		ended: w.ended, foreign: w.foreign, inFlight: w.inFlight, moreCallsAt: w.pool.moreCallsAt(),
 	}
 	f.round = w.round
 	last := f.at.Add(horizonSpans * w.span)
@@ -133,13 +133,13 @@ func (f *forecast) update() {
 	if f.foreign > 0 && !f.w.foreignUntil.After(f.at) {
 		f.free, f.foreign = f.free+f.foreign, 0
 	}
-	if f.flying > 0 && !f.flyingLeaveAt.After(f.at) {
-		f.free, f.flying = f.free+f.flying, 0
-		for p, n := range f.w.flyingBy {
+	if f.inFlight > 0 && !f.inFlightLeaveAt.After(f.at) {
+		f.free, f.inFlight = f.free+f.inFlight, 0
+		for p, n := range f.w.inFlightBy {
 			f.byPriority[p] -= n
 		}
 		for _, c := range f.w.callers {
-			f.spend(c, -c.flying)
+			f.spend(c, -c.inFlight)
 		}
 	}
 	f.planned = f.expire(f.planned)
@@ -187,8 +187,8 @@ func (f *forecast) nextChange(end time.Time) time.Time {
 	if f.foreign > 0 {
 		next = market.Earlier(next, f.w.foreignUntil)
 	}
-	if f.flying > 0 {
-		next = market.Earlier(next, f.flyingLeaveAt)
+	if f.inFlight > 0 {
+		next = market.Earlier(next, f.inFlightLeaveAt)
 	}
 	if !f.moreCallsAt.IsZero() {
 		next = market.Earlier(next, f.moreCallsAt)

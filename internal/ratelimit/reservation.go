@@ -31,9 +31,9 @@ type reservation struct {
 	turn  time.Time
 	round uint64
 
-	// For the first call of a read, unsent reports that the call was counted but not sent yet. flying reports that the call was
+	// For the first call of a read, unsent reports that the call was counted but not sent yet. inFlight reports that the call was
 	// counted and has not ended.
-	unsent, released, flying bool
+	unsent, released, inFlight bool
 	// made is the number of calls that AdmitCall has permitted, including further calls.
 	made int
 	// first is the reservation of the read's first call, or nil if this call is the first. further contains the reservations of the

@@ -9,12 +9,12 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// openCold returns a budget in a cold start: for a minute it has the allowance AllowUnknown, because an earlier process may have
-// used up the limit. Call openCold inside synctest.Test.
+// openCold returns a budget in a cold start: for a minute it has the allowance AllowMarginFirst, because an earlier process may
+// have used up the limit. Call openCold inside synctest.Test.
 func openCold(t *testing.T, cfg Config) *Budget {
 	t.Helper()
 	b := open(t, cfg)
-	b.Inherit(AllowUnknown, nil, within(time.Minute))
+	b.Inherit(AllowMarginFirst, nil, within(time.Minute))
 	return b
 }
 

@@ -16,7 +16,7 @@ func (w *window) observe(limit, remaining int, reset, now time.Time) {
 		}
 	}
 	switch {
-	case limit <= 0 || remaining < 0 || w.guest:
+	case limit <= 0 || remaining < 0 || w.ignoresRemaining:
 	case w.pool != nil:
 		// The venue counts the calls of all processes that share the limit. Together, these processes leave the margin unused. So if
 		// fewer calls than the margin remain, another program also uses the limit.

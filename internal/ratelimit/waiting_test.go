@@ -31,8 +31,8 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 		both.Wait()
 		k.Release(true)
 		time.Sleep(2 * time.Minute)
-		if s := b.Status(); s.Left != 9 || b.public.flying != 0 {
-			t.Errorf("after two minutes %d calls are left and %d are in flight, want 9 and 0", s.Left, b.public.flying)
+		if s := b.Status(); s.Left != 9 || b.public.inFlight != 0 {
+			t.Errorf("after two minutes %d calls are left and %d are in flight, want 9 and 0", s.Left, b.public.inFlight)
 		}
 	})
 }

@@ -31,11 +31,11 @@ type callRecord struct {
 // caller is a client that made a request within the last span, has calls in the window, or has reservations in the window's queue.
 type caller struct {
 	name string
-	// used is the number of the caller's calls in the window, and flying is the number of these calls that are in flight. waiting is
+	// used is the number of the caller's calls in the window, and inFlight is the number of these calls that are in flight. waiting is
 	// the number of the caller's reservations in the queue.
-	used, flying, waiting int
-	lastRequest           time.Time
-	element               *list.Element
+	used, inFlight, waiting int
+	lastRequest             time.Time
+	element                 *list.Element
 
 	// planned is the number of calls that the forecast with the id plannedRound adds to used. Other forecasts ignore planned; see
 	// plan.spend.
@@ -67,11 +67,11 @@ type window struct {
 	foreignUntil time.Time
 
 	// coldUntil is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
-	// contain at most allowedCalls calls. relimit then counts the rest of the limit as foreign. guest reports that the process has the
-	// allowance AllowMargin or AllowNone. A guest ignores the number of remaining calls in the venue's headers.
-	coldUntil       time.Time
-	withheld, guest bool
-	allowedCalls    int
+	// contain at most allowedCalls calls. relimit then counts the rest of the limit as foreign. ignoresRemaining reports that the
+	// window ignores the number of remaining calls in the venue's headers, because another process uses the limit.
+	coldUntil                  time.Time
+	withheld, ignoresRemaining bool
+	allowedCalls               int
 	// margin is the number of calls of the limit that are normally not used. lowestRemaining is the smallest number of remaining calls
 	// that the venue has reported since the last time without calls in flight. probeAt is the reset time that the venue reported, or
 	// the zero time. At that time at least one call stops counting at the venue. So as soon as no call is in flight, expire allows one
@@ -79,11 +79,11 @@ type window struct {
 	margin, lowestRemaining int
 	probeAt                 time.Time
 
-	flying int
-	ended  []callRecord // oldest first
-	// byPriority is the number of calls in the window for each priority, and flyingBy is the number of calls in flight for each
+	inFlight int
+	ended    []callRecord // oldest first
+	// byPriority is the number of calls in the window for each priority, and inFlightBy is the number of calls in flight for each
 	// priority.
-	byPriority, flyingBy [reqctx.Priorities]int
+	byPriority, inFlightBy [reqctx.Priorities]int
 
 	// callers contains the callers by name; see caller. recent lists the same callers in the order of their last requests. reserved is
 	// the number of calls that the callers together can still make within their shares.
@@ -116,7 +116,7 @@ func newWindow(b *Budget, scope string, limit int) *window {
 	return w
 }
 
-func (w *window) used() int { return w.flying + len(w.ended) }
+func (w *window) used() int { return w.inFlight + len(w.ended) }
 
 // free returns the number of calls that may be sent now. It is negative if the limit was lowered below the number of calls in the
 // window.
@@ -166,7 +166,7 @@ func (w *window) expire(now time.Time) {
 	if (w.foreign > 0 || w.withheld) && !now.Before(w.foreignUntil) {
 		w.foreign, w.withheld, w.stale = 0, false, true
 	}
-	if !w.probeAt.IsZero() && !now.Before(w.probeAt) && w.flying == 0 {
+	if !w.probeAt.IsZero() && !now.Before(w.probeAt) && w.inFlight == 0 {
 		// Allow one call; see probeAt.
 		w.foreign, w.probeAt, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
 	}
@@ -253,19 +253,19 @@ func (w *window) take(t *reservation) {
 
 // addFlying counts the call of a reservation as in flight if n is 1, and as no longer in flight if n is -1.
 func (w *window) addFlying(t *reservation, n int) {
-	if w.flying == 0 {
+	if w.inFlight == 0 {
 		w.lowestRemaining = math.MaxInt
 	}
-	w.flying += n
-	w.flyingBy[t.countedAs] += n
-	t.caller.flying += n
-	t.flying = n > 0
+	w.inFlight += n
+	w.inFlightBy[t.countedAs] += n
+	t.caller.inFlight += n
+	t.inFlight = n > 0
 }
 
 // end records that the call of t and the further calls of its read have ended. An ended call counts for another span. Further calls
 // that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
-	if t.flying {
+	if t.inFlight {
 		w.addFlying(t, -1)
 		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit.call != ""})
 		if t.credit.call != "" {

@@ -70,7 +70,8 @@ const (
 	callTimeout = 3 * time.Second
 )
 
-// shortTimeout is the timeout of an operation in the test cases in which a call hangs for longer than the operation.
+// shortTimeout is the timeout of an operation in the test cases with longCallTimeout, so that the operation times out before its
+// calls.
 const shortTimeout = 6 * time.Second
 
 // longCallTimeout is a flag for test cases in which no call may time out, even on a busy machine.
@@ -96,7 +97,7 @@ type lane struct {
 	reads         *completedReads
 }
 
-// completedReads contains the latest start time of the completed reads of each endpoint. A read is complete when the service has
+// completedReads records for each endpoint when the newest completed read started. A read is complete when the service has
 // processed its results.
 type completedReads struct {
 	mu      sync.Mutex

@@ -113,7 +113,7 @@ func TestThePageOfALargePortfolio(t *testing.T) {
 
 	next := func() any {
 		t.Helper()
-		for range 4 { // with two events a second, the test makes eight steps a second; demo.Venue.Run makes about seven
+		for range 4 { // with two events a second, these are eight steps a second; demo.Venue.Run makes about seven
 			s.venue.Step()
 		}
 		event := portfolio.value(t)

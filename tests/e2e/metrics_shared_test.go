@@ -118,7 +118,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	m.addChecked(sa, "oddsgraph_shared_")
 }
 
-// addChecked marks those families of metrics in m as checked that are checked in other and whose names have the prefix.
+// addChecked marks families of metrics in m as checked if other has checked them and their names have the prefix.
 func (m *scraped) addChecked(other *scraped, prefix string) {
 	for family, checked := range other.checked {
 		if strings.HasPrefix(family, prefix) {

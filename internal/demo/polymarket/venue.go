@@ -211,8 +211,9 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. If a market of the demo
-// venue has several outcomes, it has one token for each outcome. The simulator has two, and ok is false for the second token.
+// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. The demo venue has one
+// token for each outcome of a market with several outcomes. The simulator has two tokens for each of these outcomes, and ok is
+// false for the second.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
 	t, ok := v.tokens[tokenID]
 	if !ok || t.index >= len(t.market.demoTokens) {

@@ -13,8 +13,8 @@ import (
 	"oddsgraph/internal/ratelimit"
 )
 
-// TestIncompleteFile checks that a process has AllowUnknown for at most 75 s if the file may lack calls. The next process must have
-// AllowUnknown until the same time. A process that starts after this time must have AllowAll.
+// TestIncompleteFile checks that a process has AllowMarginFirst for at most 75 s if the file may lack calls. The next process must
+// have AllowMarginFirst until the same time. A process that starts after this time must have AllowAll.
 func TestIncompleteFile(t *testing.T) {
 	var whole []byte
 	synctest.Test(t, func(t *testing.T) {
@@ -62,21 +62,21 @@ func TestIncompleteFile(t *testing.T) {
 			}
 			started := time.Now()
 			p := start(t, dir, 100)
-			p.want(t, ratelimit.AllowUnknown, test.calls)
+			p.want(t, ratelimit.AllowMarginFirst, test.calls)
 			if !strings.Contains(p.log.String(), test.reason) {
 				t.Errorf("%s: got log %s, want %q in it", name, &p.log, test.reason)
 			}
 			until := p.until
 			if d := until.Sub(started); d > 75*time.Second || d <= 0 {
-				t.Errorf("%s: the process has AllowUnknown for %v, want at most 75 s", name, d)
+				t.Errorf("%s: the process has AllowMarginFirst for %v, want at most 75 s", name, d)
 			}
 			p.Take()
 			p.kill()
 			time.Sleep(5 * time.Second)
 			p = start(t, dir, 100)
-			p.want(t, ratelimit.AllowUnknown, test.calls+1)
+			p.want(t, ratelimit.AllowMarginFirst, test.calls+1)
 			if p.until.Sub(until).Abs() > time.Millisecond {
-				t.Errorf("%s: the next process has AllowUnknown until %v, want %v", name, p.until, until)
+				t.Errorf("%s: the next process has AllowMarginFirst until %v, want %v", name, p.until, until)
 			}
 			time.Sleep(75 * time.Second)
 			p.kill()
@@ -180,7 +180,7 @@ func TestReserveFails(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		first.Close()
 		time.Sleep(1100 * time.Millisecond)
-		p.want(t, ratelimit.AllowUnknown, 0)
+		p.want(t, ratelimit.AllowMarginFirst, 0)
 		if n := strings.Count(p.log.String(), "calls are not recorded"); n != 1 {
 			t.Errorf("got %d log lines, want 1: %s", n, &p.log)
 		}
@@ -201,7 +201,7 @@ func TestFailedWrite(t *testing.T) {
 			t.Errorf("got log %s, want one line about the failure", &p.log)
 		}
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.AllowUnknown, 0)
+		p.want(t, ratelimit.AllowMarginFirst, 0)
 		p.Close()
 	})
 }

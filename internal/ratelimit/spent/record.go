@@ -218,7 +218,7 @@ func (r *Record) useFile(f *os.File, first bool) {
 	case whole.After(now):
 		r.cfg.Log.Info("the state file does not contain all calls of the last minute; only the margin of the limit is used until it does, or until the venue reports how many calls remain",
 			"file", f.Name(), "reason", cmp.Or(err, errYoung), "until", whole.Round(time.Second))
-		r.inherit(ratelimit.AllowUnknown, spent, whole)
+		r.inherit(ratelimit.AllowMarginFirst, spent, whole)
 	default:
 		r.inherit(ratelimit.AllowAll, spent, time.Time{})
 	}

@@ -197,7 +197,7 @@ func TestIdle(t *testing.T) {
 		p.Close()
 		time.Sleep(time.Minute + time.Millisecond)
 		p = start(t, dir, 100)
-		p.want(t, ratelimit.AllowUnknown, 0)
+		p.want(t, ratelimit.AllowMarginFirst, 0)
 		p.Close()
 	})
 }
@@ -288,8 +288,8 @@ func TestClockIsSet(t *testing.T) {
 			p.End()
 			p.kill()
 			p = startAt(t, dir, 100, &steppedClock{by})
-			if p.allowance != ratelimit.AllowUnknown || len(p.spent) != 0 {
-				t.Errorf("the clock was set by %v: got the allowance %d and the calls %v, want %d and no calls", by, p.allowance, p.spent, ratelimit.AllowUnknown)
+			if p.allowance != ratelimit.AllowMarginFirst || len(p.spent) != 0 {
+				t.Errorf("the clock was set by %v: got the allowance %d and the calls %v, want %d and no calls", by, p.allowance, p.spent, ratelimit.AllowMarginFirst)
 			}
 			p.Close()
 		})

@@ -187,9 +187,9 @@ func outcomeOf(err error) string {
 	return reqctx.CallCancelled
 }
 
-// verdictOf returns the verdict on the venue after a call. If the context of the call ends, or the venue reports its rate limit or
-// an error of unknown meaning, the verdict is verdictNone. For other errors with UPSTREAM_UNAVAILABLE or UPSTREAM_TIMEOUT, the
-// verdict is verdictFailure. Any other response shows that the venue works.
+// verdictOf returns the verdict on the venue after a call. The verdict is verdictNone in three cases: the context of the call has
+// ended, the venue has reported its rate limit, or the meaning of the error is unknown. For other errors with UPSTREAM_UNAVAILABLE
+// or UPSTREAM_TIMEOUT, the verdict is verdictFailure. Any other response shows that the venue works.
 func verdictOf(err error) verdict {
 	failure, sent := venueFailure(err)
 	var why *CallFailure
@@ -316,9 +316,9 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 	return true, redact(messageOf(v))
 }
 
-// decode decodes the body of a 2xx response. An envelope is {success,data} with an object as data. decode replaces up to
-// maxEnvelopes nested envelopes by their data. If data is null, decode returns the zero Value. It returns an error if an envelope
-// or the body reports a failure, or if the whole body is null or unreadable.
+// decode decodes the body of a 2xx response. An envelope is {success,data}, where data is an object or null. decode replaces up to
+// maxEnvelopes nested envelopes by their data. If this data is null, decode returns the zero Value. It returns an error if an
+// envelope or the body reports a failure, or if the whole body is null or unreadable.
 func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadableError(e, resp, errContentType)

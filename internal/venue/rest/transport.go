@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one path. By default, the cache makes at most MaxInFlight concurrent calls for one
+	// MaxInFlight bounds the calls in flight to one path. It is also the default of the cache's bound for concurrent calls for one
 	// kind of account data.
 	MaxInFlight = 64
 	// maxConns bounds the connections to the venue. It is large enough for all calls in flight to all endpoints.
@@ -23,8 +23,8 @@ const (
 	maxResponseHeader = 64 << 10
 	// maxErrorBody is the greatest number of bytes that are read from an error response.
 	maxErrorBody = 64 << 10
-	// The client refuses a response if the number of decompressed bytes exceeds both bombSize and bombRatio times the number of
-	// received bytes.
+	// The client refuses a response with more than bombSize decompressed bytes if it has more than bombRatio of them for each
+	// received byte.
 	bombSize  = 1 << 20
 	bombRatio = 100
 )
