@@ -176,7 +176,7 @@ func (f *forecast) admit(t *reservation) {
 	f.planned = append(f.planned, callRecord{until: f.at.Add(f.w.span), caller: t.caller, priority: t.priority})
 }
 
-// change returns the next time at which the forecast changes, or end if end is earlier.
+// nextChange returns the next time at which the forecast changes, or end if end is earlier.
 func (f *forecast) nextChange(end time.Time) time.Time {
 	next := end
 	for _, calls := range [2][]callRecord{f.ended, f.planned} {
