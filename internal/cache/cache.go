@@ -84,7 +84,7 @@ type Config struct {
 	// PublicAccounts reports that the venue needs no credentials for user data. If PublicAccounts is set, all callers share the
 	// entries of user data, and the rate limit of public calls applies to user data.
 	PublicAccounts bool
-	// Shared is a cache for public data; it may be nil.
+	// Shared is the cache of public data that several processes share. It may be nil.
 	Shared Shared
 	// Clock is the source of time. If it is nil, New uses the system clock.
 	Clock market.Clock

@@ -54,7 +54,8 @@ type coalescer[K comparable, T any] struct {
 	observer func(b reqctx.Batch, waited []*reqctx.Log)
 	counters *counters
 	tasks    *tasks
-	// shared is the cache; it may be nil. The coalescer reads it before each call, except if batch.fresh is true.
+	// shared is the cache that several processes share. It may be nil. The coalescer reads it before each call, except if batch.fresh
+	// is true.
 	shared *sharedCache[K, T]
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64

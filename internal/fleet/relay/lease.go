@@ -138,8 +138,8 @@ func (p *periodic) replicas(now time.Time) []string {
 	return names
 }
 
-// rank returns the number of replicas that rank before this replica for a shard. rank uses rendezvous
-// hashing: if a replica joins or leaves, only the shards of this replica change their owners.
+// rank returns the number of replicas that rank before this replica for a shard. It uses rendezvous hashing: if a replica joins or
+// leaves, only the shards of that replica change their owners.
 func (p *periodic) rank(shard int, replicas []string) (rank int) {
 	own := weight(p.cfg.Replica, shard)
 	for _, name := range replicas {
