@@ -49,15 +49,18 @@ func TestOnlySilentClientsAreDisconnected(t *testing.T) {
 						r.send(answer)
 					}
 				}
+				want := uint64(0)
 				switch {
-				case answer != nil && err != nil:
+				case answer == nil:
+					if want = 1; pings == 0 || pings > 4 {
+						t.Errorf("the client got %d pings, want 1 to 4", pings)
+					}
+				case err != nil:
 					t.Errorf("the connection broke after %d pings: %v", pings, err)
-				case answer == nil && (pings == 0 || pings > 4):
-					t.Errorf("the client got %d pings, want 1 to 4", pings)
 				}
 				synctest.Wait()
-				if silent := s.Stats().Silent; silent != 1 && answer == nil || silent != 0 && answer != nil {
-					t.Errorf("%d silent clients were disconnected", silent)
+				if silent := s.Stats().Silent; silent != want {
+					t.Errorf("%d silent clients were disconnected, want %d", silent, want)
 				}
 			})
 		})

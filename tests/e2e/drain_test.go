@@ -100,7 +100,7 @@ func (p *program) wholeAnswer(t testing.TB, body, accept, awaited string) <-chan
 // Subscriptions must end in a way that makes their clients reconnect.
 func TestTerminationLosesNothing(t *testing.T) {
 	venue := newSlowVenue(t)
-	p := runProgram(t, append(append(venue.args(), longTimeouts...), "--shutdown-timeout=5m")...)
+	p := runProgram(t, append(venue.patientArgs(), "--shutdown-timeout=5m")...)
 	const query = `query($a: Address!) { user(address: $a) { history(first: 1) { nodes { kind } } } }`
 	const subscription = `subscription { streamStatusChanged { state } }`
 	slow := asJSON(vars{"query": query, "variables": vars{"a": addressOf50}})
@@ -164,7 +164,7 @@ func TestTerminationLosesNothing(t *testing.T) {
 // is not ready. The service must still respond to requests. The admin address must close last.
 func TestDraining(t *testing.T) {
 	venue := newSlowVenue(t)
-	s, stop := startStoppable(t, append(append(venue.args(), longTimeouts...), "--drain-delay=7s", "--shutdown-timeout=5m")...)
+	s, stop := startStoppable(t, append(venue.patientArgs(), "--drain-delay=7s", "--shutdown-timeout=5m")...)
 	paused, goOn := make(chan time.Duration), make(chan struct{})
 	s.Pause = func(d time.Duration) { paused <- d; <-goOn }
 	ended := make(chan error, 1)

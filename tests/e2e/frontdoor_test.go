@@ -392,7 +392,7 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 // queries that need the venue.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
-	s := startLive(t, append(append(venue.args(), longTimeouts...), "--max-operations=1", "--max-queue=0")...)
+	s := startLive(t, append(venue.patientArgs(), "--max-operations=1", "--max-queue=0")...)
 	s.waitForStream(t)
 	s.venue = venue.demo
 	token := s.openTokens(1)[0]

@@ -140,15 +140,17 @@ func (d *slowVenue) hold(path string) (release func()) {
 	})
 }
 
-// longTimeouts are flags for a test that holds a call during other work, which may take long on a slow machine.
-var longTimeouts = []string{"--venue-timeout=5m", "--request-timeout=10m"}
-
 // args returns the flags for a service that calls this venue without a rate limit.
 func (d *slowVenue) args() []string {
 	return []string{
 		"--venue-url=" + d.URL, "--stream-url=" + strings.Replace(d.URL, "http", "ws", 1) + demo.StreamPath,
 		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
 	}
+}
+
+// patientArgs is like args, but calls and requests do not time out while a test holds a call and does other work.
+func (d *slowVenue) patientArgs() []string {
+	return append(d.args(), "--venue-timeout=5m", "--request-timeout=10m")
 }
 
 // TestRevocation checks that the service closes the sockets and event streams of a token that is removed from the accounts file.
@@ -240,7 +242,7 @@ func TestRevocationOfQueries(t *testing.T) {
 	f := newAccountsFile(t)
 	f.write(t, map[string]string{"lost": "demo-50", "kept": "demo-50"})
 	venue := newSlowVenue(t)
-	s := startLive(t, append(append(venue.args(), longTimeouts...), "--accounts-file="+f.path)...)
+	s := startLive(t, append(venue.patientArgs(), "--accounts-file="+f.path)...)
 	s.waitForStream(t)
 	release := venue.hold("/api/user/history")
 	defer release()
