@@ -344,6 +344,6 @@ test('a query that has failed is repeated by itself', async t => {
 
 /** Removes the problems that browsers report while a server is unreachable. */
 function forgive(problems: string[]) {
-  const others = problems.filter(problem => !/WebSocket connection to .* failed|net::ERR_/.test(problem))
+  const others = problems.filter(problem => !/WebSocket connection to .* failed|net::ERR_(FAILED|CONNECTION_REFUSED|CONNECTION_RESET|EMPTY_RESPONSE)/.test(problem))
   problems.splice(0, problems.length, ...others)
 }
