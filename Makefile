@@ -12,10 +12,10 @@ GOFILES  = $(shell find . -name '*.go' -not -path './.*' -not -path '*/node_modu
 
 # The race detector needs a C compiler.
 CC_NAME  = $(firstword $(shell $(GO) env CC))
-RACE     = $(if $(shell CC=$(CC_NAME) scripts/tools find cc 2>/dev/null),-race)
-# check and lint use the race detector. All other targets build without it, as the program is shipped.
-RACED    = $(if $(RACE),CGO_ENABLED=1)
-GOTEST   = $(if $(DETECTOR),$(RACED)) $(GO) test $(DETECTOR) $(if $(VET),-vet=$(VET)) -parallel 6 -timeout $(TIMEOUT)
+# The packages whose goroutines share state: make check tests them with the race detector.
+RACED    = ^oddsgraph/(app|httpapi|internal|loaders|resolvers|graph/exec)(/|$$)
+# make check runs go vet itself.
+GOTEST   = $(GO) test -vet=off -parallel 6 -timeout $(TIMEOUT)
 export CGO_ENABLED ?= 0
 # Tests build the program as it is shipped. With the same flag for everything, each package is compiled once.
 export GOFLAGS := $(strip $(shell $(GO) env GOFLAGS 2>/dev/null) -trimpath)
@@ -25,7 +25,7 @@ export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run tools web test clients pages docs mutations screenshots soak check generate fmt lint bench build binary reproducible release notes cc
+.PHONY: help run tools web test clients pages docs mutations screenshots soak check nightly generate fmt lint bench build binary reproducible release notes cc
 
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,42 +58,47 @@ tools: ## install what the tests run besides Go, if apt-get may, or print what t
 certificates:
 	@scripts/tools certificates
 
-# The prerequisite tools may install npm, so the recipe builds the pages only then.
-test: tools ## run every test; tests of a missing tool are skipped
-	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
-	@# tests/fleet is first, because it waits most of its time. tests/e2e is alone, because its browsers use all processors.
-	packages="$$($(GO) list ./... | grep -v -e /tests/e2e$$ -e /tests/mutations$$)" && $(GOTEST) ./tests/fleet $$packages ./tests/mutations
-	$(GOTEST) ./tests/e2e
-	@scripts/tools -n # what was not tested
+# tests/e2e is first, because it takes longest.
+test: ## run the tests whose result does not depend on the speed of the machine; they need only Go
+	$(GOTEST) ./tests/e2e $$($(GO) list ./... | grep -v '/tests/e2e$$')
 
 clients: web clients/node_modules/.installed.json ## run the checks with real GraphQL clients alone, showing each; the first time installs them with npm
-	$(GO) test -run '^TestClients$$' -count=1 -v ./tests/e2e
+	TIER=check $(GO) test -run '^TestClients$$' -count=1 -v ./tests/e2e
 
 pages: web $(EXAMPLES) ## run the checks of the pages in a browser alone, showing each
-	$(GO) test -run '^TestBrowser$$' -count=1 -v ./tests/e2e
+	TIER=check $(GO) test -run '^TestBrowser$$' -count=1 -v ./tests/e2e
 
 docs: ## run every code block of the documentation and follow its links, showing each
-	$(GO) test -run '^TestDocs' -count=1 -v ./tests/e2e
+	TIER=check $(GO) test -run '^TestDocs' -count=1 -v ./tests/e2e
 
 mutations: ## remove each defence from a copy of the code alone, showing the test that fails
-	MUTATIONS=1 $(GO) test -run '^TestMutations$$' -count=1 -v ./tests/mutations
+	TIER=nightly $(GO) test -run '^TestMutations$$' -count=1 -v ./tests/mutations
 
 screenshots: web ## draw the images of docs/images anew
 	@mkdir -p bin/screenshots docs/images
-	SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -run '^TestBrowser$$' -count=1 ./tests/e2e
+	TIER=check SCREENSHOTS=$(CURDIR)/bin/screenshots $(GO) test -run '^TestBrowser$$' -count=1 ./tests/e2e
 	cp bin/screenshots/graphiql.png docs/images/graphiql.png
 	cp bin/screenshots/board-markets.png docs/images/board.png
 	cp bin/screenshots/board-market.png docs/images/market.png
 
 soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, with faults of the venue at random, and poll within its budget
-	SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v ./tests/e2e
+	TIER=nightly SOAK=$(or $(SOAK),10m) $(GO) test -run '^(TestSoak|TestPolling.*)$$' -count=1 -parallel 1 -timeout 0 -v ./tests/e2e
 
-check: cc ## what must be green before a commit: format, lint, generated code, go.mod, tests with the race detector
+# The prerequisite tools may install npm, so the recipe builds the pages only then.
+check: cc tools ## run what must be green before a commit, as CI does: format, lint, generated code, and all tests but those of nightly
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
+	@$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES)
 	@$(MAKE) --no-print-directory lint
 	@GO="$(GO)" scripts/generated
 	$(GO) mod tidy -diff
-	@MUTATIONS=1 $(MAKE) --no-print-directory test VET=off DETECTOR=$(RACE)
+	CGO_ENABLED=1 TIER=check $(GOTEST) -race $$($(GO) list ./... | grep -E '$(RACED)')
+	@# tests/fleet is first, because it waits most of its time. tests/e2e is alone, because its browsers use all processors.
+	TIER=check $(GOTEST) ./tests/fleet $$($(GO) list ./... | grep -v -E -e '$(RACED)' -e '/tests/(e2e|fleet)$$')
+	TIER=check $(GOTEST) ./tests/e2e
+
+nightly: cc tools ## run what takes longest: all mutations, fuzzing, chaos, a soak, the walkthrough, reproducible builds; at most an hour on two cores
+	@$(MAKE) --no-print-directory web
+	@GO="$(GO)" scripts/nightly
 
 generate: ## write what is made from schema.graphqls (code, docs/schema*.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
 	$(GO) run ./graph/gen
@@ -104,9 +109,8 @@ fmt: ## format the Go code
 	gofmt -w $(GOFILES)
 
 lint: ## go vet and staticcheck
-	$(RACED) $(GO) vet $(RACE) ./...
-	@# The tool itself is built without the race detector.
-	staticcheck="$$($(GO) tool -n staticcheck)" && GOGC=400 $(RACED) GOFLAGS="$$($(GO) env GOFLAGS) $(RACE)" "$$staticcheck" ./...
+	$(GO) vet ./...
+	GOGC=400 $(GO) tool staticcheck ./...
 
 bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 38 minutes (BENCH=-quick: one), then the benchmarks of every layer
 	$(GO) generate ./bench/plain
@@ -130,4 +134,4 @@ notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md
 	@scripts/notes '$(VERSION)'
 
 cc:
-	@[ -n "$(RACE)" ] || { echo "The checks run the race detector, which needs a C compiler, and $(CC_NAME) is not here: install gcc (apt-get install gcc libc6-dev)." >&2; exit 1; }
+	@CC=$(CC_NAME) scripts/tools find cc >/dev/null || { echo "The checks run the race detector, which needs a C compiler, and $(CC_NAME) is not here: install gcc (apt-get install gcc libc6-dev)." >&2; exit 1; }

@@ -18,6 +18,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/loaders"
+	"oddsgraph/tests/tool"
 )
 
 // recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the keys of all calls of Lookup.
@@ -108,6 +109,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 // TestPricesBelowEventsAreFetchedTogether checks that the loaders fetch the prices of the markets of all events together, even if
 // the markets of one event arrive late. If these markets never arrive, the markets of the other events must still get their prices.
 func TestPricesBelowEventsAreFetchedTogether(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits
 	rows, found, prices := map[string][]object{}, []object{}, map[string]object{}
 	for _, event := range []string{"e0", "e1", "e2", "late"} {

@@ -19,7 +19,7 @@ import (
 func TestBrowser(t *testing.T) {
 	requireNode(t)
 	if _, err := fs.Stat(web.Built(), "index.html"); err != nil {
-		t.Fatal("the pages are not built: run make web first, as make test does, or make pages for these checks alone")
+		t.Fatal("the pages are not built: run make web first, as make check does, or make pages for these checks alone")
 	}
 	chromium := tool.Require(t, "chromium")
 	wait := startOffline(t, 4, "CHROMIUM="+chromium) // the checks mostly wait
@@ -99,7 +99,7 @@ func TestPageSize(t *testing.T) {
 		return err
 	})
 	if err != nil || files < 10 {
-		t.Fatalf("the built pages have %d files, error %v: run make web first, as make test does", files, err)
+		t.Fatalf("the built pages have %d files, error %v: run make web first, as make check does", files, err)
 	}
 	t.Logf("%d files, %d bytes", files, total)
 	if total >= limit {
@@ -114,7 +114,7 @@ func TestSizeOfEachPage(t *testing.T) {
 	for name, limit := range map[string]int64{"live.html": 250 << 10, "index.html": 500 << 10} {
 		html, err := fs.ReadFile(web.Built(), name)
 		if err != nil {
-			t.Fatalf("%v: run make web first, as make test does", err)
+			t.Fatalf("%v: run make web first, as make check does", err)
 		}
 		for _, coding := range []string{".gz", ".br"} {
 			size, files := int64(0), 0

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oddsgraph/tests/tool"
 )
 
 const searchEvents = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort, $first: Int, $after: String) {
@@ -164,6 +166,7 @@ func TestCategories(t *testing.T) {
 // TestPolymarketEvents checks lists of Polymarket's events, and searches by tag and by text. One call must return a list of
 // complete events.
 func TestPolymarketEvents(t *testing.T) {
+	tool.CheckTier(t)
 	s := startPolymarket(t)
 	const query = `query($text: String! = "", $filter: MarketSearchFilter, $sort: MarketSort) { searchEvents(query: $text, filter: $filter, sort: $sort, first: 10) {
 		edges { node { eventId title image description status volume24h markets { nodes { marketId } } } matches { marketId status tags } } } }`

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oddsgraph/tests/tool"
 )
 
 // frontendLoad runs clients that poll like frontends: boards with 50 prices, and market pages with two books. Each board and each
@@ -275,6 +277,7 @@ func pollingSize(t testing.TB) (boards int, length time.Duration) {
 // TestPollingWithinTheBudget checks that prices and books soon come from the stream if clients poll them often. The venue accepts
 // only 100 calls a minute, and must refuse no call.
 func TestPollingWithinTheBudget(t *testing.T) {
+	tool.NightlyTier(t)
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 560, usualLimits)
 	s := startLive(t, w.args()...)
@@ -294,6 +297,7 @@ func TestPollingWithinTheBudget(t *testing.T) {
 // TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. Stale values must be at most seven seconds
 // old. The only errors must be RATE_LIMITED.
 func TestPollingWithoutTheStream(t *testing.T) {
+	tool.NightlyTier(t)
 	t.Parallel()
 	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit
 }
@@ -348,6 +352,7 @@ func pollWithoutTheStream(t *testing.T) {
 // attacker sends invalid credentials. The attackers must not cause subscriptions to the stream, and must not exhaust the venue's
 // rate limit.
 func TestAttackersBesideHonestClients(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits
 	w := newRecordedVenue(t, 1, 540, usualLimits)
 	s := startLive(t, w.args()...)

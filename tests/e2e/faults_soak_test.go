@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // soakSeedEnv is the environment variable for the random seed.
@@ -40,6 +41,7 @@ type soakRow struct {
 // TestSoak checks a service whose venue has random faults. No response may be wrong, no goroutine may leak, and memory may grow
 // only a little. The command make soak runs the test for ten minutes, with 2,000 subscriptions.
 func TestSoak(t *testing.T) {
+	tool.NightlyTier(t)
 	t.Parallel()
 	length, seed := soakLength(t), rand.Uint64()
 	if s := os.Getenv(soakSeedEnv); s != "" {

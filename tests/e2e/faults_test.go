@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+
+	"oddsgraph/tests/tool"
 )
 
 // lanes are the services of a test, each with its own venue and its test cases. Different lanes run at the same time.
@@ -61,6 +63,7 @@ func (all lanes) run(t testing.TB) (outcomes map[string]error) {
 // TestFaultMatrix checks each fault of each endpoint, with a cold and with a warm cache. The data from all other endpoints must not
 // change.
 func TestFaultMatrix(t *testing.T) {
+	tool.CheckTier(t)
 	survived, total := 0, 0
 	tally := func(t *testing.T, outcomes map[string]error) {
 		for _, name := range slices.Sorted(maps.Keys(outcomes)) {

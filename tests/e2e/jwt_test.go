@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 	"github.com/go-jose/go-jose/v4/jwt"
+
+	"oddsgraph/tests/tool"
 )
 
 // identityProvider signs tokens and publishes its key.
@@ -86,6 +88,7 @@ func (p *identityProvider) args(t testing.TB) []string {
 
 // TestSignedTokens checks tokens of an identity provider over HTTP, WebSockets and event streams.
 func TestSignedTokens(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits
 	p := newIdentityProvider(t)
 	s := startLive(t, p.args(t)...)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 const queryMarket = `query($id: String!) { market(marketId: $id) { status description resolution { winningOutcome } tokens { outcome winner } freshness { stale } } }`
@@ -83,6 +84,7 @@ func TestAMarketChangesUnderLag(t *testing.T) {
 
 // TestTradesUnderLag checks that a new subscription shows a trade that the stream has sent and REST responses do not have yet.
 func TestTradesUnderLag(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	s := startLive(t, "--demo-lag=3s")
 	s.waitForStream(t)
@@ -118,6 +120,7 @@ func (s *service) sell(t *testing.T, size demo.Size) string {
 // TestAnAccountUnderLag checks that a balance does not go back to an older value from REST when the stream closes. In the end, an
 // event must have the venue's current balance.
 func TestAnAccountUnderLag(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	s := startLive(t, "--demo-lag=8s")
 	s.waitForStream(t)

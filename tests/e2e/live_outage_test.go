@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 const queryStatus = `{ serviceStatus { stream { state connections reconnects watchedTokens } } }`
@@ -164,6 +165,7 @@ func noteStale(v any, stale map[string]bool) {
 }
 
 func TestStoppingWithOpenSubscriptions(t *testing.T) {
+	tool.CheckTier(t)
 	for _, args := range [][]string{{"--demo-stream=true"}, {"--demo-stream=false"}} {
 		t.Run(args[0], func(t *testing.T) {
 			before := goroutines(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // subscribeBooks subscribes to the books of tokens over the connection w. The query selects the levels of the book once for each
@@ -43,6 +44,7 @@ func (p *target) executedEvents(t *testing.T) float64 {
 // TestNoEventsForClientsThatDoNotRead checks that the service stops executing events for a client that reads nothing. Meanwhile, a
 // client that reads must still get events.
 func TestNoEventsForClientsThatDoNotRead(t *testing.T) {
+	tool.CheckTier(t)
 	venue := newWitness(t)
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), "--client-events=1GiB")...), venue: venue}
 	tokens := p.tokensWithBooks(20)
@@ -115,6 +117,7 @@ func (p *target) moveBooks(t *testing.T, tokens []string) {
 
 // TestClientEventsAreLimited checks that the events of a client have no more bytes a second than --client-events allows.
 func TestClientEventsAreLimited(t *testing.T) {
+	tool.CheckTier(t)
 	venue := newWitness(t)
 	const rate = 64 << 10
 	p := &target{program: runBinary(t, buildProgram(t), append(venue.args(), fmt.Sprint("--client-events=", rate))...), venue: venue}

@@ -118,6 +118,7 @@ func runProgram(t testing.TB, args ...string) *program {
 // process share the binary.
 func buildProgram(t testing.TB) string {
 	t.Helper()
+	tool.CheckTier(t)
 	exe, err := shippedProgram()
 	if err != nil {
 		t.Fatal(err)
@@ -144,6 +145,7 @@ func runBinary(t testing.TB, exe string, args ...string) *program {
 // runBinaryIn is like runBinary, but adds environment variables.
 func runBinaryIn(t testing.TB, env []string, exe string, args ...string) *program {
 	t.Helper()
+	tool.CheckTier(t)
 	p := &program{dir: t.TempDir(), ended: make(chan struct{})}
 	cmd := exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--trusted-proxies=127.0.0.1"}, args...)...)
 	cmd.Dir = p.dir

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // twins sends random requests. It sends each request as a client does, and again with a header that bypasses the response cache.
@@ -146,6 +147,7 @@ func names(except ...string) []string {
 // Meanwhile the clock advances, the market moves, the caches evict and the venue fails. Background refreshes are off, so that both
 // responses use the same values.
 func TestCachedResponsesEqualExecution(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	for seed, args := range [][]string{
 		{},
@@ -228,6 +230,7 @@ func (w *twins) disturb(t testing.TB) {
 // TestCachedResponsesOfALiveMarket is like TestCachedResponsesEqualExecution, but with the stream. At times both the stream and
 // REST fail. Values may change between two requests, so compare sends each request four times.
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits for cached responses to expire
 	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
 	s.waitForStream(t)

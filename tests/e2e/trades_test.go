@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/tests/tool"
 )
 
 const tradesPage = `trades(first: $first, after: $after) {
@@ -219,6 +220,7 @@ func TestPublicTradesAreUnsupported(t *testing.T) {
 
 // TestPublicTradesAreStreamed checks that a trade has the same values in a subscription and in a list.
 func TestPublicTradesAreStreamed(t *testing.T) {
+	tool.CheckTier(t)
 	for _, venue := range capabilities {
 		t.Run(venue.Driver, func(t *testing.T) {
 			s := startLive(t, "--venue-driver="+venue.Driver, "--demo-driver="+venue.Driver, "--demo-control=false", "--demo-markets=60")

@@ -72,6 +72,7 @@ func TestBudget(t *testing.T) {
 
 // TestBudgetRedisFaults checks that replicas keep the venue's limit while Redis is killed, flushed and paused.
 func TestBudgetRedisFaults(t *testing.T) {
+	tool.NightlyTier(t)
 	t.Parallel()
 	testBudget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
 		waitUntil := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
@@ -92,6 +93,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 
 // TestBudgetReplicaFaults checks that replicas keep the venue's limit while replicas are killed, paused and replaced.
 func TestBudgetReplicaFaults(t *testing.T) {
+	tool.NightlyTier(t)
 	t.Parallel()
 	testBudget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
 		waitUntil := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }

@@ -115,6 +115,7 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func openVenue(t *testing.T, cfg demo.Config) *venue {
 	t.Helper()
+	tool.CheckTier(t)
 	v := &venue{demo: demo.New(cfg)}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		at := time.Now()

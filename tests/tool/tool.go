@@ -38,9 +38,11 @@ func Find(name string) (string, error) {
 	}
 }
 
-// Require is like Find, but ends the test if there is an error. If the program is not installed, Require calls Missing.
+// Require is like Find, but ends the test if there is an error. If the program is not installed, Require calls Missing. Tests that
+// run other programs belong to make check, so make test skips them.
 func Require(t testing.TB, name string) string {
 	t.Helper()
+	CheckTier(t)
 	path, err := Find(name)
 	if missing := MissingError(""); errors.As(err, &missing) {
 		Missing(t, "%s", missing)

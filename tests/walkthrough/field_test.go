@@ -22,6 +22,7 @@ import (
 // TestAddAField checks that the steps in CONTRIBUTING.md add a field to the schema. It applies the steps to a copy of the module,
 // builds the program and queries the field.
 func TestAddAField(t *testing.T) {
+	tool.NightlyTier(t)
 	root, err := tool.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
