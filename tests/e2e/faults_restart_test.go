@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"oddsgraph/tests/tool"
 )
 
 // wantStale checks that the service still has a price and a book of each token, and marks them as stale.
@@ -26,6 +28,7 @@ func (c *checkedLoad) wantStale(t testing.TB, tokens []string) {
 // restarted, the first fresh response must come within the service's longest backoff plus 20 seconds. The subscribers must catch
 // up with the venue.
 func TestTheVenueIsKilledUnderLoad(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	w := newRecordedVenue(t, 1, 8, [2]int{})
 	s := startLive(t, w.args()...)

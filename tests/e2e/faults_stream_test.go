@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // streamRow is a fault of the stream.
@@ -68,6 +69,7 @@ func shortWaits(w *app.Wiring) {
 // TestStreamFaultsUnderLoad checks that clients receive only values that the venue has published, despite the faults of the stream.
 // No query may fail. After each fault, all subscribers must catch up with the venue.
 func TestStreamFaultsUnderLoad(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	const lanes = 4
 	rows := streamRows()

@@ -3,6 +3,8 @@ package e2e
 import (
 	"math/big"
 	"testing"
+
+	"oddsgraph/tests/tool"
 )
 
 const queryLive = `query($id: String!) { token(tokenId: $id) {
@@ -43,6 +45,7 @@ func (s *service) wantLive(t testing.TB, id string, v any) {
 }
 
 func TestQueriesOfWatchedTokensCostTheVenueNothing(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	s := startLive(t, "--cache-market-fresh=1h") // with the default of one minute, the market could expire during the queries
 	s.waitForStream(t)

@@ -35,10 +35,6 @@ const (
 	subStatus = `subscription { streamStatusChanged { state since connections watchedTokens reconnects } }`
 )
 
-// firstEventLimit is the time limit for the first event of a subscription. It is thirty times the documented time, because the
-// machine may be busy.
-const firstEventLimit = 30 * time.Second
-
 // move changes a token's price to one of two fixed values and returns the new price. The change is at least one tick, whatever the
 // tick size is.
 func (s *service) move(t testing.TB, token string) demo.Price {
@@ -78,7 +74,6 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 	k := s.dial(t, anonymous)
 
 	t.Run("priceChanged", func(t *testing.T) {
-		begin := time.Now()
 		sub := k.subscribe(t, subPrices, vars{"ids": ids[:2]})
 		for range 2 {
 			v := sub.reason(t, "INITIAL")
@@ -88,9 +83,6 @@ func TestSubscriptionsOfMarketsAndTokens(t *testing.T) {
 			if at(v, "previousPrice") != nil {
 				t.Errorf("the first event has a previous price: %s", asJSON(v))
 			}
-		}
-		if took := time.Since(begin); took > firstEventLimit {
-			t.Errorf("the first events took %v, want at most %v", took, firstEventLimit)
 		}
 		for range 3 {
 			before, _ := s.venue.Quote(ids[1])
@@ -213,13 +205,9 @@ func TestSubscriptionsOfAnAccount(t *testing.T) {
 	a := vars{"a": addressOf50}
 	portfolio, orders := k.subscribe(t, subPortfolio, a), k.subscribe(t, subOrders, a)
 	trades, balance := k.subscribe(t, subUserTrades, a), k.subscribe(t, subBalance, a)
-	begin := time.Now()
 	p, o := portfolio.reason(t, "INITIAL"), orders.reason(t, "INITIAL")
 	trades.reason(t, "INITIAL")
 	b := balance.reason(t, "INITIAL")
-	if took := time.Since(begin); took > firstEventLimit {
-		t.Errorf("the first events took %v, want at most %v", took, firstEventLimit)
-	}
 	if n := len(list(p, "changed")); n != 50 {
 		t.Errorf("the first event has %d positions, want 50", n)
 	}

@@ -16,11 +16,13 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/tests/tool"
 )
 
 // TestMetricsAreTrue compares each metric with an independent count or range. Most counts come from the client, from the venue, or
 // from a proxy in front of the venue.
 func TestMetricsAreTrue(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits
 	proxy := newSlowVenue(t)
 	manifest := filepath.Join(t.TempDir(), "manifest.json")

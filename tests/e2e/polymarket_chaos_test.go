@@ -102,6 +102,7 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 // published book may have a wrong best price. Within 35 s of a freeze, 98 % of the books must have the venue's best prices. After
 // the last fault, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel()
 	if tool.Unraced(t) { // the race detector makes the test five times slower
 		return

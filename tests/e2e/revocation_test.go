@@ -186,16 +186,12 @@ func TestRevocation(t *testing.T) {
 	if err := s.Files.Accounts.Reload(); err != nil {
 		t.Fatal(err)
 	}
-	revoked := time.Now()
 	for _, k := range []*socket{lost, idle} {
 		if code := k.waitClosed(t); code != 4403 {
 			t.Errorf("the socket was closed with the code %d, want 4403", code)
 		}
 	}
 	stream.wantEnd(t, "UNAUTHENTICATED")
-	if took := time.Since(revoked); took > firstEventLimit {
-		t.Errorf("the connections ended %v after the revocation, want at most %v", took, firstEventLimit)
-	}
 	if got := s.bearer(t, "lost", viewerQuery); got.status != http.StatusUnauthorized {
 		t.Errorf("the revoked token got %+v, want status 401", got)
 	}
