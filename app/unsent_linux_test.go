@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/tests/tool"
 )
 
 // TestUnsentBytesOfOneConnection checks that the kernel holds at most unsentBytes for a client that reads nothing.
 func TestUnsentBytesOfOneConnection(t *testing.T) {
+	tool.CheckTier(t)
 	for _, receive := range []int{4 << 10, 128 << 10, 1 << 20} {
 		for _, chunk := range []int{4 << 10, 1 << 20} {
 			unsent := fillConnection(t, receive, chunk)

@@ -20,6 +20,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/internal/feed/follow"
+	"oddsgraph/tests/tool"
 )
 
 // TestOnlySilentClientsAreDisconnected checks that a client stays connected as long as it sends anything or answers pings.
@@ -69,6 +70,7 @@ func TestOnlySilentClientsAreDisconnected(t *testing.T) {
 
 // TestSlowClientIsDisconnected checks that the server disconnects a client that does not read its events, and no other client.
 func TestSlowClientIsDisconnected(t *testing.T) {
+	tool.CheckTier(t)
 	for name, mode := range map[string]follow.Mode{"replaced": follow.Replace, "deltas": follow.Delta} {
 		t.Run(name, func(t *testing.T) {
 			o := newOperator()
@@ -217,6 +219,7 @@ func TestBrokenConnections(t *testing.T) {
 
 // TestEndlessFrame checks that the server disconnects a client that answers a close frame with an endless frame.
 func TestEndlessFrame(t *testing.T) {
+	tool.CheckTier(t)
 	t.Parallel() // takes five seconds
 	s := serve(t, graphqlws.Config{}, newOperator())
 	r := s.raw()
