@@ -55,10 +55,7 @@ type plan struct {
 	policy policy
 	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the ids.
 	// Otherwise list is "".
-	list string
-	// fast decodes common forms of variables. It is nil if the operation is not a query, or has a variable of a type that
-	// fastVariables does not support.
-	fast       fastVariables
+	list       string
 	executable *exec.Operation
 }
 
@@ -129,7 +126,7 @@ func (d *documentCache) load(text string, trusted bool) *document {
 	if doc.ast, doc.errs = d.parse(text); doc.ast != nil {
 		doc.plans = make(map[*ast.OperationDefinition]*plan, len(doc.ast.Operations))
 		for _, op := range doc.ast.Operations {
-			p := &plan{info: operationInfo(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), list: listVariable(doc.ast, op), fast: newFastVariables(d.schema, op)}
+			p := &plan{info: operationInfo(doc, op), cost: d.guard.Compile(doc.ast, op), policy: policyOf(op), list: listVariable(doc.ast, op)}
 			p.executable = d.compiler.Operation(doc.ast, op, func(bytes int) { d.grow(doc, bytes) })
 			doc.plans[op] = p
 		}

@@ -70,8 +70,7 @@ type operation struct {
 	// name is the operationName of the request. It may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
-	// variables are the decoded variables with default values. The strings in the variables of a query may keep the whole text of
-	// the variables in memory; see fastVariables.
+	// variables are the decoded variables with default values.
 	variables map[string]any
 	points    int64 // cost of the operation
 	calls     int   // number of calls to the venue during the execution
@@ -163,11 +162,8 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 	if err != nil {
 		return []error{err}
 	}
-	var ok bool
-	if op.variables, ok = op.plan.fast.read(p.Variables); !ok {
-		if op.variables, err = variables(e.documents.schema, definition, p.Variables); err != nil {
-			return validationErrors(err)
-		}
+	if op.variables, err = variables(e.documents.schema, definition, p.Variables); err != nil {
+		return validationErrors(err)
 	}
 	if op.points, err = op.plan.cost.Cost(op.variables); err != nil {
 		return []error{err}
