@@ -13,7 +13,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/httpapi/writev"
 )
 
 // Server is an HTTP server on a bound port.
@@ -51,8 +50,7 @@ func listen(flag, address string, limits quota.ConnectionLimits, h http.Handler,
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	writev.Server(server)
-	return &Server{writev.Listener(bounded), bounded, server, shutdownTimeout, nil, log}, nil
+	return &Server{bounded, bounded, server, shutdownTimeout, nil, log}, nil
 }
 
 func (l *Server) URL() string { return "http://" + l.Addr().String() }

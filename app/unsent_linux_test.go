@@ -61,7 +61,7 @@ func fillConnection(t *testing.T, receive, chunk int) int {
 
 // unsentOf returns how many bytes of a connection the kernel has not sent.
 func unsentOf(t *testing.T, c net.Conn) (n int) {
-	raw, err := c.(syscall.Conn).SyscallConn()
+	raw, err := c.(interface{ NetConn() net.Conn }).NetConn().(syscall.Conn).SyscallConn()
 	if err == nil {
 		if controlErr := raw.Control(func(fd uintptr) { n, err = unix.IoctlGetInt(int(fd), unix.SIOCOUTQNSD) }); controlErr != nil {
 			err = controlErr

@@ -17,7 +17,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/httpapi/writev"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
@@ -141,7 +140,7 @@ func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *
 	g.engine.report(r.Context(), log, len(body))
 	_ = http.NewResponseController(w).SetWriteDeadline(deadline)
 	w.WriteHeader(out.status)
-	_, _ = writev.Write(r.Context(), w, body) // an error means that the client has stopped reading
+	_, _ = w.Write(body) // an error means that the client has stopped reading
 }
 
 // setHeader sets the header fields that do not depend on the encoding.

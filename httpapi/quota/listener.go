@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
@@ -125,6 +126,15 @@ type connection struct {
 
 // NetConn returns the wrapped connection, as tls.Conn does.
 func (c *connection) NetConn() net.Conn { return c.Conn }
+
+// CloseWrite tells the client that no more data follow. net/http calls it before it closes a connection whose request it has not
+// read completely. So the client can read the response, although the close discards the rest of the request.
+func (c *connection) CloseWrite() error {
+	if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		return tcp.CloseWrite()
+	}
+	return errors.ErrUnsupported
+}
 
 // Close implements net.Conn.
 func (c *connection) Close() error {
