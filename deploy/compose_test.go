@@ -1,173 +1,152 @@
 package deploy
 
 import (
-	"maps"
-	"net"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
+	"oddsgraph/internal/config"
 	"oddsgraph/tests/tool"
 )
 
-// composeFile has the fields of the compose files.
+// composeFile has the fields of the compose files, so that a field with another name is an error.
 type composeFile struct {
-	Name     string
-	Replica  any `yaml:"x-oddsgraph"`
-	Services map[string]composeService
-	Volumes  map[string]any
-	Networks map[string]struct {
-		Internal bool
-		IPAM     struct {
-			Config []struct {
-				Subnet  string
-				IPRange string `yaml:"ip_range"`
-			}
-		}
-	}
-	Secrets map[string]struct{ File string }
+	Name              string
+	Replica           any `yaml:"x-oddsgraph"`
+	Services          map[string]composeService
+	Volumes, Networks any
+	Secrets           any
 }
 
 type composeService struct {
-	Build struct {
-		Context string
-		Args    map[string]string
-	}
-	Image, Restart, User string
-	Environment          map[string]string
-	Ports, Expose        []string
-	Command              []string
-	Volumes, Secrets     []string
-	Networks             any
-	Healthcheck          struct{ Disable bool }
-	ReadOnly             bool     `yaml:"read_only"`
-	CapDrop              []string `yaml:"cap_drop"`
-	SecurityOpt          []string `yaml:"security_opt"`
-	MemLimit             string   `yaml:"mem_limit"`
-	StopGracePeriod      string   `yaml:"stop_grace_period"`
-	DependsOn            any      `yaml:"depends_on"`
+	Image, Restart, User            string
+	Environment                     map[string]string
+	Ports, Expose, Command, Volumes []string
+	Build, Networks, Secrets        any
+	Healthcheck                     any
+	DependsOn                       any      `yaml:"depends_on"`
+	ReadOnly                        bool     `yaml:"read_only"`
+	CapDrop                         []string `yaml:"cap_drop"`
+	SecurityOpt                     []string `yaml:"security_opt"`
+	MemLimit                        string   `yaml:"mem_limit"`
+	StopGracePeriod                 string   `yaml:"stop_grace_period"`
 }
 
-// readCompose reads a compose file. It fails on unknown fields, ports that are open to other machines, images without a version
-// (except oddsgraph), undeclared volumes and missing files.
+// readCompose reads a compose file. No service may be open to other machines, and the files that a service mounts must exist,
+// because Docker makes an empty directory in place of a missing file.
 func readCompose(t testing.TB, path string) (c composeFile) {
 	t.Helper()
 	strict := yaml.NewDecoder(strings.NewReader(read(t, path)))
 	strict.KnownFields(true)
 	if err := strict.Decode(&c); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", path, err)
 	}
 	for name, s := range c.Services {
 		for _, p := range s.Ports {
-			if host, _, _ := strings.Cut(p, ":"); !net.ParseIP(host).IsLoopback() {
-				t.Errorf("the service %s publishes the port %s on an address that is not a loopback address", name, p)
+			if !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s: the port %s is open to other machines", name, p)
 			}
 		}
 		for _, v := range s.Volumes {
-			from, _, _ := strings.Cut(v, ":")
-			if strings.HasPrefix(from, ".") {
-				if _, err := os.Stat(filepath.Join("compose", from)); err != nil {
+			if file, _, _ := strings.Cut(v, ":"); strings.HasPrefix(file, ".") {
+				if _, err := os.Stat(filepath.Join("compose", file)); err != nil {
 					t.Errorf("%s: %v", name, err)
 				}
-			} else if _, ok := c.Volumes[from]; !ok {
-				t.Errorf("%s: there is no volume %s", name, from)
-			}
-		}
-		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") || s.Image != "oddsgraph" && !strings.Contains(s.Image, ":") {
-			t.Errorf("the service %s has the image %q, want an image with a fixed version", name, s.Image)
-		}
-		if s.Build.Context != "" {
-			if _, err := os.Stat(filepath.Join("compose", s.Build.Context, "Dockerfile")); err != nil {
-				t.Error(err)
 			}
 		}
 	}
 	return c
 }
 
-// variables returns the variables of a service: those of the image, and those of the compose file with their defaults.
-func (s composeService) variables(t testing.TB) map[string]string {
+// config returns the configuration of a service of the image oddsgraph. secrets is the directory of its secrets.
+func (s composeService) config(t testing.TB, secrets string) *config.Config {
 	t.Helper()
-	image := dockerfile(t)
-	all := maps.Clone(image[len(image)-1].env)
+	environ := imageEnviron(t)
 	for name, value := range s.Environment {
-		all[name] = defaults(value)
+		if inner, ok := strings.CutPrefix(value, "${"); ok { // ${NAME:-default}
+			_, value, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+		}
+		environ = append(environ, name+"="+strings.Replace(value, "/run/secrets", secrets, 1))
 	}
-	return all
+	return parse(t, s.Command, environ)
+}
+
+// wantService requires a service of the image oddsgraph to have enough time and memory, and to expose the ports of its
+// configuration.
+func wantService(t testing.TB, s composeService, cfg *config.Config) {
+	t.Helper()
+	wantStopTimeout(t, duration(t, s.StopGracePeriod), cfg)
+	wantMemory(t, s.Environment["GOMEMLIMIT"], s.MemLimit)
+	if open := fmt.Sprint(s.Ports, s.Expose); !strings.Contains(open, cfg.Listen[1:]) || !strings.Contains(open, cfg.AdminListen[1:]) {
+		t.Errorf("the service exposes %s, want the ports of %s and %s", open, cfg.Listen, cfg.AdminListen)
+	}
 }
 
 func TestCompose(t *testing.T) {
 	c := readCompose(t, "compose/compose.yaml")
 	service := c.Services["oddsgraph"]
-	cfg := parse(t, nil, environ(service.variables(t)))
-	stop, err := time.ParseDuration(service.StopGracePeriod)
-	if err != nil {
-		t.Fatal(err)
+	cfg := service.config(t, "")
+	wantService(t, service, cfg)
+	if !slices.Equal(service.Volumes, []string{"state:" + cfg.StateDir}) {
+		t.Errorf("the program records calls in %s, but has the volumes %v", cfg.StateDir, service.Volumes)
 	}
-	wantStopTimeout(t, stop, cfg)
-	wantMemory(t, service.Environment["GOMEMLIMIT"], service.MemLimit)
-	if dir := imageStateDir(t); cfg.StateDir != dir || !slices.ContainsFunc(service.Volumes, func(v string) bool { return strings.HasSuffix(v, ":"+dir) }) {
-		t.Errorf("calls are recorded in %q, want %q, on one of the volumes %q", cfg.StateDir, dir, service.Volumes)
+	prometheus := read(t, "compose/prometheus.yml")
+	if target := find(t, prometheus, `targets: \[(.*)\]`)[0]; target != "oddsgraph"+cfg.AdminListen {
+		t.Errorf("Prometheus scrapes %s, want oddsgraph%s", target, cfg.AdminListen)
 	}
-	if len(service.Ports) != 1 || !strings.HasSuffix(service.Ports[0], cfg.Listen) || len(service.Expose) != 1 || ":"+service.Expose[0] != cfg.AdminListen {
-		t.Errorf("the service publishes the ports %v and exposes %v; want the ports of its public address %s and of its private address %s", service.Ports, service.Expose, cfg.Listen, cfg.AdminListen)
-	}
-
-	var prometheus struct {
-		RuleFiles     []string `yaml:"rule_files"`
-		ScrapeConfigs []struct {
-			Classic       bool                         `yaml:"always_scrape_classic_histograms"`
-			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
-		} `yaml:"scrape_configs"`
-	}
-	decode(t, "compose/prometheus.yml", &prometheus)
-	if got := prometheus.ScrapeConfigs[0].StaticConfigs[0].Targets[0]; got != "oddsgraph"+cfg.AdminListen {
-		t.Errorf("Prometheus scrapes %s, want oddsgraph%s", got, cfg.AdminListen)
-	}
-	if !prometheus.ScrapeConfigs[0].Classic {
-		t.Error("Prometheus does not scrape classic histograms, which the alerts use")
-	}
-	mounted := func(name, path string) bool {
-		for _, v := range c.Services[name].Volumes {
-			if parts := strings.Split(v, ":"); len(parts) > 1 && parts[1] == path {
-				return true
-			}
+	wanted := append(find(t, prometheus, `- (/etc/prometheus/.*)`), c.Services["grafana"].Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"])
+	for _, path := range wanted {
+		if !strings.Contains(fmt.Sprint(c.Services), ":"+path+":ro") {
+			t.Errorf("no service mounts %s", path)
 		}
-		return false
-	}
-	for _, f := range append(prometheus.RuleFiles, "/etc/prometheus/prometheus.yml") {
-		if !mounted("prometheus", f) {
-			t.Errorf("%s is not mounted in the service prometheus", f)
-		}
-	}
-	var providers struct {
-		Providers []struct{ Options struct{ Path string } }
-	}
-	decode(t, "compose/grafana/dashboards.yml", &providers)
-	if dir := providers.Providers[0].Options.Path; !mounted("grafana", dir+"/oddsgraph.json") || c.Services["grafana"].Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"] != dir+"/oddsgraph.json" {
-		t.Errorf("oddsgraph.json is not mounted in the folder %s of the service grafana, or is not the home dashboard", dir)
-	}
-	var sources struct {
-		Datasources []struct{ UID, URL string }
-	}
-	decode(t, "compose/grafana/datasources.yml", &sources)
-	if s := sources.Datasources[0]; s.URL != "http://prometheus:9090" {
-		t.Errorf("grafana reads from %s, want http://prometheus:9090", s.URL)
 	}
 }
 
-// defaults returns a value of a compose file, or the default if the value is ${NAME:-default}.
-func defaults(value string) string {
-	if inner, ok := strings.CutPrefix(value, "${"); ok {
-		_, value, _ = strings.Cut(strings.TrimSuffix(inner, "}"), ":-")
+func TestComposeReplicas(t *testing.T) {
+	c := readCompose(t, "compose/replicas.yaml")
+	dir := makeSecrets(t, "compose/replicas.yaml")
+	balancer := read(t, "compose/haproxy.cfg")
+	servers := find(t, balancer, `^\s*server \S+ (\S+)$`)
+	// A replica must serve until the balancer notices that the replica stops, at the latest.
+	checks, err := strconv.Atoi(find(t, balancer, `default-server check .*\bfall (\d+)`)[0])
+	if err != nil {
+		t.Fatal(err)
 	}
-	return value
+	notice := time.Duration(checks)*duration(t, find(t, balancer, `default-server check inter (\S+)`)[0]) + duration(t, find(t, balancer, `timeout check (\S+)`)[0])
+	for _, server := range servers {
+		name, port, _ := strings.Cut(server, ":")
+		replica := c.Services[name]
+		cfg := replica.config(t, dir)
+		wantService(t, replica, cfg)
+		if ":"+port != cfg.Listen || cfg.DrainDelay < notice {
+			t.Errorf("%s listens on %s and drains for %v; the balancer calls port %s and may notice the end of a replica only after %v", name, cfg.Listen, cfg.DrainDelay, port, notice)
+		}
+		if cfg.Shared.Replicas <= len(servers) {
+			t.Errorf("--shared-replicas is %d for %d replicas, want more, because an update may add a replica", cfg.Shared.Replicas, len(servers))
+		}
+		if !strings.Contains(cfg.Shared.URL, "@valkey:6379") || c.Services["valkey"].Image == "" {
+			t.Errorf("%s shares no Valkey", name)
+		}
+		if address := find(t, read(t, "compose/replicas.yaml"), `ipv4_address: (\S+)`); !slices.Equal(cfg.TrustedProxies, config.List(address)) {
+			t.Errorf("%s trusts the proxies %v, want only the balancer %v", name, cfg.TrustedProxies, address)
+		}
+		if venue := c.Services["venue"].config(t, ""); cfg.Venue.URL != "http://venue"+venue.Demo.Listen {
+			t.Errorf("%s calls the venue %s, which listens on %s", name, cfg.Venue.URL, venue.Demo.Listen)
+		}
+	}
+	for name := range c.Services {
+		if strings.HasPrefix(name, "oddsgraph-") && !strings.Contains(balancer, "server "+name+" ") {
+			t.Errorf("the balancer does not use %s", name)
+		}
+	}
 }
 
 // TestPrometheusConfig checks the configuration and rules of Prometheus with promtool.
@@ -178,10 +157,19 @@ func TestPrometheusConfig(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(t.TempDir(), "prometheus.yml")
-	config := strings.ReplaceAll(read(t, "compose/prometheus.yml"), "/etc/prometheus", rules)
 	// Prometheus 3 introduced this name of the setting. A distribution may have an older promtool, which rejects the name.
-	write(t, path, strings.ReplaceAll(config, "    always_scrape_classic_histograms: true\n", ""))
+	text := strings.NewReplacer("/etc/prometheus", rules, "    always_scrape_classic_histograms: true\n", "").Replace(read(t, "compose/prometheus.yml"))
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if out, err := exec.Command(promtool, "check", "config", path).CombinedOutput(); err != nil {
 		t.Errorf("promtool check config: %v: %s", err, out)
+	}
+}
+
+// TestBalancerConfig checks haproxy.cfg with haproxy -c. Tests in tests/fleet run HAProxy and Redis with these files.
+func TestBalancerConfig(t *testing.T) {
+	if out, err := exec.Command(tool.Require(t, "haproxy"), "-c", "-f", "compose/haproxy.cfg").CombinedOutput(); err != nil || strings.Contains(string(out), "WARNING") {
+		t.Errorf("haproxy -c: %v: %s", err, out)
 	}
 }

@@ -4,19 +4,17 @@ package deploy
 import (
 	"io"
 	"io/fs"
-	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
-	"go.yaml.in/yaml/v3"
-
 	"oddsgraph/internal/config"
+	"oddsgraph/tests/tool"
 )
 
 func read(t testing.TB, path string) string {
@@ -28,14 +26,6 @@ func read(t testing.TB, path string) string {
 	return string(b)
 }
 
-// decode parses a YAML file.
-func decode(t testing.TB, path string, into any) {
-	t.Helper()
-	if err := yaml.Unmarshal([]byte(read(t, path)), into); err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-}
-
 func parse(t testing.TB, args, environ []string) *config.Config {
 	t.Helper()
 	c, err := config.Parse(args, environ, io.Discard)
@@ -45,13 +35,25 @@ func parse(t testing.TB, args, environ []string) *config.Config {
 	return c
 }
 
-// environ returns variables in the form of os.Environ.
-func environ(variables map[string]string) []string {
-	var list []string
-	for _, name := range slices.Sorted(maps.Keys(variables)) {
-		list = append(list, name+"="+variables[name])
+// find returns what the first group of a pattern matches in each place of a text. There must be at least one place.
+func find(t testing.TB, text, pattern string) (found []string) {
+	t.Helper()
+	for _, m := range regexp.MustCompile(`(?m)`+pattern).FindAllStringSubmatch(text, -1) {
+		found = append(found, m[1])
 	}
-	return list
+	if found == nil {
+		t.Fatalf("nothing matches %q", pattern)
+	}
+	return found
+}
+
+func duration(t testing.TB, text string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 // wantStopTimeout requires the given stop timeout to exceed the program's longest shutdown by at least five seconds.
@@ -62,58 +64,71 @@ func wantStopTimeout(t testing.TB, timeout time.Duration, c *config.Config) {
 	}
 }
 
-// wantMemory requires a memory limit of at least GOMEMLIMIT plus the memory that the kernel needs for connections. The limit may
-// be up to a quarter greater than this sum.
-func wantMemory(t testing.TB, heap, memory string) {
+// wantMemory requires the memory of kubernetes/deployment.yaml, which TestMemorySum of app compares with the sum in docs/limits.md.
+func wantMemory(t testing.TB, heap, limit string) {
 	t.Helper()
-	// The kernel holds up to 80 KiB of unsent bytes for each connection; docs/limits.md has the sum.
-	least := size(t, heap) + float64(config.Default().MaxConnections)*(80<<10)
-	if got := size(t, memory); got < least || got > 1.25*least {
-		t.Errorf("the memory limit is %s; want at least %.0f MiB and at most a quarter more, for GOMEMLIMIT=%s and the kernel's buffers", memory, least/(1<<20), heap)
+	if heap != "460MiB" || strings.TrimRight(limit, "MmiB") != "768" {
+		t.Errorf("GOMEMLIMIT is %q and the memory limit is %q, want 460MiB and 768 MiB", heap, limit)
 	}
 }
 
-// size returns the bytes of a size in MiB.
-func size(t testing.TB, s string) float64 {
+// makeSecrets runs compose/secrets.sh and returns the directory of the secrets. The deployment file at path must name exactly
+// these secrets.
+func makeSecrets(t testing.TB, path string) string {
 	t.Helper()
-	for _, unit := range []string{"MiB", "Mi", "M", "m"} {
-		if number, ok := strings.CutSuffix(s, unit); ok {
-			if n, err := strconv.Atoi(number); err == nil {
-				return float64(n) * (1 << 20)
-			}
-		}
+	tool.Require(t, "openssl")
+	dir := t.TempDir()
+	if out, err := exec.Command("sh", "compose/secrets.sh", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
 	}
-	t.Fatalf("%q is not a size in MiB", s)
-	return 0
+	if _, err := exec.Command("sh", "compose/secrets.sh", dir).CombinedOutput(); err == nil {
+		t.Error("secrets.sh replaces the secrets")
+	}
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made []string
+	for _, f := range files {
+		made = append(made, f.Name())
+	}
+	named := find(t, read(t, path), `[ /]secrets/([\w.-]+)$`)
+	slices.Sort(named)
+	if named = slices.Compact(named); !slices.Equal(named, made) {
+		t.Errorf("%s names the secrets %v, but secrets.sh makes %v", path, named, made)
+	}
+	return dir
 }
 
-// TestVariables checks that the program has each ODDSGRAPH_ variable of the Dockerfile and the deployment files.
-func TestVariables(t *testing.T) {
+// TestNames checks that the program has each variable and each flag that the deployment files name.
+func TestNames(t *testing.T) {
 	known := map[string]bool{}
 	for line := range strings.Lines(config.Default().String()) {
-		name, _, _ := strings.Cut(line, "=")
-		known[name] = true
+		variable, _, _ := strings.Cut(line, "=")
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(variable, "ODDSGRAPH_"), "_", "-"))
+		known[variable], known["--"+flag] = true, true
 	}
-	variable := regexp.MustCompile(`\bODDSGRAPH_[A-Z0-9_]+`)
+	// These flags are of Docker and Prometheus.
+	for _, flag := range []string{"--build", "--no-deps", "--wait", "--config.file", "--storage.tsdb.retention.time"} {
+		known[flag] = true
+	}
+	name := regexp.MustCompile(`\bODDSGRAPH_[A-Z0-9_]+|--[a-z][a-z.-]+`)
 	found := 0
-	check := func(path string) {
-		for _, name := range variable.FindAllString(read(t, path), -1) {
-			if found++; !known[name] {
-				t.Errorf("%s: the program has no variable %s", path, name)
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		for _, n := range name.FindAllString(read(t, path), -1) {
+			if found++; !known[strings.TrimRight(n, ".")] {
+				t.Errorf("%s: the program has no %s", path, n)
 			}
 		}
-	}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() && !strings.HasSuffix(path, "_test.go") {
-			check(path)
-		}
-		return err
+		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	check(filepath.Join("..", "Dockerfile"))
-	if found < 20 {
-		t.Errorf("the files have %d variables, want at least 20", found)
+	if found < 40 {
+		t.Errorf("the files name %d variables and flags, want at least 40", found)
 	}
 }

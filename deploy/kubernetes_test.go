@@ -1,8 +1,14 @@
 package deploy
 
 import (
+	"bytes"
+	"encoding/json"
+	"io"
 	"maps"
+	"os"
+	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -11,223 +17,242 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"oddsgraph/httpapi"
+	"oddsgraph/internal/config"
 )
 
-type labels map[string]string
-
-// manifest has the fields that the tests compare. One type serves all kinds of manifests.
-type manifest struct {
-	Kind     string
-	Metadata struct{ Name string }
-	Spec     struct {
+// deployment has the fields of a Deployment that must agree with the program or with other manifests.
+type deployment struct {
+	Spec struct {
 		Replicas        int
 		MinReadySeconds int `yaml:"minReadySeconds"`
 		Strategy        struct {
-			Type          string
 			RollingUpdate struct {
-				MaxUnavailable *int `yaml:"maxUnavailable"`
-				MaxSurge       int  `yaml:"maxSurge"`
+				MaxSurge int `yaml:"maxSurge"`
 			} `yaml:"rollingUpdate"`
 		}
-		MaxUnavailable int         `yaml:"maxUnavailable"`
-		PodSelector    podSelector `yaml:"podSelector"`
-		PolicyTypes    []string    `yaml:"policyTypes"`
-		Template       struct {
-			Metadata struct {
-				Labels, Annotations labels
+		Template struct {
+			Metadata struct{ Annotations map[string]string }
+			Spec     struct {
+				Grace           int `yaml:"terminationGracePeriodSeconds"`
+				SecurityContext struct {
+					RunAsUser string `yaml:"runAsUser"`
+				} `yaml:"securityContext"`
+				Containers []struct {
+					Env   []struct{ Name, Value string }
+					Ports []struct {
+						Name          string
+						ContainerPort string `yaml:"containerPort"`
+					}
+					Resources struct{ Limits map[string]string }
+					Mounts    []struct {
+						Path string `yaml:"mountPath"`
+					} `yaml:"volumeMounts"`
+				}
 			}
-			Spec pod
-		}
-		Ports []struct {
-			Port       int
-			TargetPort string `yaml:"targetPort"`
-		}
-		Ingress []struct {
-			Ports []struct{ Port string }
-			From  []struct {
-				PodSelector podSelector `yaml:"podSelector"`
-			}
 		}
 	}
 }
 
-type podSelector struct {
-	MatchLabels labels `yaml:"matchLabels"`
-}
-
-type pod struct {
-	Grace           int `yaml:"terminationGracePeriodSeconds"`
-	SecurityContext struct {
-		RunAsUser int `yaml:"runAsUser"`
-	} `yaml:"securityContext"`
-	Containers []struct {
-		Image   string
-		Args    []string
-		EnvFrom []struct {
-			ConfigMapRef struct{ Name string } `yaml:"configMapRef"`
-		} `yaml:"envFrom"`
-		Env   []struct{ Name, Value string }
-		Ports []struct {
-			Name          string
-			ContainerPort int `yaml:"containerPort"`
+// documents returns the documents of a YAML text.
+func documents[T any](t testing.TB, text string) (all []T) {
+	t.Helper()
+	for d := yaml.NewDecoder(strings.NewReader(text)); ; {
+		var document T
+		err := d.Decode(&document)
+		if err == io.EOF {
+			return all
 		}
-		StartupProbe   probe `yaml:"startupProbe"`
-		LivenessProbe  probe `yaml:"livenessProbe"`
-		ReadinessProbe probe `yaml:"readinessProbe"`
-		Resources      struct{ Limits labels }
-		VolumeMounts   []struct {
-			Name      string
-			MountPath string `yaml:"mountPath"`
-		} `yaml:"volumeMounts"`
-	}
-	Volumes []struct {
-		Name     string
-		EmptyDir map[string]string `yaml:"emptyDir"`
-		Secret   struct {
-			SecretName string `yaml:"secretName"`
+		if err != nil {
+			t.Fatal(err)
 		}
-		ConfigMap struct{ Name string } `yaml:"configMap"`
+		all = append(all, document)
 	}
 }
 
-type probe struct {
-	Get struct{ Path, Port string } `yaml:"httpGet"`
+// walk calls visit for each value below v, with the key of the map that has the value or its list.
+func walk(v any, key string, visit func(key string, v any)) {
+	visit(key, v)
+	switch v := v.(type) {
+	case map[string]any:
+		for k, value := range v {
+			walk(value, k, visit)
+		}
+	case []any:
+		for _, value := range v {
+			walk(value, key, visit)
+		}
+	}
 }
 
-func TestKubernetes(t *testing.T) {
-	var all struct {
-		Resources          []string
-		ConfigMapGenerator []struct {
-			Name string
-			Envs []string
-		} `yaml:"configMapGenerator"`
-		Images []struct{ Name string }
-	}
-	decode(t, "kubernetes/kustomization.yaml", &all)
-	files, err := filepath.Glob("kubernetes/*.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifests, raw := map[string]manifest{}, map[string]map[string]any{}
+// kubernetesConfig returns the configuration of the files of variables. An earlier file overrides a later one. secrets is the
+// directory of the secrets that the pod mounts.
+func kubernetesConfig(t testing.TB, secrets string, files ...string) *config.Config {
+	t.Helper()
+	var environ []string
 	for _, file := range files {
-		name := filepath.Base(file)
-		if named := slices.Contains(all.Resources, name); named == (name == "kustomization.yaml") {
-			t.Errorf("%s is listed in the resources: %v, want %v", name, named, !named)
-		}
-		var m manifest
-		decode(t, file, &m)
-		manifests[m.Kind] = m
-		var whole map[string]any
-		decode(t, file, &whole)
-		raw[m.Kind] = whole
+		text := strings.ReplaceAll(read(t, file), "/run/secrets/oddsgraph", secrets)
+		environ = append(environ, find(t, text, `^(\w+=.*)$`)...)
 	}
-	if len(manifests) != len(all.Resources)+1 {
-		t.Errorf("the files have %d kinds, want a different kind for each of the resources %v and for the kustomization", len(manifests), all.Resources)
-	}
-	if len(all.ConfigMapGenerator) != 1 || !slices.Equal(all.ConfigMapGenerator[0].Envs, []string{"oddsgraph.env"}) {
-		t.Fatalf("the config maps are %+v, want one from oddsgraph.env", all.ConfigMapGenerator)
-	}
-	variables := kubernetesVariables(t, "kubernetes/oddsgraph.env")
-	cfg := parse(t, nil, environ(variables))
+	return parse(t, nil, append(environ, imageEnviron(t)...))
+}
 
-	d := manifests["Deployment"].Spec
-	pod := d.Template.Spec
-	if u := d.Strategy.RollingUpdate; u.MaxUnavailable == nil || *u.MaxUnavailable != 0 || u.MaxSurge < 1 || d.Replicas < 2 {
-		t.Errorf("%d replicas have the rolling update %+v, want at least 2 replicas, maxUnavailable 0 and maxSurge of at least 1", d.Replicas, u)
-	}
+// TestKubernetes checks that the Deployment fits the program and its configuration.
+func TestKubernetes(t *testing.T) {
+	cfg := kubernetesConfig(t, "", "kubernetes/oddsgraph.env")
+	d := documents[deployment](t, read(t, "kubernetes/deployment.yaml"))[0].Spec
+	pod, container := d.Template.Spec, d.Template.Spec.Containers[0]
 	wantStopTimeout(t, time.Duration(pod.Grace)*time.Second, cfg)
-	if len(pod.Containers) != 1 {
-		t.Fatalf("the pod has %d containers, want 1", len(pod.Containers))
-	}
-	c := pod.Containers[0]
-	if len(c.EnvFrom) != 1 || c.EnvFrom[0].ConfigMapRef.Name != all.ConfigMapGenerator[0].Name || len(all.Images) != 1 || c.Image != all.Images[0].Name {
-		t.Errorf("the container has the environment %+v and the image %s; want the config map and the image of the kustomization, %+v", c.EnvFrom, c.Image, all.Images)
-	}
-	if len(c.Env) != 1 || c.Env[0].Name != "GOMEMLIMIT" {
-		t.Errorf("the container has the variables %+v, want only GOMEMLIMIT", c.Env)
-	} else {
-		wantMemory(t, c.Env[0].Value, c.Resources.Limits["memory"])
-	}
-	if m, v := c.VolumeMounts, pod.Volumes; len(m) != 1 || m[0].MountPath != imageStateDir(t) || len(v) != 1 || v[0].Name != m[0].Name || v[0].EmptyDir == nil {
-		t.Errorf("the image records calls in %s; the pod mounts %+v from %+v", imageStateDir(t), m, v)
-	}
+	wantMemory(t, container.Env[0].Value, container.Resources.Limits["memory"])
 	ports := map[string]string{}
-	for _, p := range c.Ports {
-		ports[p.Name] = ":" + strings.TrimSpace(yamlOf(t, p.ContainerPort))
+	for _, p := range container.Ports {
+		ports[p.Name] = ":" + p.ContainerPort
 	}
 	if want := map[string]string{"http": cfg.Listen, "admin": cfg.AdminListen}; !maps.Equal(ports, want) {
 		t.Errorf("the ports are %v, want %v", ports, want)
 	}
-	if a := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+a != cfg.AdminListen {
-		t.Errorf("metrics are scraped at port %s, want the port of %s", a, cfg.AdminListen)
+	if port := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+port != cfg.AdminListen {
+		t.Errorf("metrics are scraped at port %s, want the port of %s", port, cfg.AdminListen)
 	}
-	for name, probes := range map[string][2]string{
-		"startup": {c.StartupProbe.Get.Path, httpapi.PathHealth}, "liveness": {c.LivenessProbe.Get.Path, httpapi.PathHealth},
-		"readiness": {c.ReadinessProbe.Get.Path, httpapi.PathReady},
-	} {
-		if probes[0] != probes[1] {
-			t.Errorf("the %s probe asks for %s, want %s", name, probes[0], probes[1])
-		}
+	if m := container.Mounts; len(m) != 1 || m[0].Path != cfg.StateDir {
+		t.Errorf("the program records calls in %s, but the pod mounts %v", cfg.StateDir, m)
 	}
-	for _, p := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-		if ports[p.Get.Port] != cfg.Listen {
-			t.Errorf("a probe uses the port %s, want the port of %s", p.Get.Port, cfg.Listen)
-		}
-	}
-	if user := imageUser(t); user != yamlOf(t, pod.SecurityContext.RunAsUser) {
-		t.Errorf("the image has the user %s, but the pod has %d", user, pod.SecurityContext.RunAsUser)
-	}
-
-	// Manifests select the pods by labels, and their ports by name.
-	own := d.Template.Metadata.Labels
-	for kind, path := range map[string]string{
-		"Deployment": "spec.selector.matchLabels", "Service": "spec.selector", "PodDisruptionBudget": "spec.selector.matchLabels",
-		"NetworkPolicy": "spec.podSelector.matchLabels",
-	} {
-		selected := lookUp(raw[kind], path)
-		if len(selected) != len(own) {
-			t.Errorf("%s selects %v, the pods have %v", kind, selected, own)
-		}
-		for name, value := range selected {
-			if own[name] != value {
-				t.Errorf("%s selects %s=%v, the pods have %v", kind, name, value, own)
-			}
-		}
-	}
-	if s := manifests["Service"].Spec.Ports; len(s) != 1 || ports[s[0].TargetPort] != cfg.Listen {
-		t.Errorf("the service forwards to the ports %+v, want the port of %s", s, cfg.Listen)
-	}
-	for _, rule := range manifests["NetworkPolicy"].Spec.Ingress {
-		for _, p := range rule.Ports {
-			switch ports[p.Port] {
-			case cfg.Listen:
-			case cfg.AdminListen:
-				if len(rule.From) == 0 {
-					t.Error("the network policy lets every pod connect to the private port")
-				}
-			default:
-				t.Errorf("the network policy opens the port %s, on which the program does not listen", p.Port)
-			}
-		}
-	}
-	if b := manifests["PodDisruptionBudget"].Spec.MaxUnavailable; b < 1 || b >= d.Replicas {
-		t.Errorf("%d of %d replicas may be disrupted, want at least 1 and fewer than all", b, d.Replicas)
+	if user := find(t, read(t, "../Dockerfile"), `^USER (\d+):\d+$`)[0]; user != pod.SecurityContext.RunAsUser {
+		t.Errorf("the image has the user %s, but the pod has %s", user, pod.SecurityContext.RunAsUser)
 	}
 }
 
-// lookUp returns the map at a path of names separated by dots, or nil if there is none.
-func lookUp(v map[string]any, path string) map[string]any {
-	for name := range strings.SplitSeq(path, ".") {
-		v, _ = v[name].(map[string]any)
+// TestKubernetesReplicas checks that the settings of the replicas fit the Deployment and the settings without Valkey.
+func TestKubernetesReplicas(t *testing.T) {
+	secrets := makeSecrets(t, "kubernetes-replicas/kustomization.yaml")
+	single := kubernetesConfig(t, "", "kubernetes/oddsgraph.env")
+	cfg := kubernetesConfig(t, secrets, "kubernetes-replicas/replicas.env", "kubernetes/oddsgraph.env")
+	base := documents[deployment](t, read(t, "kubernetes/deployment.yaml"))[0].Spec
+	patch := documents[deployment](t, read(t, "kubernetes-replicas/deployment.yaml"))[0].Spec
+	// Kubernetes does not count a terminating pod as a replica. So a terminating pod must have ended before the next pod becomes
+	// available.
+	surge, grace := base.Strategy.RollingUpdate.MaxSurge, base.Template.Spec.Grace
+	if cfg.Shared.Replicas < patch.Replicas+2*surge || patch.MinReadySeconds < grace {
+		t.Errorf("--shared-replicas is %d for %d replicas, want at least %d more; minReadySeconds is %d, want at least the grace period of %d s",
+			cfg.Shared.Replicas, patch.Replicas, 2*surge, patch.MinReadySeconds, grace)
 	}
-	return v
+	if n := base.Replicas; cfg.Venue.PublicPerMinute != n*single.Venue.PublicPerMinute || cfg.Venue.KeyPerMinute != n*single.Venue.KeyPerMinute {
+		t.Errorf("the replicas share %d public calls and %d calls per key; want the calls of %d replicas without Valkey, which have %d and %d each",
+			cfg.Venue.PublicPerMinute, cfg.Venue.KeyPerMinute, n, single.Venue.PublicPerMinute, single.Venue.KeyPerMinute)
+	}
+	if server := read(t, "kubernetes-replicas/valkey.yaml"); !strings.Contains(cfg.Shared.URL, "@valkey:"+find(t, server, `^    - name: valkey\n      port: (\d+)$`)[0]) {
+		t.Error("the replicas use another port than that of the service valkey")
+	}
+	if read(t, "kubernetes-replicas/valkey.conf") != read(t, "compose/valkey.conf") {
+		t.Error("kubernetes-replicas/valkey.conf differs from compose/valkey.conf")
+	}
 }
 
-func yamlOf(t testing.TB, v any) string {
-	t.Helper()
-	b, err := yaml.Marshal(v)
+// TestManifestsAgree checks that the kustomizations list all manifests, and that the ports, paths and labels that a manifest names
+// exist.
+func TestManifestsAgree(t *testing.T) {
+	files, err := filepath.Glob("kubernetes*/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(b))
+	var all []any
+	for _, file := range files {
+		dir, name := filepath.Split(file)
+		if name != "kustomization.yaml" {
+			find(t, read(t, dir+"kustomization.yaml"), `(- |path: )`+name+`$`)
+			all = append(all, documents[any](t, read(t, file))...)
+		}
+	}
+	ports, labels := []any{}, []any{}
+	walk(all, "", func(key string, v any) {
+		m, _ := v.(map[string]any)
+		if _, ok := m["containerPort"]; ok {
+			ports = append(ports, m["name"])
+		}
+		if metadata, ok := m["metadata"].(map[string]any); ok && key == "template" {
+			labels = append(labels, metadata["labels"])
+		}
+	})
+	walk(all, "", func(key string, v any) {
+		m, _ := v.(map[string]any)
+		selects := key == "matchLabels" || key == "selector" && m["matchLabels"] == nil
+		switch {
+		case key == "port" || key == "targetPort":
+			if _, number := v.(int); !number && !slices.Contains(ports, v) {
+				t.Errorf("a manifest names the port %v, but the containers have %v", v, ports)
+			}
+		case key == "httpGet" && m["path"] != httpapi.PathHealth && m["path"] != httpapi.PathReady:
+			t.Errorf("a probe reads %v, want %s or %s", m["path"], httpapi.PathHealth, httpapi.PathReady)
+		case selects && m["kubernetes.io/metadata.name"] == nil:
+			if !slices.ContainsFunc(labels, func(l any) bool { return reflect.DeepEqual(l, v) }) {
+				t.Errorf("a manifest selects the labels %v, but the pods have %v", v, labels)
+			}
+		}
+	})
+}
+
+// TestManifests builds the manifests with kubectl kustomize and decodes them with kubectl, which needs no cluster for this. kubectl
+// refuses a field of another type, and drops a field that Deployments do not have.
+func TestManifests(t *testing.T) {
+	kubectl, err := exec.LookPath("kubectl")
+	if err != nil {
+		t.Skip("kubectl is missing")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"kubernetes", "kubernetes-replicas"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	secrets := filepath.Join(dir, "kubernetes-replicas", "secrets")
+	if err := os.RemoveAll(secrets); err != nil { // the copied secrets of this machine, if any
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(secrets, os.DirFS(makeSecrets(t, "kubernetes-replicas/kustomization.yaml"))); err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	build := exec.Command(kubectl, "kustomize", filepath.Join(dir, "kubernetes-replicas"))
+	build.Stderr = &stderr
+	built, err := build.Output()
+	if err != nil {
+		t.Fatalf("kubectl kustomize: %v: %s", err, stderr.String())
+	}
+	// This command decodes all manifests before it prints the Deployments and refuses the other kinds.
+	decode := exec.Command(kubectl, "set", "env", "--local", "--filename=-", "--output=json", "CHECKED=true")
+	decode.Stdin, decode.Stderr = bytes.NewReader(built), &stderr
+	out, _ := decode.Output()
+	deployments := json.NewDecoder(bytes.NewReader(out))
+	for _, want := range documents[map[string]any](t, string(built)) {
+		if want["kind"] != "Deployment" {
+			continue
+		}
+		var got any
+		if err := deployments.Decode(&got); err != nil {
+			t.Fatalf("kubectl cannot decode the manifests: %s", stderr.String())
+		}
+		wantFields(t, "Deployment", want, got)
+	}
+}
+
+// wantFields requires got to have all fields of want.
+func wantFields(t testing.TB, path string, want, got any) {
+	t.Helper()
+	switch want := want.(type) {
+	case map[string]any:
+		fields, _ := got.(map[string]any)
+		for name, value := range want {
+			if _, ok := fields[name]; !ok {
+				t.Errorf("Kubernetes does not know the field %s.%s", path, name)
+				continue
+			}
+			wantFields(t, path+"."+name, value, fields[name])
+		}
+	case []any:
+		elements, _ := got.([]any)
+		for i, value := range want {
+			if i < len(elements) {
+				wantFields(t, path, value, elements[i])
+			}
+		}
+	}
 }
