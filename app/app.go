@@ -83,7 +83,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	a.publicAccounts = accountsArePublic(cfg) && !slices.Contains(a.unsupported, reqctx.EndpointPositions.String())
 	a.currency = currency(cfg)
 	a.openCache(w)
-	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock, a.sharedStream(cfg)); err != nil {
+	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock); err != nil {
 		return nil, err
 	}
 	a.Cache.SetWatcher(a.Live.Feed)

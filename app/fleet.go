@@ -50,10 +50,6 @@ func (s *App) sharedStatus() *model.SharedStatus {
 	if link.LastError != "" {
 		status.LastError = &link.LastError
 	}
-	if s.Live != nil && s.Live.Relay != nil {
-		r := s.Live.Relay.Stats()
-		status.Stream = &model.SharedStream{Alone: r.Alone, Shards: r.Owned, Topics: r.Topics}
-	}
 	if s.budget == nil {
 		return status
 	}
@@ -64,14 +60,6 @@ func (s *App) sharedStatus() *model.SharedStatus {
 		}
 	}
 	return status
-}
-
-// sharedStream returns what openLive needs to share the stream, or nil if this replica does not share its stream.
-func (s *App) sharedStream(cfg *config.Config) *sharedStream {
-	if s.fleet == nil || !cfg.Shared.Stream {
-		return nil
-	}
-	return &sharedStream{s.fleet, cfg.Shared.Replicas}
 }
 
 // readSecret reads the secret of the replicas from a file, without surrounding white space. It returns nil if the file's name is
@@ -95,9 +83,6 @@ func readSecret(file string) ([]byte, error) {
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {
-		if c.Stream {
-			return errors.New("--shared-stream (ODDSGRAPH_SHARED_STREAM) is set without --shared-url (ODDSGRAPH_SHARED_URL)")
-		}
 		if c.SecretFile != "" {
 			return errors.New("--shared-secret-file (ODDSGRAPH_SHARED_SECRET_FILE) is set without --shared-url (ODDSGRAPH_SHARED_URL)")
 		}

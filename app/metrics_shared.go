@@ -5,7 +5,6 @@ import (
 
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/fleet/relay"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
 )
@@ -28,14 +27,10 @@ func (s *App) sharedState() sharedState {
 	return state
 }
 
-// registerShared adds the metrics of Redis and of the shared cache. If the replicas share the stream, it also adds the metrics of
-// the relay.
+// registerShared adds the metrics of Redis and of the shared cache.
 func (s *App) registerShared() {
 	telemetry.Register(s.Metrics, s.sharedState, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
-	if s.Live.Relay != nil {
-		telemetry.Register(s.Metrics, s.Live.Relay.Stats, relayFamilies...)
-	}
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{
@@ -95,14 +90,4 @@ var sharedCacheFamilies = []cacheFamily{
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Found, s.Ours, s.Theirs} }),
 	sharedCache("oddsgraph_shared_cache_waits_total", "Keys for which this replica waited while another replica fetched them, by whether the value came in time.", "result", []string{"arrived", "overdue"},
 		func(s *cache.SharedStats) []uint64 { return []uint64{s.Arrived, s.Overdue} }),
-}
-
-var relayFamilies = []telemetry.Family[relay.Stats]{
-	gauge("oddsgraph_relay_shards_owned", "Shards (parts of the public topics) that this replica subscribes to for all replicas.", func(s relay.Stats) int { return s.Owned }),
-	gauge("oddsgraph_relay_topics", "Public topics that this replica has subscribed on its own connections to the venue.", func(s relay.Stats) int { return s.Topics }),
-	boolGauge("oddsgraph_relay_alone", "1 while this replica has its own stream because it cannot reach the other replicas.", func(s relay.Stats) bool { return s.Alone }),
-	counter("oddsgraph_relay_takeovers_total", "How often this replica became the owner of a shard.", func(s relay.Stats) uint64 { return s.Takeovers }),
-	counter("oddsgraph_relay_fenced_frames_total", "Frames that were dropped because they came from a former owner of a shard.", func(s relay.Stats) uint64 { return s.Fenced }),
-	counter("oddsgraph_relay_lost_frames_total", "Frames that were not sent to the other replicas, because Redis did not answer or this replica no longer owned the shard.", func(s relay.Stats) uint64 { return s.Lost }),
-	counter("oddsgraph_relay_reconnects_total", "Connections to Redis for the stream that were opened again.", func(s relay.Stats) uint64 { return s.Reopened }),
 }

@@ -102,7 +102,6 @@ func TestScalingArithmetic(t *testing.T) {
 		spare                       = (replicas*5 + 3) / 4
 		sockets                     = clients / replicas
 		connections                 = tokens / 200
-		sent                        = 50_000 * spare
 	)
 	want := []string{
 		fmt.Sprintf("| a query that is answered from the cache | %d µs of a processor |", plannedQuery),
@@ -118,9 +117,6 @@ func TestScalingArithmetic(t *testing.T) {
 		fmt.Sprintf("| sockets of a replica | %s / %d | %s, with %.1f GB |", thousands(clients), replicas, thousands(sockets), sockets*plannedSocket/1e6),
 		fmt.Sprintf("| replicas with a quarter to spare | %d × 5 / 4 | %d |", replicas, spare),
 		fmt.Sprintf("| connections of one replica to the venue, for all tokens | %s / 200 | %d |", thousands(tokens), connections),
-		fmt.Sprintf("| the same with `--shared-stream` | %s / 200 | %d |", thousands(tokens), connections),
-		fmt.Sprintf("| messages that Redis then sends | 50,000 × %d a second | %s a second |", spare, thousands(sent)),
-		fmt.Sprintf("| bytes that Redis then sends | %s × 500 bytes | %d MB a second, %.1f Gbit/s |", thousands(sent), sent*500/1_000_000, sent*500*8/1e9),
 		fmt.Sprintf("| connections of all replicas to the venue | %d × %d | %s |", spare, connections, thousands(spare*connections)),
 	}
 	for _, n := range []int{4, 5, 10, 15} {

@@ -4267,17 +4267,17 @@ type SharedStatus {
   replicas: Int!
   "The limit of upstream calls without credentials. It applies to all replicas together. Null if there is none."
   limit: SharedLimit
-  "This replica's part in the stream that the replicas share; null without ` + "`" + `--shared-stream` + "`" + `."
-  stream: SharedStream
+  "Always null."
+  stream: SharedStream @deprecated(reason: "Each replica has its own stream.")
 }
 
-"A replica's part in the venue's stream, which all replicas share."
+"The type of a field that is always null."
 type SharedStream {
-  "True while this replica has a stream of its own because it cannot reach the other replicas through Redis."
+  "Not used."
   alone: Boolean!
-  "Number of shards, out of 64, whose topics this replica subscribes to at the venue for all replicas."
+  "Not used."
   shards: Int!
-  "Number of public topics that this replica subscribes to at the venue."
+  "Not used."
   topics: Int!
 }
 

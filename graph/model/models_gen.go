@@ -269,17 +269,17 @@ type SharedStatus struct {
 	Replicas int `json:"replicas"`
 	// The limit of upstream calls without credentials. It applies to all replicas together. Null if there is none.
 	Limit *SharedLimit `json:"limit,omitempty"`
-	// This replica's part in the stream that the replicas share; null without `--shared-stream`.
+	// Always null.
 	Stream *SharedStream `json:"stream,omitempty"`
 }
 
-// A replica's part in the venue's stream, which all replicas share.
+// The type of a field that is always null.
 type SharedStream struct {
-	// True while this replica has a stream of its own because it cannot reach the other replicas through Redis.
+	// Not used.
 	Alone bool `json:"alone"`
-	// Number of shards, out of 64, whose topics this replica subscribes to at the venue for all replicas.
+	// Not used.
 	Shards int `json:"shards"`
-	// Number of public topics that this replica subscribes to at the venue.
+	// Not used.
 	Topics int `json:"topics"`
 }
 

@@ -174,7 +174,6 @@ type Shared struct {
 	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping."`
 	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The replicas share the rest of the venue's limit."`
 	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
-	Stream     bool          `default:"false" help:"Whether the replicas share the venue's stream: one replica subscribes each topic and passes its messages to the others. Each replica then opens its part of the connections."`
 	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without the secret, each replica uses an equal part of that limit."`
 }
 

@@ -245,7 +245,7 @@ func (aw *autoWatcher) open(opening []*autoWatch) {
 		var watch *Watch
 		var err error
 		if free {
-			watch, err = aw.feed.hold(w.key, false)
+			watch, err = aw.feed.hold(w.key)
 			free = market.CodeOf(err) != market.CodeRateLimited
 		}
 		aw.mu.Lock()
@@ -280,7 +280,7 @@ func (aw *autoWatcher) expire() {
 	}
 	for _, w := range aw.watches {
 		left := autoWatchFor - now.Sub(w.lastPoll)
-		if left <= 0 || w.watch != nil && w.watch.Ended() {
+		if left <= 0 || w.watch != nil && w.watch.ended() {
 			aw.remove(w)
 			continue
 		}
@@ -305,7 +305,7 @@ func (aw *autoWatcher) expire() {
 func (aw *autoWatcher) giveWay() bool {
 	aw.mu.Lock()
 	defer aw.mu.Unlock()
-	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.IsOnlyWatch() })
+	w := aw.victim(func(w *autoWatch) bool { return w.watch != nil && w.watch.isOnlyWatch() })
 	if w == nil {
 		return false
 	}

@@ -185,36 +185,6 @@ func TestReadersReplaceAutoWatches(t *testing.T) {
 	})
 }
 
-// TestHeldTopicsStay checks that a reader of this process does not end a watch of trades that another process holds, because the
-// other process would miss trades. The reader must end a held watch of prices, because the other process can poll prices.
-func TestHeldTopicsStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t)
-		r.up.maxPublic = 3
-		polled, err := r.Hold(priceOf("held"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		held, err := r.Hold(tradesOf("held"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		reader := r.NewReader("reader")
-		defer reader.Close()
-		watchTopic(t, reader, bookOf("n1"), "")
-		watchTopic(t, reader, bookOf("n2"), "")
-		watchTopic(t, reader, bookOf("n3"), market.CodeRateLimited)
-		if _, err := held.State(); err != nil {
-			t.Errorf("the held watch of trades has ended: %v", err)
-		}
-		if _, err := polled.State(); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("the held watch of prices has the error %v, want RATE_LIMITED", err)
-		}
-		held.Close()
-		watchTopic(t, reader, bookOf("n3"), "")
-	})
-}
-
 func TestAccountsAreLimitedSeparately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)

@@ -167,12 +167,9 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// Hold watches a public topic for another process. If the upstream cannot take another topic, Hold closes a topic without
-// watches. If all topics have watches, Hold calls reclaim, which closes a topic of prices or books.
-func (f *Feed) Hold(key messages.Topic) (*Watch, error) { return f.hold(key, true) }
-
-// hold is like Hold if remote is true. If remote is false, the watch is for queries of this process.
-func (f *Feed) hold(key messages.Topic, remote bool) (*Watch, error) {
+// hold watches a public topic for queries. If the upstream cannot take another topic, hold closes a topic without watches. If all
+// topics have watches, hold calls reclaim, which closes a topic of prices or books.
+func (f *Feed) hold(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
@@ -182,9 +179,7 @@ func (f *Feed) hold(key messages.Topic, remote bool) (*Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := t.join(nil, nil)
-	w.remote = remote
-	return w, nil
+	return t.join(nil, nil), nil
 }
 
 // KeepLive watches a public topic until the reader is closed, so that queries find its live value. Changes of the topic do not

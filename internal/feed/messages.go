@@ -72,20 +72,18 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 		t.snapshotFailed(nil)
 		return
 	}
-	if d := t.discarded; d != nil && d.Seq == 0 && !contains(m, d) {
+	if d := t.discarded; d != nil && d.Seq == 0 && d.Time.After(m.Time) {
 		t.snapshotFailed(nil)
 		return
 	}
-	last := m.Internal
 	for i, later := range t.buffered {
-		if seen(&next, later) || later.Seq == 0 && contains(m, later) {
+		if seen(&next, later) || later.Seq == 0 && !later.Time.After(m.Time) {
 			continue
 		}
-		if !follows(&next, later) || m.Merged && later.Seq == 0 && later.Internal.Seq != last.Seq+1 {
+		if !follows(&next, later) {
 			t.snapshotFailed(t.buffered[i:])
 			return
 		}
-		last = later.Internal
 		items.add(apply(&next, later))
 		if crossed(next.Book) {
 			t.snapshotFailed(nil)

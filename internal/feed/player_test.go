@@ -26,8 +26,7 @@ import (
 //	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
 //	beat A42                      a heartbeat; "beat 42" has no epoch
 //	ack                           the confirmation of a market
-//	merged-snap -#7 .50x1 | .60x1 a merged snapshot with the internal number 7; each message may have an internal number
-//	sent #7                       a call of Feed.Sent with the internal number 7
+//	snap -#7 .50x10 | .60x10      a message with the internal number 7
 //	wait 2s
 //
 // The results are:
@@ -148,7 +147,6 @@ func (p *player) play(line string) {
 	verb, rest, _ := strings.Cut(line, " ")
 	number, value, _ := strings.Cut(rest, " ")
 	value = strings.TrimSpace(value)
-	verb, merged := strings.CutPrefix(verb, "merged-")
 	switch verb {
 	case "up":
 		p.Up([]messages.Topic{p.key})
@@ -171,11 +169,7 @@ func (p *player) play(line string) {
 		m.Topic, m.ReceivedAt = p.key, time.Now()
 		number, m.Internal = internalNumber(number)
 		m.Epoch, m.Seq, m.PrevSeq, m.Time = numbers(number)
-		m.Merged = merged
 		p.Message(m)
-	case "sent":
-		_, last := internalNumber(rest)
-		p.Sent(last.Epoch, map[messages.Topic]uint64{p.key: last.Seq})
 	case "live", "stale", "unknown":
 		s, err := p.w.State()
 		got := fmt.Sprintf("%s%d r%d %s", s.Epoch, s.Seq, s.Resyncs, show(&s))

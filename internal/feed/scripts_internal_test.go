@@ -70,41 +70,6 @@ var internalScripts = []script{
 		snap -#2.1 .50x20 | .60x10
 		delta -#2.2 b.50x21
 		live 0 r1 .50x21 | .60x10`},
-	{"a lost last change", "orderbook", `
-		up
-		sent #1
-		snap -#1 .50x10 | .60x10
-		unknown
-		snap -#2 .50x10 | .60x10
-		sent #2
-		live 0 r0 .50x10 | .60x10
-		sent #3
-		stale 0 r0 .50x10 | .60x10
-		asked resync
-		sent #3
-		merged-snap -#3 .50x20 | .60x10
-		live 0 r1 .50x20 | .60x10
-		sent #3
-		delta -#4 b.50x21
-		live 0 r1 .50x21 | .60x10`},
-	{"a merged snapshot contains the changes up to its number", "orderbook", `
-		up
-		delta -@9#5 b.50x5
-		delta -@2#6 b.50x6
-		delta -@3#7 b.50x7
-		merged-snap -@2#6 .50x6 .49x1 | .60x10
-		live 0 r0 .50x7 .49x1 | .60x10
-		merged-snap -@2#7 .50x99 | .60x10
-		live 0 r0 .50x7 .49x1 | .60x10`},
-	{"a merged snapshot that is too old", "orderbook", `
-		up
-		delta -#7 b.50x7
-		delta -#8 b.50x8
-		merged-snap -#5 .50x5 | .60x10
-		unknown
-		asked resync
-		merged-snap -#8 .50x8 | .60x10
-		live 0 r0 .50x8 | .60x10`},
 	{"a lost price", "prices", `
 		up
 		price -#1 .50

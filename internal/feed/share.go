@@ -125,7 +125,7 @@ func (t *topic) recount() {
 // no reader watches. If user is false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic without a reader; a topic of trades or of a market is kept if it has a watch for another process
+//   - a topic without a reader
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {
@@ -133,8 +133,7 @@ func (f *Feed) makeRoom(user bool) bool {
 		return true
 	}
 	for key, t := range f.topics {
-		keeps := func(w *Watch) bool { return w.reader != nil || w.remote && !reclaimable(key) }
-		if (key.Channel == messages.ChannelUser) == user && !t.hasWatch(keeps) {
+		if (key.Channel == messages.ChannelUser) == user && !t.hasWatch(func(w *Watch) bool { return w.reader != nil }) {
 			if !f.auto.giveWay() {
 				f.fail(t, market.Errorf(market.CodeRateLimited, "subscriptions need the space on the stream"))
 			}

@@ -181,12 +181,12 @@ func TestShares(t *testing.T) {
 		if got := countTopics(t, r); got["alone"] != 0 || got["second"] != 30 {
 			t.Errorf("after the first caller has left, the topics of the callers are %v, want 30 of second", got)
 		}
-		// A topic that the feed holds for another process does not count for any caller. If a caller then also watches the topic, the
+		// A topic that the feed holds for queries does not count for any caller. If a caller then also watches the topic, the
 		// topic counts for that caller.
 		var held [10]*Watch
 		for i := range held {
 			var err error
-			if held[i], err = r.Hold(bookOf(fmt.Sprint("o", i))); err != nil {
+			if held[i], err = r.hold(bookOf(fmt.Sprint("o", i))); err != nil {
 				t.Fatal(err)
 			}
 		}

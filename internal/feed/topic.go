@@ -44,8 +44,7 @@ type topic struct {
 	state   State
 	phase   phase
 	session *session // the latest session; nil before the first session and after the end of the topic
-	// lastInternal is the internal number of the last message of the session, or a higher number that Feed.Sent has reported. It is
-	// zero before the first message.
+	// lastInternal is the internal number of the last message of the session. It is zero before the first message.
 	lastInternal messages.Internal
 	// previousEpoch is the epoch before the epoch of state. Late messages of the previous epoch are ignored.
 	previousEpoch string

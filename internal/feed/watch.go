@@ -145,7 +145,6 @@ type Watch struct {
 	owner  *Reader // the reader that opened the watch, or nil; the topic may count for the owner's caller, see shares
 	closed bool    // only the reader's goroutine uses this field
 	queued bool    // Reader.changed contains the watch; Reader.mu protects this field
-	remote bool    // the watch is for another process, whose readers or queries use the topic; Feed.mu protects this field
 
 	// topic.mu protects the fields below.
 	index int // the index in topic.watches, or detached
@@ -183,15 +182,15 @@ func (w *Watch) Close() {
 	w.topic.leave(w)
 }
 
-// Ended reports whether the topic has ended.
-func (w *Watch) Ended() bool {
+// ended reports whether the topic has ended.
+func (w *Watch) ended() bool {
 	w.topic.mu.Lock()
 	defer w.topic.mu.Unlock()
 	return w.topic.ended
 }
 
-// IsOnlyWatch reports whether the topic has no other watch.
-func (w *Watch) IsOnlyWatch() bool {
+// isOnlyWatch reports whether the topic has no other watch.
+func (w *Watch) isOnlyWatch() bool {
 	return !w.topic.hasWatch(func(other *Watch) bool { return other != w })
 }
 

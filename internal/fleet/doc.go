@@ -1,5 +1,5 @@
-// Package fleet lets several replicas of the program act as one service. The replicas share public data, the venue's rate limit and
-// the venue's stream through Redis or Valkey.
+// Package fleet lets several replicas of the program act as one service. The replicas share public data and the venue's rate limit
+// through Redis or Valkey.
 //
 // Redis may lose all data at any time, because the replicas can read the data from the venue again. If a client's request waits for
 // a call to Redis, the call ends within Config.Timeout. After five failures in a row, a circuit breaker opens: calls fail at once

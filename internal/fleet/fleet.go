@@ -47,11 +47,11 @@ type Config struct {
 	URL string
 	// Venue is the URL of the venue. Each venue has its own keys in Redis.
 	Venue string
-	// Timeout bounds each call to Redis, except probes and the calls of a Bus. If Timeout is 0, Open uses DefaultTimeout.
+	// Timeout bounds each call to Redis, except probes. If Timeout is 0, Open uses DefaultTimeout.
 	Timeout time.Duration
 	// CallTimeout is the greatest duration of one call to the venue.
 	CallTimeout time.Duration
-	// Version is the version of the program. Replicas of different versions share neither values nor the stream.
+	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
 	// Span is how long the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted call must be
 	// sent. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.

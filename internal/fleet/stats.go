@@ -22,9 +22,6 @@ const (
 	commandClaim   = "claim"
 	commandPut     = "put"
 	commandFlush   = "flush"
-	commandLease   = "lease"
-	commandWant    = "want"
-	commandPublish = "publish"
 )
 
 // These are the results that Config.Observe gets.

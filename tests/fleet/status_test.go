@@ -25,16 +25,12 @@ type sharedStatus struct {
 		Granted, Grantable, Reserve, ReserveUsed int
 		HoldUntil                                *time.Time
 	}
-	Stream *struct {
-		Alone          bool
-		Shards, Topics int
-	}
 }
 
 // status returns serviceStatus.shared, or nil if the replica does not use Redis.
 func (r *replica) status(t *testing.T) *sharedStatus {
 	t.Helper()
-	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } stream { alone shards topics } } } }`)
+	answer := r.must(t, `{ serviceStatus { shared { connected since lastError replicas limit { granted grantable reserve reserveUsed holdUntil } } } }`)
 	var body struct {
 		Data struct {
 			ServiceStatus struct{ Shared *sharedStatus }

@@ -82,7 +82,7 @@ func certificates(t *testing.T) (authority, certificate, key string) {
 		write("redis.key", "PRIVATE KEY", der)
 }
 
-// documentedUser returns the Redis command of docs/scaling.md that creates a user with the rights for a shared stream.
+// documentedUser returns the Redis command of docs/scaling.md that creates a user.
 func documentedUser(t *testing.T) []string {
 	t.Helper()
 	root, err := tool.ModuleRoot()
@@ -93,11 +93,11 @@ func documentedUser(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`.* With `--shared-stream` also\n  `([^`]+)`").FindSubmatch(text)
+	found := regexp.MustCompile("`(ACL SETUSER oddsgraph [^`]+)`").FindSubmatch(text)
 	if found == nil {
 		t.Fatal("docs/scaling.md has no command that creates the Redis user")
 	}
-	return strings.Fields(string(found[1]) + " " + string(found[2]))
+	return strings.Fields(string(found[1]))
 }
 
 // TestTLSAndUser checks that replicas can use Redis over TLS, with a private certificate authority and as the user of
@@ -111,7 +111,7 @@ func TestTLSAndUser(t *testing.T) {
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
 	flag, id := v.streamFlagAndMarket()
-	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=1s", "--shared-stream", flag}
+	args := []string{"--shared-url=rediss://oddsgraph:PASSWORD@127.0.0.1:" + port, "--shared-timeout=1s", flag}
 	trustEnv := []string{"SSL_CERT_FILE=" + authority}
 	a, b := startIn(t, trustEnv, v, args...).waitConnected(t), startIn(t, trustEnv, v, args...).waitConnected(t)
 
@@ -147,8 +147,8 @@ func TestTLSAndUser(t *testing.T) {
 	if denied := server.CLI(t, "ACL", "LOG"); denied != "" {
 		t.Errorf("Redis denied commands of a replica:\n%s", denied)
 	}
-	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 4 { // two connections for each replica
-		t.Errorf("want four connections of the user oddsgraph to Redis, got:\n%s", clients)
+	if clients := server.CLI(t, "CLIENT", "LIST"); strings.Count(clients, "user=oddsgraph") != 2 {
+		t.Errorf("want a connection of each replica, which makes two connections of the user oddsgraph to Redis, got:\n%s", clients)
 	}
 
 	stranger := start(t, v, args...)

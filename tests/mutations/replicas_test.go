@@ -1,7 +1,7 @@
 package mutations
 
 // replicas has the mutations that remove the rules for several replicas. With these rules, all replicas together stay within
-// the venue's limit, a shared value keeps its true age, and the shared stream has one owner.
+// the venue's limit, and a shared value keeps its true age.
 var replicas = []mutation{
 	{
 		name: "a Redis server that has lost its records grants calls at once",
@@ -37,25 +37,5 @@ var replicas = []mutation{
 		name: "a shared value from before a change is accepted",
 		file: "internal/cache/shared.go", oldText: "known && !requestedAt.Add(-clockError).After(c.at)", newText: "known && requestedAt.IsZero() && c.at.IsZero()",
 		run: "^TestSharedInvalidation$", message: "without Drop",
-	},
-	{
-		name: "frames of a former owner are accepted",
-		file: "internal/fleet/relay/receive.go", oldText: "if f.Fence < s.fence {", newText: "if s.fence < s.fence {",
-		run: "^TestStuckOwner$",
-	},
-	{
-		name: "relayed messages get no internal numbers",
-		file: "internal/fleet/relay/shard.go", oldText: "numbered.Internal = messages.Internal{Epoch: c.fence, Seq: c.n}", newText: "numbered.Internal = messages.Internal{}",
-		run: "^TestLostFrames$", message: "wrong: ",
-	},
-	{
-		name: "an owner sends after its lease",
-		file: "internal/fleet/relay/relay.go", oldText: "if o.until.IsZero() || now.Before(o.until) {", newText: "if o.until.IsZero() || now.Before(o.until) || true {",
-		run: "^TestNothingAfterTheLease$", message: "after its lease",
-	},
-	{
-		name: "a replica does not notice that it receives no frames",
-		file: "internal/fleet/relay/periodic.go", oldText: "if silence > renewBusAfter && now.Sub(p.reopenedAt) > renewBusAfter {", newText: "if false {",
-		run: "^TestDeafReplica$",
 	},
 }

@@ -66,10 +66,8 @@ type Internal struct{ Epoch, Seq uint64 }
 type Message struct {
 	Topic Topic
 	Kind  Kind
-	// The stream client or the relay of this service sets Internal, even if the venue sends no numbers.
+	// The stream client sets Internal, even if the venue sends no numbers.
 	Internal Internal
-	// Merged reports that the venue did not send this snapshot: the service made it from all messages up to the number in Internal.
-	Merged bool
 	// Seq is the venue's number of the message, and PrevSeq is the venue's number of the topic's previous message. A number is 0 if
 	// the venue does not send it. Numbers of different Epochs cannot be compared.
 	Epoch        string
