@@ -61,14 +61,14 @@ func (p *target) withstand(t *testing.T, a unreadAttack) {
 	before := p.scrape(t)
 	other := p.startBystander(t)
 	open, refused := a.run(t, p)
+	if series := fmt.Sprintf("oddsgraph_output_refusals_total{transport=%q}", refused); refused != "" { // on a busy machine, the last requests arrive late
+		eventually(t, "the program refuses output over "+refused, func() bool { return p.scrape(t).samples[series] != before.samples[series] })
+	}
 	m := p.scrape(t)
 	other.end(t)
 	t.Logf("%.1f MiB were unread", m.sum("oddsgraph_output_unread_bytes")/(1<<20))
 	if held := m.sum("oddsgraph_output_unread_bytes"); held > shippedOutput*3/4+1 {
 		t.Errorf("one client has %.0f bytes of unread output, want at most three quarters of %d", held, shippedOutput)
-	}
-	if series := fmt.Sprintf("oddsgraph_output_refusals_total{transport=%q}", refused); refused != "" && m.samples[series] == before.samples[series] {
-		t.Errorf("the program refused no output over %s", refused)
 	}
 	for _, c := range open {
 		_ = c.Close()
