@@ -205,7 +205,7 @@ func (s *App) forget(a *auth.Account) {
 func guardLimits(c config.Limit) limits.Limits {
 	l := limits.Default()
 	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost
-	l.Tokens, l.Fragments, l.Selections, l.Depth, l.RootFields = c.Tokens, c.Fragments, c.Selections, c.Depth, c.RootFields
-	l.Aliases, l.Repeats, l.Directives, l.ListItems = c.Aliases, c.Repeats, c.Directives, c.ListItems
+	l.Tokens, l.Fragments, l.Selections, l.Depth = c.Tokens, c.Fragments, c.Selections, c.Depth
+	l.Repeats, l.ListItems = c.Repeats, c.ListItems
 	return l
 }

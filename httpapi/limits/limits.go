@@ -23,15 +23,9 @@ type Limits struct {
 	// Depth limits the nesting of fields and inline fragments. It also limits the nesting of lists and objects in arguments,
 	// variables and types. The default is 20.
 	Depth int
-	// RootFields limits the fields at the root of an operation. Fields with the same response key count once. The default is 100.
-	RootFields int
-	// Aliases limits how many fields of a document have an alias that differs from the name of the field. The default is 200.
-	Aliases int
 	// Repeats limits how often one object selects the same response key, including selections in fragments. The default is 30.
 	Repeats int
-	// Directives limits the directives of a document. The default is 50.
-	Directives int
-	// ListItems limits the items of each list and the members of each object, in a document or in variables. The default is 1,000.
+	// ListItems limits the items of each list and the members of each object in variables. The default is 1,000.
 	ListItems int
 	// VariableBytes limits the JSON text of the variables. The default is 131,072.
 	VariableBytes int
@@ -49,10 +43,7 @@ func Default() Limits {
 		Fragments:     50,
 		Selections:    1_000,
 		Depth:         20,
-		RootFields:    100,
-		Aliases:       200,
 		Repeats:       30,
-		Directives:    50,
 		ListItems:     1_000,
 		VariableBytes: 128 << 10,
 		Cost:          100_000,

@@ -7,6 +7,8 @@ import (
 // measure returns an error if a parsed document exceeds a limit. First, it visits every node once and computes the size of each
 // fragment once. If the sizes are within the limits, it follows all fragment spreads and counts repeated response keys.
 func measure(doc *ast.QueryDocument, limits *Limits) error {
+	// Validation visits a fragment once for each operation that spreads it. It repeats the search for names that resemble a long
+	// wrong value in the fragment.
 	if n := len(doc.Operations); n > limits.Operations {
 		return refuse(RuleOperations, "the document defines %d operations; at most %d are accepted: send those that you execute", n, limits.Operations)
 	}
@@ -24,7 +26,7 @@ func measure(doc *ast.QueryDocument, limits *Limits) error {
 		return err
 	}
 	for _, root := range roots {
-		if err := m.merge([]ast.SelectionSet{root.selection}, root.operation); err != nil {
+		if err := m.merge([]ast.SelectionSet{root}); err != nil {
 			return err
 		}
 	}
@@ -33,9 +35,8 @@ func measure(doc *ast.QueryDocument, limits *Limits) error {
 
 // measurement is the state of measuring a document.
 type measurement struct {
-	limits              *Limits
-	fragments           map[string]*fragment
-	aliases, directives int
+	limits    *Limits
+	fragments map[string]*fragment
 }
 
 // fragment is a named fragment. Its size includes the fragments that it spreads.
@@ -52,25 +53,19 @@ type size struct {
 	depth      int
 }
 
-// root is the selection set of an operation, or of a fragment that no operation spreads.
-type root struct {
-	selection ast.SelectionSet
-	operation bool
-}
-
 // visit visits every node once. It returns the selection sets of the operations. It also returns the selection sets of the
 // fragments that neither an operation nor an earlier fragment spreads. An unused fragment makes the document invalid, but
 // validation visits it, too. So visit also checks its size.
-func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
+func (m *measurement) visit(doc *ast.QueryDocument) (roots []ast.SelectionSet, err error) {
 	var sum int64
-	add := func(e size, r root) error {
+	add := func(e size, root ast.SelectionSet) error {
 		if sum = addSat(sum, e.selections); sum > int64(m.limits.Selections) {
 			return refuse(RuleSelections, "the document selects %d fields and fragments, and a fragment counts each time it is spread; at most %d are accepted: send several requests", sum, m.limits.Selections)
 		}
 		if e.depth > m.limits.Depth {
 			return refuse(RuleDepth, "fields are nested %d deep; at most %d levels are accepted", e.depth, m.limits.Depth)
 		}
-		roots = append(roots, r)
+		roots = append(roots, root)
 		return nil
 	}
 	for _, op := range doc.Operations {
@@ -78,7 +73,7 @@ func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := add(e, root{op.SelectionSet, true}); err != nil {
+		if err := add(e, op.SelectionSet); err != nil {
 			return nil, err
 		}
 	}
@@ -93,7 +88,7 @@ func (m *measurement) visit(doc *ast.QueryDocument) (roots []root, err error) {
 		if err := m.measureFragment(f); err != nil {
 			return nil, err
 		}
-		if err := add(f.size, root{def.SelectionSet, false}); err != nil {
+		if err := add(f.size, def.SelectionSet); err != nil {
 			return nil, err
 		}
 	}
@@ -220,9 +215,6 @@ func (m *measurement) field(f *ast.Field) error {
 		if err := m.name(f.Alias); err != nil {
 			return err
 		}
-		if m.aliases++; m.aliases > m.limits.Aliases {
-			return refuse(RuleAliases, "the document has more than %d aliases: use the fields that take lists of ids, or send several requests", m.limits.Aliases)
-		}
 	}
 	if err := m.arguments(f.Arguments); err != nil {
 		return err
@@ -231,9 +223,6 @@ func (m *measurement) field(f *ast.Field) error {
 }
 
 func (m *measurement) directiveList(list ast.DirectiveList) error {
-	if m.directives += len(list); m.directives > m.limits.Directives {
-		return refuse(RuleDirectives, "the document has more than %d directives", m.limits.Directives)
-	}
 	for _, d := range list {
 		if err := m.name(d.Name); err != nil {
 			return err
@@ -263,9 +252,6 @@ func (m *measurement) value(v *ast.Value, level int) error {
 	case ast.ListValue, ast.ObjectValue:
 		if level > m.limits.Depth {
 			return refuse(RuleDepth, "a value is nested more than %d deep", m.limits.Depth)
-		}
-		if n := len(v.Children); n > m.limits.ListItems {
-			return refuse(RuleListItems, "a list or object has %d items; at most %d are accepted", n, m.limits.ListItems)
 		}
 		for _, c := range v.Children {
 			if err := m.name(c.Name); err != nil {
@@ -298,7 +284,7 @@ type merged struct {
 // merge counts how often the selection sets of one object select each response key. It then calls itself for the selection sets of
 // each field. It ignores the types of fragments, because validation also compares fields of different types. Its time grows with
 // the number of selections, where a fragment counts each time it is spread.
-func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
+func (m *measurement) merge(sets []ast.SelectionSet) error {
 	keys := map[string]*merged{}
 	var order []*merged
 	var gather func(ast.SelectionSet)
@@ -327,15 +313,12 @@ func (m *measurement) merge(sets []ast.SelectionSet, atRoot bool) error {
 	for _, set := range sets {
 		gather(set)
 	}
-	if n := len(order); atRoot && n > m.limits.RootFields {
-		return refuse(RuleRootFields, "the operation has %d root fields; at most %d are accepted: use the fields that take lists of ids, or send several requests", n, m.limits.RootFields)
-	}
 	for _, field := range order {
 		if field.times > m.limits.Repeats {
 			return refuse(RuleRepeats, "%s is selected %d times on the same object; at most %d are accepted: select it once", short(field.key), field.times, m.limits.Repeats)
 		}
 		if len(field.sets) > 0 {
-			if err := m.merge(field.sets, false); err != nil {
+			if err := m.merge(field.sets); err != nil {
 				return err
 			}
 		}

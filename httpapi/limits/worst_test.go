@@ -86,8 +86,20 @@ func families(l Limits) []family {
 		{"a long value, nested, in many operations", func(n int) string {
 			return shared("Query", "nodes(ids:"+strings.Repeat("[", l.Depth)+`"`+strings.Repeat("V", 16*n)+`"`+strings.Repeat("]", l.Depth)+"){id}")
 		}},
+		{"a long list in many operations", func(n int) string {
+			return shared("Query", "searchMarkets(filter:{status:["+strings.Repeat("OPEN ", n)+"]}){totalCount}")
+		}},
+		{"a long object in many operations", func(n int) string {
+			return shared("Query", "searchMarkets(filter:{"+repeat(n, numbered("category%d:1 "))+"}){totalCount}")
+		}},
+		{"directives in many operations", func(n int) string {
+			return shared("Query", "serviceStatus"+strings.Repeat("@skip(if:true)", n)+"{version}")
+		}},
+		{"unknown directives in many operations", func(n int) string {
+			return shared("Query", "serviceStatus"+strings.Repeat("@d", n)+"{version}")
+		}},
 		{"variables", func(n int) string {
-			return "query(" + repeat(n, numbered("$v%d:Int ")) + "){" + repeat(l.RootFields, func(i int) string { return fmt.Sprintf("a%d:searchMarkets(first:$v%d){totalCount}", i, n-1) }) + "}"
+			return "query(" + repeat(n, numbered("$v%d:Int ")) + "){" + repeat(80, func(i int) string { return fmt.Sprintf("a%d:searchMarkets(first:$v%d){totalCount}", i, n-1) }) + "}"
 		}},
 		{"introspection", func(n int) string {
 			return "{" + repeat(n, numbered("a%d:__schema{types{fields{type{ofType{ofType{ofType{ofType{name}}}}}}}}")) + "}"
@@ -188,7 +200,7 @@ func TestExpensiveDocumentsAreRefused(t *testing.T) {
 		"repeats":            {"{" + strings.Repeat("__typename ", 1450) + "}", RuleSelections, false},
 		"repeats by merging": {"{token(tokenId:1){" + strings.Repeat("price{id price basis tokenId timestamp}", 400) + "}}", RuleTokens, false},
 		"nested fragments":   {"{token(tokenId:1){market{" + strings.Repeat("...{", 150) + strings.Repeat("id question slug category ", 40) + strings.Repeat("}", 153), RuleDepth, false},
-		"many operations":    {shared[slices.IndexFunc(shared, func(f family) bool { return f.name == "unknown fields in many operations" })].text(140), RuleOperations, true},
+		"many operations":    {shared[slices.IndexFunc(shared, func(f family) bool { return f.name == "a long enum in many operations" })].text(3800), RuleOperations, true},
 		"doubling fragments": {"{__schema{...F0}}" + repeat(22, func(i int) string {
 			return fmt.Sprintf("fragment F%d on __Schema{a{...F%d}b{...F%d}}", i, i+1, i+1)
 		}) + "fragment F22 on __Schema{a}", RuleSelections, true},

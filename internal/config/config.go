@@ -129,11 +129,8 @@ type Limit struct {
 	Fragments  int   `default:"50" min:"1" max:"10000" help:"Named fragments of a document."`
 	Selections int   `default:"1000" min:"1" max:"100000" help:"Fields and fragments of a document. The content of a fragment counts at each spread."`
 	Depth      int   `default:"20" min:"1" max:"1000" help:"Nesting of fields, lists and objects."`
-	RootFields int   `default:"100" min:"1" max:"10000" help:"Fields at the root of an operation."`
-	Aliases    int   `default:"200" min:"1" max:"100000" help:"Fields of a document with an alias."`
 	Repeats    int   `default:"30" min:"1" max:"1000" help:"Selections of one response key on the same object."`
-	Directives int   `default:"50" min:"1" max:"10000" help:"Directives of a document."`
-	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in arguments and variables."`
+	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in variables."`
 	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Maximum size of the variables."`
 	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value, 40 for each id that is read in a list of ids, 1000 for each read that needs a call of its own to the venue."`
 	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, may make. Cached values take none."`

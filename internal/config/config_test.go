@@ -64,7 +64,7 @@ func TestDefaults(t *testing.T) {
 		Explain:         "auto",
 		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},
 		Limit: config.Limit{
-			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, RootFields: 100, Aliases: 200, Repeats: 30, Directives: 50,
+			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, Repeats: 30,
 			ListItems: 1000, Variables: 128 << 10, Cost: 100_000, Calls: 200,
 		},
 		JWT:          config.JWT{AccountClaim: "sub"},

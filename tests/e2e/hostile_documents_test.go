@@ -14,7 +14,8 @@ import (
 func documentAttacks() []attack {
 	var out []attack
 	for _, d := range []struct{ name, document, code, message string }{
-		{"300 aliases", `{` + repeatNumbered(300, "a#:__typename ") + `}`, badInputCode, "more than 200 aliases"},
+		{"600 aliases", `{` + repeatNumbered(600, "a#:__typename ") + `}`, badInputCode, "more than 1500 tokens"},
+		{"490 aliases of a field that costs little", `{` + repeatNumbered(490, "a#:__typename ") + `}`, "", ""},
 		{"100 aliases of searches", `{` + repeatNumbered(100, "a#:searchMarkets(first:100){nodes{marketId event{markets{edges{node{tokens{price{price}}}}}}}}") + `}`, badInputCode, ""},
 		{"30 expensive searches", `{` + repeatNumbered(30, `a#:searchMarkets(query:"#",first:100){nodes{tokens{orderbook{bids{price}}}}}`) + `}`, badInputCode, "cost"},
 		{"26 unused doubling fragments beside used fragments", `{...F0}` + repeatNumbered(25, "fragment F# on Query{...G# ...G#} fragment G# on Query{__typename}") + doublingFragments(26), badInputCode, ""},
@@ -27,10 +28,12 @@ func documentAttacks() []attack {
 		{"fields 25 deep", `{searchMarkets{nodes` + wrapText(11, "{event{markets{nodes", "{slug}", "}}}") + `}}`, badInputCode, "deep"},
 		{"braces without an end", strings.Repeat("{a", 700), parseErrorCode, ""},
 		{"60 KB of braces", strings.Repeat("{", 60_000), "", ""},
+		{"700 directives", `{__typename` + strings.Repeat("@d", 700) + `}`, validationCode, "@d"},
+		{"a list of 1,400 ids", `{nodes(ids:[` + repeatNumbered(1400, `"#"`) + `]){id}}`, "", ""},
 		{"400 arguments", `{token(` + repeatNumbered(400, "a#:1 ") + `){tokenId}}`, validationCode, ""},
 		{"the same argument 400 times", `{token(` + strings.Repeat(`tokenId:"1" `, 400) + `){tokenId}}`, validationCode, ""},
 		{"350 variables", `query(` + repeatNumbered(350, "$a#:Int ") + `){__typename}`, validationCode, ""},
-		{"350 unknown fields", `{` + repeatNumbered(350, "tokenPricez# ") + `}`, badInputCode, "root fields"},
+		{"350 unknown fields", `{` + repeatNumbered(350, "tokenPricez# ") + `}`, validationCode, "tokenPricez0"},
 		{"90 unknown fields", `{` + repeatNumbered(90, "tokenPricez# ") + `}`, validationCode, "tokenPricez0"},
 		{"45 unused fragments", `{__typename}` + repeatNumbered(45, "fragment F# on Query{__typename}"), validationCode, "F0"},
 		{"conflicting fields in fragments of fragments", `{...F0}` + repeatNumbered(40, "fragment F# on Query{a:searchMarkets(first:#){totalCount}b:token(tokenId:\"#\"){tokenId} ...G#}") + repeatNumbered(9, "fragment G# on Query{__typename}"), validationCode, ""},

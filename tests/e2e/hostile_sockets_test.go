@@ -175,7 +175,7 @@ func socketAttacks() []attack {
 		}})
 	}
 	addKeptOpen("invalid documents", "10.9.0.2", func(t *testing.T, p *target, w *wire) {
-		for i, document := range []string{`{...D0} ` + doublingFragments(26), `{` + repeatNumbered(300, "a#:__typename ") + `}`, wrapText(500, "{a", "{a}", "}"), strings.Repeat("{", 60_000), `{nope}`, ``, `subscription{__typename a:__typename}`,
+		for i, document := range []string{`{...D0} ` + doublingFragments(26), `{` + repeatNumbered(600, "a#:__typename ") + `}`, wrapText(500, "{a", "{a}", "}"), strings.Repeat("{", 60_000), `{nope}`, ``, `subscription{__typename a:__typename}`,
 			`subscription{priceChanged(tokenIds:["1,2"]){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:-1){reason}}`, `subscription{priceChanged(tokenIds:["1"],maxPerSecond:1e308){reason}}`,
 			`subscription{orderbookChanged(tokenId:"1",depth:-5){kind}}`, `subscription{balanceChanged(address:"` + addressOf50 + `"){reason}}`} {
 			id := fmt.Sprint(i)

@@ -34,7 +34,7 @@ func TestMetricsAreTrue(t *testing.T) {
 		"--venue-url="+proxy.URL, "--stream-url="+strings.Replace(proxy.URL, "http", "ws", 1)+demo.StreamPath, "--venue-retries=0",
 		"--venue-public-per-minute=1000", "--venue-key-per-minute=1000", "--documents-trusted=allow", "--documents-manifest="+manifest,
 		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-spread-size=2", "--cache-not-found-fresh=1h",
-		"--client-connections=2", "--limit-depth=5", "--limit-root-fields=3", "--limit-document=1KiB", "--demo-still")
+		"--client-connections=2", "--limit-depth=5", "--limit-repeats=3", "--limit-document=1KiB", "--demo-still")
 	s.venue = proxy.demo
 	lines := telemetry.NewWriter(io.Discard, 10)
 	s.MeasureLog(lines)
@@ -121,7 +121,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	// The parser, the limits and the validation refuse these operations.
 	for rule, query := range map[string]string{
 		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
-		"root_fields":    "{ a: serviceStatus { version } b: serviceStatus { version } c: serviceStatus { version } d: serviceStatus { version } }",
+		"repeats":        "{ serviceStatus { version version version version } }",
 		"document_bytes": "{ serviceStatus { version } } #" + strings.Repeat(" ", 1100),
 	} {
 		outcome := "bad_user_input"

@@ -161,13 +161,13 @@ func unreadStreams(t *testing.T, p *target) ([]io.Closer, string) {
 	return open, "sse"
 }
 
-// unreadText queries a description of 512 KB under 198 aliases. The response would have about 100 MB.
+// unreadText queries a description of 512 KB under 480 aliases. The response would have about 250 MB.
 func unreadText(t *testing.T, p *target) ([]io.Closer, string) {
 	market := p.venue.venue.Tokens()[0].MarketID
 	if err := p.venue.venue.Reword(market, strings.Repeat("long ", 100<<10)); err != nil {
 		t.Fatal(err)
 	}
-	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + repeatNumbered(198, "a#:description ") + `} }`})
+	body := asJSON(vars{"query": `{ market(marketId: "` + market + `") {` + repeatNumbered(480, "a#:description ") + `} }`})
 	open := p.onConnections(t, 16, func(w *wire) { w.ask(body, "application/graphql-response+json") })
 	for _, c := range open {
 		if status, answer := c.(*wire).readResponse(t, p); status == http.StatusOK && !strings.Contains(answer, "RESPONSE_TOO_LARGE") {
