@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,9 @@ type mutation struct {
 	// needs is a program that the test runs. Without this program, the test skips itself and cannot fail.
 	needs string
 }
+
+// all has the mutations of this package's files.
+var all = slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket)
 
 var mutations = []mutation{
 	{
@@ -126,7 +130,7 @@ func TestDefencesAreInTheSource(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket) {
+	for _, m := range all {
 		t.Run(m.name, func(t *testing.T) {
 			m.overlay(t, root)
 			for _, name := range strings.Split(strings.Trim(strings.SplitN(m.run, "/", 2)[0], "^$()"), "|") {
@@ -154,18 +158,27 @@ func hasTest(t *testing.T, dir, name string) bool {
 	})
 }
 
-// TestMutations runs the test of each mutation and requires that the test fails.
+// TestMutations runs the test of each mutation and requires that the test fails. make check runs the mutations that choose returns,
+// and make nightly and make mutations run all.
 func TestMutations(t *testing.T) {
-	if os.Getenv("MUTATIONS") == "" {
-		t.Skip("make mutations and make check run this test, because it compiles the code once for each mutation")
-	}
 	root, err := tool.ModuleRoot()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, m := range slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket) {
+	chosen := all
+	if os.Getenv("MUTATIONS") == "" && os.Getenv("TIER") != "nightly" {
+		tool.CheckTier(t)
+		why := ""
+		chosen, why = choose(all, readChanges(root, os.Getenv("CI_BASE")))
+		t.Log(why)
+	}
+	// Each mutation compiles, links and runs a test, which uses a processor. go test -parallel may allow more.
+	processors := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for _, m := range chosen {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
+			processors <- struct{}{}
+			defer func() { <-processors }()
 			m.mustFail(t, root)
 		})
 	}
@@ -185,8 +198,10 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	// make builds the program with the same flags, so the build cache has the unchanged packages.
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t, root), "-trimpath", "-buildvcs=false", "-vet=off", "-count=1", "-timeout=2m", "-run", m.run, "./"+dir)
+	// make builds the program with the same flags, so the build cache has the unchanged packages. Without the tables of debuggers, the
+	// linker needs half the time.
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t, root), "-trimpath", "-buildvcs=false", "-vet=off",
+		"-ldflags=-w", "-count=1", "-timeout=2m", "-run", m.run, "./"+dir)
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	out, err := cmd.CombinedOutput()
