@@ -106,9 +106,9 @@ func TestMarketsOfGamma(t *testing.T) {
 		"0xaa05 doubt DISPUTED/disputed Yes=1009@0.99/- No=1010@0.01/-",
 		"0xaa06 early OPEN/resolved Yes=1011@1/- No=1012@0/-",
 		"0xaa07 inexact CLOSED/resolved Yes=1013@0.9995/- No=1014@0/- summary undecided",
-		"0xaa08 no-tokens OPEN/ Yes=@-/- No=@-/-",
+		"0xaa08 no-tokens OPEN/ Yes=0xaa08:0@-/- No=0xaa08:1@-/-",
 		"bad: outcomes are missing or do not match their tokens",
-		"bad: conditionId is missing",
+		"510  UNKNOWN/ Yes=1016@-/- No=1017@-/- summary",
 	)
 	m := rows[0].market
 	equal(t, []string{

@@ -3,7 +3,6 @@ package polymarket
 import (
 	"cmp"
 	"context"
-	"strings"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -26,15 +25,6 @@ func lookup[T any](c *rest.Client, e reqctx.Endpoint, batch int, isID func(strin
 			return read.bisect(ctx, e, ids, note, &left)
 		},
 	}
-}
-
-// isToken reports whether a text has the form of a token id.
-func isToken(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
-
-// isCondition reports whether a text has the form of a condition id.
-func isCondition(s string) bool {
-	digits, ok := strings.CutPrefix(s, "0x")
-	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
 }
 
 // bisect reads ids with one call. If Polymarket refuses the list because of one of the ids, bisect reads the two halves of the

@@ -42,7 +42,7 @@ var (
 // is true. The CLOB API may state this result.
 func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool) {
 	m = &market.Market{
-		MarketID:        r.RequireID(fieldConditionID),
+		MarketID:        readMarketID(r),
 		Slug:            r.Text(fieldSlug),
 		Question:        r.RequireText(fieldQuestion),
 		GroupItemTitle:  r.Text(fieldGroupItemTitle),
@@ -58,9 +58,9 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 		Liquidity:       r.Decimal(fieldLiquidity),
 		TickSize:        r.Decimal(fieldTickSize),
 		MinOrderSize:    r.Decimal(fieldMinOrderSize),
-		Outcomes:        readOutcomes(r),
 		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
 	}
+	m.Outcomes = readOutcomes(r, m.MarketID)
 	if event == nil {
 		if events := r.Of(fieldEvents).Elements(); len(events) > 0 {
 			event = r.Child(events[0])
@@ -72,6 +72,14 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 	undecided = readResult(r, m)
 	m.Summary = undecided || !r.Has(fieldDescription)
 	return m, undecided
+}
+
+// readMarketID reads the condition id of a market. If the market has no condition, readMarketID returns its id in the Gamma API.
+func readMarketID(r *wire.Row) string {
+	if id := r.ID(fieldConditionID); id != "" || r.Err != nil {
+		return id
+	}
+	return r.RequireID(fieldID)
 }
 
 // addEvent sets the fields of a market that come from the row of the market's event.
@@ -109,13 +117,14 @@ func readTags(r *wire.Row) []string {
 	return tags
 }
 
-// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices. Each list may be a string that contains JSON. A
-// market without an order book has no tokens. A new market may have no prices. An unreadable price counts as missing.
-func readOutcomes(r *wire.Row) []market.Outcome {
+// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices of a market. Each list may be a string that contains
+// JSON. If the market has no order book, its outcomes have ids from outcomeID. A new market may have no prices. An unreadable price
+// counts as missing.
+func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
-	tokens, traded := r.Of(fieldTokenIDs).List()
+	tokens := readTokenIDs(r)
 	prices, _ := r.Of(fieldOutcomePrices).List()
-	if !ok || len(labels) == 0 || traded && len(tokens) != len(labels) {
+	if !ok || len(labels) == 0 || len(tokens) > 0 && len(tokens) != len(labels) {
 		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
@@ -128,11 +137,8 @@ func readOutcomes(r *wire.Row) []market.Outcome {
 		if o.Label = labels[i].Interned(); o.Label == "" {
 			r.Fail(fieldOutcomes, "have no label")
 		}
-		if traded {
-			id, ok := tokens[i].ID()
-			if o.TokenID = id; !ok || id == "" {
-				r.Fail(fieldTokenIDs, "contain an unreadable or empty id")
-			}
+		if o.TokenID = outcomeID(marketID, i); len(tokens) > 0 {
+			o.TokenID = tokens[i]
 		}
 		if prices != nil {
 			if p, ok := prices[i].Decimal(); ok && wire.InUnit(p) {
@@ -143,6 +149,25 @@ func readOutcomes(r *wire.Row) []market.Outcome {
 		}
 	}
 	return out
+}
+
+// readTokenIDs reads the ids of a market's tokens in the order books. A market without an order book has no list, an empty text or
+// an empty list. An unreadable list counts as missing. An unreadable id makes the row bad.
+func readTokenIDs(r *wire.Row) []string {
+	v := r.Of(fieldTokenIDs)
+	list, ok := v.List()
+	if !ok && !v.IsNull() && !v.Is("") {
+		r.Unreadable(fieldTokenIDs)
+	}
+	ids := make([]string, 0, len(list))
+	for _, v := range list {
+		id, ok := v.ID()
+		if !ok || id == "" {
+			r.Fail(fieldTokenIDs, "contain an unreadable or empty id")
+		}
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // tokenIDs returns the readable token ids of a market's row, even if the row is bad.

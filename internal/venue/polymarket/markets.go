@@ -18,46 +18,100 @@ type marketLookup struct {
 	endpoint  reqctx.Endpoint
 	parameter string
 	isID      func(string) bool
-	// has reports whether id identifies the market of a row. The row may be bad.
+	// value returns the value of the filter for an id.
+	value func(id string) string
+	// has reports whether a row is about id. The row may be bad.
 	has func(row marketRow, id string) bool
 }
 
+// The lookups of markets by their ids, by their tokens and by their slugs. Each id belongs to at most one lookup of its list.
 var (
-	byID = marketLookup{reqctx.EndpointMarketsByID, "condition_ids", isCondition, func(row marketRow, id string) bool {
-		own, _ := row.row.Of(fieldConditionID).ID()
-		return strings.EqualFold(own, id)
-	}}
-	byToken = marketLookup{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, func(row marketRow, id string) bool {
-		return slices.Contains(tokenIDs(row.row), id)
-	}}
-	bySlug = marketLookup{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, func(row marketRow, id string) bool {
-		return row.row.Of(fieldSlug).Is(id)
-	}}
+	byID = []marketLookup{
+		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, unchanged, hasCondition},
+		{reqctx.EndpointMarketsByID, "id", isGammaID, unchanged, hasGammaID},
+	}
+	byToken = []marketLookup{
+		{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, unchanged, hasToken},
+		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, marketOf, func(row marketRow, id string) bool {
+			return hasCondition(row, marketOf(id))
+		}},
+		{reqctx.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, marketOf, func(row marketRow, id string) bool {
+			return hasGammaID(row, marketOf(id))
+		}},
+	}
+	bySlug = []marketLookup{
+		{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, unchanged, func(row marketRow, id string) bool {
+			return row.row.Of(fieldSlug).Is(id)
+		}},
+	}
 )
+
+func unchanged(id string) string { return id }
+
+func hasCondition(row marketRow, id string) bool {
+	own, _ := row.row.Of(fieldConditionID).ID()
+	return strings.EqualFold(own, id)
+}
+
+func hasGammaID(row marketRow, id string) bool {
+	own, _ := row.row.Of(fieldID).ID()
+	return own == id
+}
+
+func hasToken(row marketRow, id string) bool { return slices.Contains(tokenIDs(row.row), id) }
 
 // MarketsByID returns the markets with the given condition ids. If Gamma does not state the result of a closed market, MarketsByID
 // also requests the market from the CLOB API.
 func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(byID).Read(ctx, marketIDs)
+	return d.markets(ctx, byID, marketIDs)
 }
 
 // MarketsByToken returns the markets of tokens. Like MarketsByID, it requests missing results of closed markets from the CLOB API.
 func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(byToken).Read(ctx, tokenIDs)
+	return d.markets(ctx, byToken, tokenIDs)
 }
 
 // MarketBySlug returns a market, or nil if Polymarket does not know the slug.
 func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	results, err := d.markets(bySlug).Read(ctx, []string{slug})
+	results, err := d.markets(ctx, bySlug, []string{slug})
 	return results[0].Value, cmp.Or(err, results[0].Err)
 }
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets returns the lookup of markets. One call returns either open or closed markets. So the first call requests the open
-// markets. If this call does not find all ids, a second call requests the closed markets with the remaining ids. If the second call
-// fails, the remaining ids get an error.
-func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
+// markets reads markets, each with the lookup for the form of its id.
+func (d *Driver) markets(ctx context.Context, by []marketLookup, ids []string) ([]market.Result[*market.Market], error) {
+	lists := make([][]string, len(by))
+	places := make([][2]int, len(ids)) // the list of each id, and its index in the list
+	for i, id := range ids {
+		n := max(slices.IndexFunc(by, func(l marketLookup) bool { return l.isID(id) }), 0) // no lookup sends an id of an unknown form
+		places[i] = [2]int{n, len(lists[n])}
+		lists[n] = append(lists[n], id)
+	}
+	results, errs := make([][]market.Result[*market.Market], len(by)), make([]error, len(by))
+	rest.ForEach(len(by), func(i int) {
+		if len(lists[i]) > 0 {
+			results[i], errs[i] = d.marketLookup(by[i]).Read(ctx, lists[i])
+		}
+	})
+	out := make([]market.Result[*market.Market], len(ids))
+	failed := 0
+	for i, at := range places {
+		out[i] = results[at[0]][at[1]]
+		if errs[at[0]] != nil {
+			failed++
+		}
+	}
+	if failed < len(ids) {
+		return out, nil // the errors of the calls are in the results
+	}
+	return out, cmp.Or(errs...)
+}
+
+// marketLookup returns the lookup of markets for one kind of id. One call returns either open or closed markets. So the first call
+// requests the open markets. If this call does not find all ids, a second call requests the closed markets with the remaining ids.
+// If the second call fails, the remaining ids get an error.
+func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 	return lookup(d.gamma, by.endpoint, maxMarketIDs, by.isID,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.Market], error) {
 			out, missing := make(rest.Values[market.Market], len(ids)), ids
@@ -97,8 +151,12 @@ func (d *Driver) markets(by marketLookup) rest.Lookup[market.Market] {
 // namedMarkets makes one call for the open or the closed markets with the given ids.
 func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
+	values := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		rq.Query.Set(by.parameter, id)
+		if v := by.value(id); !values[v] {
+			values[v] = true
+			rq.Query.Set(by.parameter, v)
+		}
 	}
 	rq.Query.Set("closed", strconv.FormatBool(closed)).Set("limit", strconv.Itoa(len(ids))).Set("include_tag", "true")
 	payload, err := d.gamma.Get(ctx, rq)
@@ -109,8 +167,8 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 	return rows, formError(by.endpoint, err)
 }
 
-// takeMarket stores the market of a row under each requested id that identifies the market. If there is no such id, takeMarket
-// returns false.
+// takeMarket stores the market of a row under each requested id that the row is about. If there is no such id, takeMarket returns
+// false.
 func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {
@@ -118,8 +176,11 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 		}
 		named = true
 		result := market.Result[*market.Market]{Value: row.market}
-		if row.market == nil {
+		switch {
+		case row.market == nil:
 			result.Err = rest.BadElement(by.endpoint, row.row.Err)
+		case by.endpoint == reqctx.EndpointMarketsByToken && row.market.OutcomeByToken(id) == nil:
+			continue // the row contains the id, but no outcome has it
 		}
 		out[id] = result
 	}
@@ -134,6 +195,9 @@ func (d *Driver) addResults(ctx context.Context, markets []*market.Market, note 
 	rest.ForEach(len(markets), func(i int) {
 		const e = reqctx.EndpointMarketsByID
 		m := markets[i]
+		if !isCondition(m.MarketID) {
+			return // the CLOB API identifies markets by their conditions
+		}
 		payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Path: clobPaths[e] + m.MarketID, Keys: 1})
 		if err == nil {
 			results[i], err = readClobResult(payload, m.MarketID, func(string) {})

@@ -99,8 +99,8 @@ func setWinner(m *market.Market, i int) bool {
 
 // result is the result of a market in the CLOB API.
 type result struct {
-	// winner is the id of the winning token. It is empty if no token has won.
-	winner string
+	// winner is the id of the winning token, and label is the label of its outcome. Both are empty if no token has won.
+	winner, label string
 	// equal reports that a share of either outcome pays 0.5.
 	equal bool
 }
@@ -125,7 +125,7 @@ func readClobResult(v wire.Value, conditionID string, note func(string)) (result
 			if out.winner != "" {
 				return result{}, errors.New("the market has two winners")
 			}
-			out.winner = token.RequireID(wire.FieldTokenID)
+			out.winner, out.label = token.RequireID(wire.FieldTokenID), token.Text(wire.FieldOutcome)
 		}
 		if token.Err != nil {
 			return result{}, token.Err
@@ -140,12 +140,19 @@ func (o result) apply(m *market.Market) {
 	switch {
 	case o.equal:
 		m.Status = market.StatusCancelled
-	case o.winner != "":
-		for i := range m.Outcomes {
-			if m.Outcomes[i].TokenID == o.winner && setWinner(m, i) {
-				m.Resolution.Source = "CLOB"
-			}
-		}
+	case setWinner(m, o.winnerOf(m)):
+		m.Resolution.Source = "CLOB"
 	}
 	m.Summary = false
+}
+
+// winnerOf returns the index of the winning outcome of a market, or -1. If Gamma does not state the tokens of the market, the label
+// identifies the outcome.
+func (o result) winnerOf(m *market.Market) int {
+	if o.winner == "" {
+		return -1
+	}
+	return slices.IndexFunc(m.Outcomes, func(own market.Outcome) bool {
+		return own.TokenID == o.winner || !isTraded(m) && own.Label == o.label
+	})
 }

@@ -14,10 +14,11 @@ import (
 )
 
 // MarketTrades returns one page of the trades of a market, each with the taker's token and side. Polymarket cannot filter by token.
-// So if q has a token, the page may be short although there is a next page. If q.MarketID is not a condition id, the page is empty.
+// So if q has a token, the page may be short although there is a next page. If q.MarketID is not a condition id, or q.TokenID is not
+// in an order book, the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
-	if !isCondition(q.MarketID) {
+	if !isCondition(q.MarketID) || q.TokenID != "" && !isToken(q.TokenID) {
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}

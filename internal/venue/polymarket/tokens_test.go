@@ -1,0 +1,123 @@
+package polymarket_test
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+)
+
+// showLookup returns a line for each result: the market and its tokens, or why there is none.
+func showLookup(results []market.Result[*market.Market], err error) (lines []string) {
+	if err != nil {
+		lines = append(lines, "error "+string(market.CodeOf(err)))
+	}
+	for _, r := range results {
+		switch {
+		case r.Err != nil:
+			lines = append(lines, string(market.CodeOf(r.Err)))
+		case r.Value == nil:
+			lines = append(lines, "absent")
+		default:
+			line := fmt.Sprint(r.Value.MarketID, " ", r.Value.Status)
+			for _, o := range r.Value.Outcomes {
+				line += " " + o.TokenID
+			}
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// untraded are the members of a Gamma market without an order book.
+var untraded = map[string]any{"clobTokenIds": ""}
+
+// TestMarketsOfOutcomesWithoutTokens looks up markets by the ids of outcomes that have no token. Polymarket does not know these ids,
+// so the requests must name the markets instead.
+func TestMarketsOfOutcomesWithoutTokens(t *testing.T) {
+	var filters []string
+	rows := []any{gammaMarket(1, false, untraded), gammaMarket(2, false, nil)}
+	rows[0].(map[string]any)["id"], rows[1].(map[string]any)["id"] = "501", "502"
+	unnamed := gammaMarket(3, false, untraded)
+	unnamed["conditionId"], unnamed["id"] = "", "503"
+	d, _, _ := open(t, answers{"GET /markets/keyset": func(q url.Values, _ []byte) answer {
+		filters = append(filters, q.Get("closed")+" "+fmt.Sprint(q["condition_ids"], q["id"], q["clob_token_ids"]))
+		switch {
+		case q.Get("closed") == "true":
+			return ok(map[string]any{"markets": []any{}})
+		case q.Has("id"):
+			return ok(map[string]any{"markets": []any{unnamed}})
+		}
+		return ok(map[string]any{"markets": rows})
+	}})
+	check(t, showLookup(d.MarketsByToken(t.Context(), []string{"0xa1:1", "0xa1:0", "0xa2:0", "503:1", "0xa1:2"})), []string{
+		"0xa1 OPEN 0xa1:0 0xa1:1", "0xa1 OPEN 0xa1:0 0xa1:1", "absent", "503 OPEN 503:0 503:1", "absent",
+	})
+	wanted := map[string]bool{"false [0xa1 0xa2] [] []": true, "false [] [503] []": true, "true [0xa2 0xa1] [] []": true}
+	for _, f := range filters {
+		if !wanted[f] {
+			t.Errorf("the driver requests the markets %s", f)
+		}
+	}
+	check(t, len(filters), 3)
+
+	filters = nil
+	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1:0", "x", "1234567890123456789"})),
+		[]string{"503 OPEN 503:0 503:1", "absent", "absent", "absent"})
+	check(t, filters, []string{"false [] [503] []"})
+}
+
+// TestAClosedMarketWithoutACondition checks that the driver does not request the market from the CLOB API, whose ids of markets are
+// conditions.
+func TestAClosedMarketWithoutACondition(t *testing.T) {
+	m := gammaMarket(3, true, untraded)
+	m["conditionId"], m["id"] = "", "503"
+	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(nil, []map[string]any{m})})
+	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503"})), []string{"503 CLOSED 503:0 503:1"})
+	check(t, len(s.calls), 2)
+}
+
+// TestFailedLookupsOfSeveralForms checks that one failed call does not fail the ids of another form.
+func TestFailedLookupsOfSeveralForms(t *testing.T) {
+	all := false
+	d, _, c := open(t, answers{"GET /markets/keyset": func(q url.Values, _ []byte) answer {
+		if all || q.Has("id") {
+			return answer{status: 400, body: `{"error":"bad"}`}
+		}
+		return ok(map[string]any{"markets": []any{gammaMarket(1, false, nil)}})
+	}})
+	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1"})), []string{"UPSTREAM_BAD_RESPONSE", "0xa1 OPEN 2 3"})
+	all = true
+	c.Advance(1e12)
+	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1"})), []string{"error UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE"})
+}
+
+// TestReadsOfOutcomesWithoutTokens checks that the driver answers without a call and without an error, because no order book can have
+// these ids.
+func TestReadsOfOutcomesWithoutTokens(t *testing.T) {
+	d, s, _ := open(t, nil)
+	ids := []string{"0xa1:0", "503:1"}
+	prices, err1 := d.Prices(t.Context(), ids)
+	spreads, err2 := d.Spreads(t.Context(), ids)
+	books, err3 := d.Books(t.Context(), []queries.Book{{TokenID: ids[0], Depth: 20}, {TokenID: ids[1], Depth: 20}})
+	day, _ := market.ParseDate("2030-03-17")
+	histories, err4 := d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: ids[0], From: day, To: day}, {TokenID: ids[1], From: day, To: day}})
+	for i := range ids {
+		if prices[i].Value != nil || prices[i].Err != nil || spreads[i].Value != nil || spreads[i].Err != nil || books[i].Value != nil || books[i].Err != nil ||
+			histories[i].Value != nil || histories[i].Err != nil {
+			t.Errorf("the reads of %s return %+v, %+v, %+v and %+v, want no value and no error", ids[i], prices[i], spreads[i], books[i], histories[i])
+		}
+	}
+	trades, err5 := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", TokenID: ids[0]})
+	if trades == nil || len(trades.Trades) != 0 || trades.Next != "" {
+		t.Errorf("MarketTrades of %s returns %+v, want an empty page", ids[0], trades)
+	}
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	check(t, s.calls, []string{})
+}
