@@ -2,6 +2,7 @@ package polymarket
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"oddsgraph/internal/market"
@@ -152,7 +153,7 @@ func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 }
 
 // readTokenIDs reads the ids of a market's tokens in the order books. A market without an order book has no list, an empty text or
-// an empty list. An unreadable list counts as missing. An unreadable id makes the row bad.
+// an empty list. An unreadable list counts as missing. An unreadable or repeated id makes the row bad.
 func readTokenIDs(r *wire.Row) []string {
 	v := r.Of(fieldTokenIDs)
 	list, ok := v.List()
@@ -162,8 +163,11 @@ func readTokenIDs(r *wire.Row) []string {
 	ids := make([]string, 0, len(list))
 	for _, v := range list {
 		id, ok := v.ID()
-		if !ok || id == "" {
+		switch {
+		case !ok || id == "":
 			r.Fail(fieldTokenIDs, "contain an unreadable or empty id")
+		case slices.Contains(ids, id):
+			r.Fail(fieldTokenIDs, "name a token twice")
 		}
 		ids = append(ids, id)
 	}

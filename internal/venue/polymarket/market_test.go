@@ -44,10 +44,11 @@ func TestMarketsWithoutAnOrderBook(t *testing.T) {
 	equal(t, []string{readOne(t, resolved)}, "0xa2  RESOLVED/resolved Yes=0xa2:0@0/false No=0xa2:1@1/true resolution=No,-,")
 }
 
-// TestMarketsWithBadTokens checks that a row is bad if its tokens are not clear.
+// TestMarketsWithBadTokens checks that a row is bad if its tokens are not clear. The same token twice is a contradiction: the prices
+// and the books of both outcomes would be equal.
 func TestMarketsWithBadTokens(t *testing.T) {
 	for ids, want := range map[string]string{
-		`["1",""]`: "bad: clobTokenIds contain an unreadable or empty id",
+		`["1","1"]`: "bad: clobTokenIds name a token twice", `["1",""]`: "bad: clobTokenIds contain an unreadable or empty id",
 		`["1",null]`: "bad: clobTokenIds contain an unreadable or empty id", `["1"]`: "bad: outcomes are missing or do not match their tokens",
 		`["1","2","3"]`: "bad: outcomes are missing or do not match their tokens", `["1","2"]`: "0xa1  UNKNOWN/ Yes=1@-/- No=2@-/- summary",
 	} {
