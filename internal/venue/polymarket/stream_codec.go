@@ -66,14 +66,15 @@ func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[
 	return tokenLookup(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
-// assetOf returns the asset of a topic. If the socket does not serve the topic, or the tokens of a market are unknown, ok is false.
+// assetOf returns the asset of a topic. If the socket does not serve the topic, the tokens of a market are unknown, or the outcome has
+// no token in an order book, ok is false.
 func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	switch t.Channel {
 	case messages.ChannelOrderbook, messages.ChannelPrices, messages.ChannelTrades:
-		return t.ID, true
+		return t.ID, marketOf(t.ID) == ""
 	case messages.ChannelMarket:
 		yes, _, ok := c.env.Tokens(t.ID)
-		return yes, ok
+		return yes, ok && marketOf(yes) == ""
 	}
 	return "", false
 }
