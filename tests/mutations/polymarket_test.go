@@ -64,7 +64,7 @@ var polymarket = []mutation{
 	},
 	{
 		name: "trades of another market of Polymarket are served",
-		file: "internal/venue/polymarket/trades.go", oldText: "EqualFold(t.MarketID, q.MarketID)", newText: "EqualFold(t.MarketID, t.MarketID)",
+		file: "internal/venue/polymarket/trades.go", oldText: "EqualFold(t.MarketID, id)", newText: "EqualFold(t.MarketID, t.MarketID)",
 		run: "^TestTradesOfAnotherMarket$",
 	},
 }

@@ -221,14 +221,15 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 			return &queries.TradePage{}, nil
 		}
 	}
-	rq.Query.Set("condition", q.MarketID).Set("taker_only", "false")
-	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, (*wire.Row).UserTrade)
+	id := conditionID(q.MarketID)
+	rq.Query.Set("condition", id).Set("taker_only", "false")
+	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
 	if err != nil {
 		return nil, err
 	}
 	p.at.numbering.NumberTrades(p.rows)
 	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool {
-		return q.MarketID != "" && !strings.EqualFold(t.MarketID, q.MarketID) || rest.OutsideRange(t.Timestamp, q.From, q.To)
+		return q.MarketID != "" && !strings.EqualFold(t.MarketID, id) || rest.OutsideRange(t.Timestamp, q.From, q.To)
 	})
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }

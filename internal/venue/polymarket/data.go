@@ -48,7 +48,7 @@ func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
 // readPosition reads a position. The label of the outcome may be missing, because the token id identifies the outcome.
 func readPosition(r *wire.Row) market.Position {
 	return market.Position{
-		MarketID:      r.RequireID(fieldConditionID),
+		MarketID:      conditionID(r.RequireID(fieldConditionID)),
 		TokenID:       r.RequireID(wire.FieldTokenID),
 		Outcome:       r.Text(wire.FieldOutcome),
 		Size:          r.Size(fieldCurrentSize),
@@ -56,6 +56,13 @@ func readPosition(r *wire.Row) market.Position {
 		CurrentPrice:  r.Decimal(fieldCurrentPrice),
 		UnrealizedPnl: r.Decimal(fieldUnrealized),
 	}
+}
+
+// readTrade reads a trade.
+func readTrade(r *wire.Row) market.Trade {
+	t := r.UserTrade()
+	t.MarketID = conditionID(t.MarketID)
+	return t
 }
 
 // activityTypes maps each kind of history record to Polymarket's types of activity.
@@ -88,7 +95,7 @@ func readRecord(r *wire.Row) market.HistoryRecord {
 		KindRaw:         raw,
 		Timestamp:       r.RequireTime(fieldTimestamp),
 		Amount:          r.Decimal(fieldCash),
-		MarketID:        r.ID(fieldConditionID),
+		MarketID:        conditionID(r.ID(fieldConditionID)),
 		TokenID:         r.ID(wire.FieldTokenID),
 		Outcome:         r.Text(wire.FieldOutcome),
 		Size:            r.Decimal(wire.FieldShares),

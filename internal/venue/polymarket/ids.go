@@ -1,10 +1,13 @@
 package polymarket
 
 import (
+	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/wire"
 )
 
 // isToken reports whether a text has the form of a token id.
@@ -14,6 +17,38 @@ func isToken(s string) bool { return s != "" && strings.Trim(s, "0123456789") ==
 func isCondition(s string) bool {
 	digits, ok := strings.CutPrefix(s, "0x")
 	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""
+}
+
+// conditionID returns a condition id in the form of the CLOB API, the Data API and the socket, which is the id of the market. The
+// condition ids of markets of Polymarket's protocol V2 have only 62 digits in the Gamma API. The other APIs append two zeros.
+func conditionID(id string) string {
+	if len(id) == len("0x")+62 && isCondition(id) {
+		return wire.Intern(id + "00")
+	}
+	return id
+}
+
+// gammaCondition returns a condition id in the form of the Gamma API; see conditionID.
+func gammaCondition(id string) string {
+	if short, ok := strings.CutSuffix(id, "00"); ok && len(id) == len("0x")+64 && isCondition(id) && isV2(id[len("0x"):], 16) {
+		return short
+	}
+	return id
+}
+
+// isPosition reports whether a text has the form of the id of a token of protocol V2. Polymarket calls such a token a position.
+func isPosition(s string) bool { return isToken(s) && isV2(s, 10) }
+
+// isV2 reports whether a number has the layout of an id of protocol V2: a module of 8 bits, which is not 0, a hash of 128 bits, a
+// number of outcomes of 16 bits, 64 bits that are 0, and 40 further bits. The other ids of Polymarket are hashes of 256 bits, so they
+// do not have this layout.
+func isV2(number string, base int) bool {
+	n, ok := new(big.Int).SetString(number, base)
+	if !ok || n.BitLen() > 256 {
+		return false
+	}
+	b := n.FillBytes(make([]byte, 32))
+	return b[0] != 0 && !slices.ContainsFunc(b[19:27], func(b byte) bool { return b != 0 })
 }
 
 // isGammaID reports whether a text has the form of a market's id in the Gamma API, which is a 64-bit number.

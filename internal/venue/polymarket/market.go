@@ -31,12 +31,17 @@ var (
 	fieldMinOrderSize    = wire.NewField("orderMinSize", "minimumOrderSize")
 	fieldOutcomes        = wire.NewField("outcomes")
 	fieldOutcomePrices   = wire.NewField("outcomePrices")
+	fieldVersion         = wire.NewField("version").Interned()
 	fieldTokenIDs        = wire.NewField("clobTokenIds")
+	fieldPositionIDs     = wire.NewField("positionIds")
 
 	fieldID     = wire.NewField("id").Interned()
 	fieldTitle  = wire.NewField("title").Interned()
 	fieldEvents = wire.NewField("events")
 )
+
+// The versions of Polymarket's protocol.
+const versionV1, versionV2 = "v1", "v2"
 
 // readMarket reads a market of the Gamma API. If the market is inside an event, event is that event. If event is nil, readMarket
 // uses the first event in the row, if there is one. If the market is closed but Gamma does not state the market's result, undecided
@@ -78,7 +83,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 // readMarketID reads the condition id of a market. If the market has no condition, readMarketID returns its id in the Gamma API.
 func readMarketID(r *wire.Row) string {
 	if id := r.ID(fieldConditionID); id != "" || r.Err != nil {
-		return id
+		return conditionID(id)
 	}
 	return r.RequireID(fieldID)
 }
@@ -118,9 +123,9 @@ func readTags(r *wire.Row) []string {
 	return tags
 }
 
-// readOutcomes reads the parallel lists outcomes, clobTokenIds and outcomePrices of a market. Each list may be a string that contains
-// JSON. If the market has no order book, its outcomes have ids from outcomeID. A new market may have no prices. An unreadable price
-// counts as missing.
+// readOutcomes reads the parallel lists of outcomes, tokens and prices of a market. Each list may be a string that contains JSON. If
+// the market has no order book, its outcomes have ids from outcomeID. A new market may have no prices. An unreadable price counts as
+// missing.
 func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens := readTokenIDs(r)
@@ -155,32 +160,51 @@ func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 // readTokenIDs reads the ids of a market's tokens in the order books. A market without an order book has no list, an empty text or
 // an empty list. An unreadable list counts as missing. An unreadable or repeated id makes the row bad.
 func readTokenIDs(r *wire.Row) []string {
-	v := r.Of(fieldTokenIDs)
+	f, ok := idsField(r)
+	if !ok {
+		r.Note("market of an unknown version")
+		return nil
+	}
+	v := r.Of(f)
 	list, ok := v.List()
 	if !ok && !v.IsNull() && !v.Is("") {
-		r.Unreadable(fieldTokenIDs)
+		r.Unreadable(f)
 	}
 	ids := make([]string, 0, len(list))
 	for _, v := range list {
 		id, ok := v.ID()
 		switch {
 		case !ok || id == "":
-			r.Fail(fieldTokenIDs, "contain an unreadable or empty id")
+			r.Fail(f, "contain an unreadable or empty id")
 		case slices.Contains(ids, id):
-			r.Fail(fieldTokenIDs, "name a token twice")
+			r.Fail(f, "name a token twice")
 		}
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// tokenIDs returns the readable token ids of a market's row, even if the row is bad.
-func tokenIDs(r *wire.Row) []string {
-	list, _ := r.Of(fieldTokenIDs).List()
-	ids := make([]string, 0, len(list))
-	for _, v := range list {
-		if id, ok := v.ID(); ok && id != "" {
-			ids = append(ids, id)
+// idsField returns the field with the tokens of a market. The version of the protocol decides, because a market of protocol V2 may
+// also have the field of V1 with other ids. Old rows have no version. If the version is unknown, ok is false.
+func idsField(r *wire.Row) (f wire.Field, ok bool) {
+	switch r.Text(fieldVersion) {
+	case "", versionV1:
+		return fieldTokenIDs, true
+	case versionV2:
+		return fieldPositionIDs, true
+	}
+	return f, false
+}
+
+// tokenIDs returns the readable ids in both fields of tokens, even if the row is bad. Some of them may not be ids of the market's
+// outcomes; see idsField.
+func tokenIDs(r *wire.Row) (ids []string) {
+	for _, f := range []wire.Field{fieldTokenIDs, fieldPositionIDs} {
+		list, _ := r.Of(f).List()
+		for _, v := range list {
+			if id, ok := v.ID(); ok && id != "" {
+				ids = append(ids, id)
+			}
 		}
 	}
 	return ids

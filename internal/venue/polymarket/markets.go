@@ -24,15 +24,17 @@ type marketLookup struct {
 	has func(row marketRow, id string) bool
 }
 
-// The lookups of markets by their ids, by their tokens and by their slugs. Each id belongs to at most one lookup of its list.
+// The lookups of markets by their ids, by their tokens and by their slugs. An id belongs to the first lookup of its list whose isID
+// returns true.
 var (
 	byID = []marketLookup{
-		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, unchanged, hasCondition},
+		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, gammaCondition, hasCondition},
 		{reqctx.EndpointMarketsByID, "id", isGammaID, unchanged, hasGammaID},
 	}
 	byToken = []marketLookup{
+		{reqctx.EndpointMarketsByToken, "position_ids", isPosition, unchanged, hasToken},
 		{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, unchanged, hasToken},
-		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, marketOf, func(row marketRow, id string) bool {
+		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, gammaConditionOf, func(row marketRow, id string) bool {
 			return hasCondition(row, marketOf(id))
 		}},
 		{reqctx.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, marketOf, func(row marketRow, id string) bool {
@@ -48,9 +50,12 @@ var (
 
 func unchanged(id string) string { return id }
 
+// gammaConditionOf returns the condition of the market in an id from outcomeID.
+func gammaConditionOf(id string) string { return gammaCondition(marketOf(id)) }
+
 func hasCondition(row marketRow, id string) bool {
 	own, _ := row.row.Of(fieldConditionID).ID()
-	return strings.EqualFold(own, id)
+	return strings.EqualFold(conditionID(own), conditionID(id))
 }
 
 func hasGammaID(row marketRow, id string) bool {

@@ -1,6 +1,7 @@
 package polymarket
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -10,7 +11,8 @@ import (
 )
 
 var (
-	fieldResolutionStatus = wire.NewField("umaResolutionStatus").Interned()
+	fieldOracleStatus     = wire.NewField("umaResolutionStatus").Interned()
+	fieldResolutionStatus = wire.NewField("resolutionStatus").Interned()
 	fieldResolutionSource = wire.NewField("resolutionSource", "resolvedBy").Interned()
 	fieldClosedTime       = wire.NewField("closedTime")
 
@@ -29,7 +31,7 @@ var (
 // because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state the
 // result, undecided is true.
 func readResult(r *wire.Row, m *market.Market) (undecided bool) {
-	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), r.Text(fieldResolutionStatus)
+	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), resolutionStatus(r)
 	m.StatusRaw = status
 	resolved := strings.EqualFold(status, "resolved")
 	switch {
@@ -47,6 +49,15 @@ func readResult(r *wire.Row, m *market.Market) (undecided bool) {
 		m.Status = market.StatusUnknown
 	}
 	return undecided
+}
+
+// resolutionStatus returns the progress of a market's resolution. Markets of protocol V2 have a field of their own, without the state
+// of UMA's oracle.
+func resolutionStatus(r *wire.Row) string {
+	if r.Text(fieldVersion) == versionV2 {
+		return cmp.Or(r.Text(fieldResolutionStatus), r.Text(fieldOracleStatus))
+	}
+	return r.Text(fieldOracleStatus)
 }
 
 func isTrue(b *bool) bool { return b != nil && *b }
@@ -106,9 +117,9 @@ type result struct {
 }
 
 // readClobResult reads the result of a market of the CLOB API. If the market is not closed, the result is zero.
-func readClobResult(v wire.Value, conditionID string, note func(string)) (result, error) {
+func readClobResult(v wire.Value, marketID string, note func(string)) (result, error) {
 	r := wire.NewRow(v, note)
-	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(id, conditionID) {
+	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(conditionID(id), marketID) {
 		return result{}, errors.New("the response is about another market")
 	}
 	list, ok := r.Of(fieldTokens).List()

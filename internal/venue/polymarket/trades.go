@@ -22,13 +22,14 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set("condition", q.MarketID).Set("taker_only", "true")
+	id := conditionID(q.MarketID)
+	rq.Query.Set("condition", id).Set("taker_only", "true")
 	if q.TokenID != "" && q.Limit <= recordsPage {
 		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
 	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
-		t := r.UserTrade()
-		if !strings.EqualFold(t.MarketID, q.MarketID) {
+		t := readTrade(r)
+		if !strings.EqualFold(t.MarketID, id) {
 			r.Fail(wire.FieldMarketID, "is the id of another market")
 		}
 		return t
