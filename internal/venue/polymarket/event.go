@@ -28,8 +28,8 @@ var (
 type marketRow struct {
 	row    *wire.Row
 	market *market.Market
-	// undecided reports that the market is closed but its row does not state the result; see readMarket.
-	undecided bool
+	// undecided is not nil if the market is closed but its row does not state the winner; see readMarket.
+	undecided *market.Resolution
 }
 
 // readMarkets reads {markets:[…]}. It also returns the cursor of the next page, which is empty on the last page. A bad row has no
@@ -72,7 +72,7 @@ func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketR
 		}
 		if r.Err != nil {
 			note("bad row")
-			row.market, row.undecided = nil, false
+			row.market, row.undecided = nil, nil
 		}
 		rows = append(rows, row)
 	}

@@ -93,7 +93,7 @@ func TestMarketsOfGamma(t *testing.T) {
 			continue
 		}
 		line := showMarket(row.market)
-		if row.undecided {
+		if row.undecided != nil {
 			line += " undecided"
 		}
 		got = append(got, line)
@@ -125,12 +125,12 @@ func TestMarketsOfGamma(t *testing.T) {
 
 func TestResultOfTheOrderBookAPI(t *testing.T) {
 	rows, _, _ := readMarkets(parse(t, "testdata", "markets.json"), ignore)
-	m := rows[2].market
+	m, undecided := rows[2].market, rows[2].undecided
 	got, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xAA03", ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.apply(m)
+	got.apply(m, undecided)
 	equal(t, []string{showMarket(m)}, "0xaa03 no-result RESOLVED/ Up=1005@1/false Down=1006@0/true resolution=Down,-,CLOB")
 	if _, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xaa04", ignore); err == nil {
 		t.Error("the result of another market was read")

@@ -44,9 +44,9 @@ var (
 const versionV1, versionV2 = "v1", "v2"
 
 // readMarket reads a market of the Gamma API. If the market is inside an event, event is that event. If event is nil, readMarket
-// uses the first event in the row, if there is one. If the market is closed but Gamma does not state the market's result, undecided
-// is true. The CLOB API may state this result.
-func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool) {
+// uses the first event in the row, if there is one. If the market is closed but Gamma does not state the market's winner, undecided
+// has the other parts of the result. The CLOB API may state the winner. Otherwise undecided is nil.
+func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *market.Resolution) {
 	m = &market.Market{
 		MarketID:        readMarketID(r),
 		Slug:            r.Text(fieldSlug),
@@ -76,7 +76,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided bool)
 		addEvent(m, event)
 	}
 	undecided = readResult(r, m)
-	m.Summary = undecided || !r.Has(fieldDescription)
+	m.Summary = undecided != nil || !r.Has(fieldDescription)
 	return m, undecided
 }
 

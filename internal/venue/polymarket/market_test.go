@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -95,10 +96,45 @@ func TestWinnerOfAMarketWithoutTokens(t *testing.T) {
 		v, _ := wire.Parse([]byte(`{"conditionId":"0xaa03","question":"Q",` + test.ids + `"outcomes":["Up","Down"],"closed":true}`))
 		m, undecided := readMarket(wire.NewRow(v, ignore), nil)
 		got, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xaa03", ignore)
-		if err != nil || !undecided {
+		if err != nil || undecided == nil {
 			t.Fatal(undecided, err)
 		}
-		got.apply(m)
+		got.apply(m, undecided)
 		equal(t, []string{showMarket(m)}, test.want)
 	}
+}
+
+// TestPartsOfAResult checks that a result has the time and the source that Gamma states, even if only the CLOB API states the winner.
+// A row of a recorded market has the fields closedTime and resolvedBy without umaResolutionStatus. Polymarket/ts-sdk lists the values
+// of umaResolutionStatus: disputed, proposed, requested, resolved and settled.
+func TestPartsOfAResult(t *testing.T) {
+	for fields, want := range map[string]string{
+		``:                       "Down,-,CLOB",
+		`"closedTime":"",`:       "Down,-,CLOB",
+		`"resolvedBy":"0xfeed",`: "Down,-,0xfeed",
+		`"resolutionSource":"https://a.invalid","resolvedBy":"0xfeed","closedTime":"2030-04-20 02:07:01+00",`: "Down,2030-04-20T02:07:01Z,https://a.invalid",
+		`"closedTime":"2030-04-20T02:07:01.5Z","umaResolutionStatus":"proposed",`:                             "Down,2030-04-20T02:07:01.5Z,CLOB",
+		`"closedTime":"2030-04-20 02:07:01+00","resolvedBy":"0xfeed","umaResolutionStatus":"disputed",`:       "Down,2030-04-20T02:07:01Z,0xfeed",
+	} {
+		v, err := wire.Parse([]byte(`{"conditionId":"0xaa03","question":"Q",` + fields + `"clobTokenIds":["1005","1006"],"outcomes":["Up","Down"],"outcomePrices":["0","1"],"closed":true}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, undecided := readMarket(wire.NewRow(v, ignore), nil)
+		end, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xaa03", ignore)
+		if err != nil || undecided == nil || m.Resolution != nil {
+			t.Fatalf("the market %+v has the unknown result %v and the error %v", m, undecided, err)
+		}
+		end.apply(m, undecided)
+		if got := showMarket(m); !strings.HasSuffix(got, "Up=1005@0/false Down=1006@1/true resolution="+want) || m.Status != market.StatusResolved {
+			t.Errorf("%s\n got %s\nwant the result %s", fields, got, want)
+		}
+	}
+	row := `{"conditionId":"0xa1","question":"Q","description":"D","outcomes":["Yes","No"],"outcomePrices":["1","0"],"closed":true,"resolvedBy":"0xfeed",`
+	equal(t, []string{
+		readOne(t, row+`"clobTokenIds":["1","2"],"umaResolutionStatus":"settled","closedTime":"2030-04-20 02:07:01+00"}`),
+		readOne(t, row+`"clobTokenIds":["1","2"],"umaResolutionStatus":"requested"}`),
+	},
+		"0xa1  RESOLVED/settled Yes=1@1/true No=2@0/false resolution=Yes,2030-04-20T02:07:01Z,0xfeed",
+		"0xa1  CLOSED/requested Yes=1@1/- No=2@0/- summary")
 }

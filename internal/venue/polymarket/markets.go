@@ -120,7 +120,7 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 	return lookup(d.gamma, by.endpoint, maxMarketIDs, by.isID,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.Market], error) {
 			out, missing := make(rest.Values[market.Market], len(ids)), ids
-			var undecided []*market.Market
+			var undecided []marketRow
 			for _, closed := range []bool{false, true} {
 				rows, err := d.namedMarkets(ctx, by, missing, closed, note)
 				if err != nil && !closed {
@@ -131,8 +131,8 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 					if !takeMarket(out, by, row, missing) {
 						others = true
 					}
-					if row.undecided {
-						undecided = append(undecided, row.market)
+					if row.undecided != nil {
+						undecided = append(undecided, row)
 					}
 				}
 				if err == nil && others {
@@ -194,12 +194,12 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 
 // addResults reads the results of closed markets from the CLOB API, because Gamma does not state these results. It makes one call
 // for each market. If the call fails or its response does not state the result, the status of the market does not change.
-func (d *Driver) addResults(ctx context.Context, markets []*market.Market, note func(string)) {
-	results := make([]result, len(markets))
-	errs := make([]error, len(markets))
-	rest.ForEach(len(markets), func(i int) {
+func (d *Driver) addResults(ctx context.Context, rows []marketRow, note func(string)) {
+	results := make([]result, len(rows))
+	errs := make([]error, len(rows))
+	rest.ForEach(len(rows), func(i int) {
 		const e = reqctx.EndpointMarketsByID
-		m := markets[i]
+		m := rows[i].market
 		if !isCondition(m.MarketID) {
 			return // the CLOB API identifies markets by their conditions
 		}
@@ -209,11 +209,11 @@ func (d *Driver) addResults(ctx context.Context, markets []*market.Market, note 
 		}
 		errs[i] = rest.NilIfNotFound(err)
 	})
-	for i, m := range markets {
+	for i, row := range rows {
 		if errs[i] != nil {
 			note("result of a closed market is missing")
 			continue
 		}
-		results[i].apply(m)
+		results[i].apply(row.market, row.undecided)
 	}
 }

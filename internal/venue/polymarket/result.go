@@ -29,20 +29,25 @@ var (
 // readResult reads the status and the result of a Gamma market. Only a market that is closed and resolved has a result. The price
 // of the winner is then exactly 1, and all other prices are 0. If nobody won, both prices are 0.5. Prices alone are not enough,
 // because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state the
-// result, undecided is true.
-func readResult(r *wire.Row, m *market.Market) (undecided bool) {
+// winner, undecided has the source and the time of the result. Otherwise undecided is nil.
+func readResult(r *wire.Row, m *market.Market) (undecided *market.Resolution) {
 	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), resolutionStatus(r)
 	m.StatusRaw = status
-	resolved := strings.EqualFold(status, "resolved")
+	resolved := strings.EqualFold(status, "resolved") || strings.EqualFold(status, "settled")
+	known := &market.Resolution{}
+	if closed {
+		known.Source, known.ResolvedAt = resolutionSource(r), r.Time(fieldClosedTime)
+	}
 	switch {
-	case closed && resolved && setWinner(m, pricedWinner(m.Outcomes)):
-		m.Resolution.Source, m.Resolution.ResolvedAt = resolutionSource(r), r.Time(fieldClosedTime)
+	case closed && resolved && setWinner(m, pricedWinner(m.Outcomes), known):
 	case closed && resolved && equalPrices(m.Outcomes):
 		m.Status = market.StatusCancelled
 	case strings.EqualFold(status, "disputed"), strings.EqualFold(status, "challenged"):
-		m.Status, undecided = market.StatusDisputed, closed
+		if m.Status = market.StatusDisputed; closed {
+			undecided = known
+		}
 	case closed:
-		m.Status, undecided = market.StatusClosed, true
+		m.Status, undecided = market.StatusClosed, known
 	case active:
 		m.Status = market.StatusOpen
 	default:
@@ -96,15 +101,17 @@ func equalPrices(outcomes []market.Outcome) bool {
 	return len(outcomes) == 2 && !slices.ContainsFunc(outcomes, other)
 }
 
-// setWinner makes a market RESOLVED with the outcome at index i as its winner. It returns false if i is negative.
-func setWinner(m *market.Market, i int) bool {
+// setWinner makes a market RESOLVED with the outcome at index i as its winner. known has the other parts of the result. If i is
+// negative, setWinner returns false.
+func setWinner(m *market.Market, i int, known *market.Resolution) bool {
 	if i < 0 {
 		return false
 	}
 	for j := range m.Outcomes {
 		m.Outcomes[j].Winner = new(j == i)
 	}
-	m.Status, m.Resolution = market.StatusResolved, &market.Resolution{Outcome: m.Outcomes[i].Label}
+	m.Status, m.Resolution = market.StatusResolved, known
+	m.Resolution.Outcome = m.Outcomes[i].Label
 	return true
 }
 
@@ -146,13 +153,14 @@ func readClobResult(v wire.Value, marketID string, note func(string)) (result, e
 	return out, nil
 }
 
-// apply adds the result to a closed market whose result Gamma does not state. If the result is zero, the status does not change.
-func (o result) apply(m *market.Market) {
+// apply adds the result to a closed market whose winner Gamma does not state. known has the parts of the result that Gamma states. If
+// the result is zero, the status does not change.
+func (o result) apply(m *market.Market, known *market.Resolution) {
 	switch {
 	case o.equal:
 		m.Status = market.StatusCancelled
-	case setWinner(m, o.winnerOf(m)):
-		m.Resolution.Source = "CLOB"
+	case setWinner(m, o.winnerOf(m), known):
+		known.Source = cmp.Or(known.Source, "CLOB")
 	}
 	m.Summary = false
 }

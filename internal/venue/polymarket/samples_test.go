@@ -27,20 +27,21 @@ func TestRecordedMarkets(t *testing.T) {
 	dir := tool.PolymarketSamples(t)
 	read := func(name string) string {
 		m, undecided := readMarket(wire.NewRow(parse(t, dir, "gamma", name), ignore), nil)
-		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, number(m.Volume), number(m.TickSize), undecided))
+		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, number(m.Volume), number(m.TickSize), undecided != nil))
 	}
 	equal(t, []string{read("gamma_market.json"), read("gamma_market_closed_binary_accepting_true.json")},
 		"0x7844…a63b btc-updown-5m-1773307200 OPEN/ Up=10423…875@0.505/- Down=71183…351@0.495/- event=260654 volume=9.999997 tick=0.01 undecided=false",
 		"0xd57e…479e russia…2027 CLOSED/ Yes=22978…807@1/- No=10826…629@0/- summary event= volume=192817.4904490008 tick=0.01 undecided=true")
 
 	v := parse(t, dir, "gamma", "gamma_market_closed_binary_accepting_true.json")
-	m, _ := readMarket(wire.NewRow(v, ignore), nil)
+	m, undecided := readMarket(wire.NewRow(v, ignore), nil)
 	end, err := readClobResult(parse(t, dir, "clob", "market_resolved.json"), m.MarketID, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
-	end.apply(m)
-	equal(t, []string{short(showMarket(m))}, "0xd57e…479e russia…2027 RESOLVED/ Yes=22978…807@1/true No=10826…629@0/false resolution=Yes,-,CLOB")
+	end.apply(m, undecided)
+	equal(t, []string{string(m.Status), m.Winner().Label, instant(m.Resolution.ResolvedAt), m.Resolution.Source},
+		"RESOLVED", "Yes", "2026-05-09T02:07:01Z", "0x65070BE91477460D8A7AeEb94ef92fe056C2f2A7")
 
 	var got []string
 	for _, row := range parse(t, dir, "clob", "markets_page_trimmed.json").Member("data").Elements() {
