@@ -23,6 +23,8 @@ const (
 	recordsPage = 100
 	// maxPositions bounds the number of positions of an account.
 	maxPositions = 10_000
+	// maxPages bounds the number of pages of an account's positions. A page may be short or empty although there is a next page.
+	maxPages = 100
 	// A position may move to another page while the driver reads the pages. The driver then reads all pages again. It reads them at
 	// most maxReads times.
 	maxReads = 3
@@ -86,12 +88,12 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 	for page := 1; ; page++ {
 		rq := forAccount(e, a)
 		rq.Query.Set("limit", strconv.Itoa(positionsPage)).Set("cursor", cursor)
-		rows, next, err := d.rows(ctx, rq)
+		p, err := d.page(ctx, rq)
 		if err != nil {
 			return nil, false, err
 		}
 		var n rest.Drift
-		good, bad := rest.ReadRows(rows, n.Add, readPosition)
+		good, bad := rest.ReadRows(p.rows, n.Add, readPosition)
 		d.data.Report(e, n)
 		if len(bad) > 0 {
 			return nil, false, rest.UnknownForm(e, bad[0].Where+": "+bad[0].Err.Error())
@@ -104,23 +106,23 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 		switch all = append(all, good...); {
 		case len(all) > maxPositions:
 			return nil, false, rest.UnknownForm(e, "the list has more than 10000 rows")
-		case next == "":
+		case p.next == "", p.next == cursor && !p.more:
 			return all, moved, nil
-		case next == cursor, len(rows) == 0:
-			return nil, false, rest.UnknownForm(e, "the venue repeats its pages")
+		case p.next == cursor, page == maxPages:
+			return nil, false, rest.UnknownForm(e, "the list does not end")
 		}
-		cursor = next
+		cursor = p.next
 	}
 }
 
-// rows requests one page of the Data API.
-func (d *Driver) rows(ctx context.Context, rq *rest.Request) (rows []wire.Value, next string, err error) {
+// page requests one page of the Data API.
+func (d *Driver) page(ctx context.Context, rq *rest.Request) (dataPage, error) {
 	payload, err := d.data.Get(ctx, rq)
 	if err != nil {
-		return nil, "", rest.BadIfNotFound(rq.Endpoint, err)
+		return dataPage{}, rest.BadIfNotFound(rq.Endpoint, err)
 	}
-	rows, next, err = readPage(payload)
-	return rows, next, formError(rq.Endpoint, err)
+	p, err := readPage(payload)
+	return p, formError(rq.Endpoint, err)
 }
 
 // pageToken is the start of a page of records. numbering counts equal rows across pages, so that equal rows on different pages get
@@ -190,16 +192,13 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
 	out := records[T]{at: at}
 	return withListBackoff(d, e, list, func() (records[T], error) {
-		rows, next, err := d.rows(ctx, rq)
+		p, err := d.page(ctx, rq)
 		if err != nil {
 			return out, err
 		}
-		if next != "" && next == at.cursor {
-			return out, rest.UnknownForm(e, "the venue repeats its cursor")
-		}
 		var n rest.Drift
-		out.rows, out.bad = rest.ReadRows(rows, n.Add, read)
-		out.next = next
+		out.rows, out.bad = rest.ReadRows(p.rows, n.Add, read)
+		out.next = nextCursor(at.cursor, p.next)
 		d.data.Report(e, n)
 		if len(out.rows) == 0 && len(out.bad) > 0 {
 			return out, rest.UnknownForm(e, out.bad.WhyEmpty())

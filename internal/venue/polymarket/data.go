@@ -29,20 +29,28 @@ const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
-// readPage reads {data:[…],pagination:{has_more,next_cursor}}. It returns the rows and the next cursor, which is empty on the
-// last page.
-func readPage(payload wire.Value) (rows []wire.Value, next string, err error) {
+// dataPage is a page of the Data API.
+type dataPage struct {
+	rows []wire.Value
+	// next is the cursor of the next page. It is empty on the last page.
+	next string
+	// more reports that Polymarket says that there is a next page.
+	more bool
+}
+
+// readPage reads {data:[…],pagination:{has_more,next_cursor}}.
+func readPage(payload wire.Value) (p dataPage, err error) {
 	pagination := fieldPagination.Of(payload)
 	rows, ok := listOf(payload, fieldData)
 	if !ok {
-		return nil, "", errForm
+		return p, errForm
 	}
 	cursor := fieldNextCursor.Of(pagination)
-	next = cursor.Text()
-	if !cursor.IsNull() && cursor.Kind() != wire.String || len(next) > maxCursor || next == "" && fieldHasMore.Of(pagination).Kind() == wire.True {
-		return nil, "", errCursor
+	p = dataPage{rows: rows, next: cursor.Text(), more: fieldHasMore.Of(pagination).Kind() == wire.True}
+	if !cursor.IsNull() && cursor.Kind() != wire.String || len(p.next) > maxCursor || p.next == "" && p.more {
+		return dataPage{}, errCursor
 	}
-	return rows, next, nil
+	return p, nil
 }
 
 // readPosition reads a position. The label of the outcome may be missing, because the token id identifies the outcome.

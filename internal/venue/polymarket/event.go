@@ -61,6 +61,15 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
+// nextCursor returns the cursor of the page after the page at cursor, or "" after the last page. On its last page, Polymarket may send
+// the cursor of this page again.
+func nextCursor(cursor, next string) string {
+	if next == cursor {
+		return ""
+	}
+	return next
+}
+
 // marketRows reads a list of markets. If the list is in the object of an event, event is that object. Otherwise event is nil.
 func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))

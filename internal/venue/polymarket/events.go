@@ -106,9 +106,10 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	next, err := keysetCursor(payload)
-	if err != nil || next != "" && next == cursor {
-		return nil, rest.UnknownForm(e, "the cursor of the next page is unreadable or repeats")
+	if err != nil {
+		return nil, formError(e, err)
 	}
+	next = nextCursor(cursor, next)
 	page, err := d.readFound(payload, q)
 	if err == nil && sorted {
 		err = checkEventOrder(payload, order, q.Direction)

@@ -265,11 +265,11 @@ func TestPriceHistory(t *testing.T) {
 // rowsOf reads a page of the Data API. It returns the rows as text, and the cursor of the next page.
 func rowsOf[T any](t *testing.T, v wire.Value, read func(*wire.Row) T, show func(T) string) (got []string, next string) {
 	t.Helper()
-	rows, next, err := readPage(v)
+	p, err := readPage(v)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return showRows(rows, read, show), next
+	return showRows(p.rows, read, show), p.next
 }
 
 func showRows[T any](rows []wire.Value, read func(*wire.Row) T, show func(T) string) (got []string) {
@@ -333,8 +333,8 @@ func TestAPageWithoutItsCursorIsRefused(t *testing.T) {
 		`{"data":[],"pagination":{"has_more":true,"next_cursor":null}}`, `{"data":[],"pagination":{"next_cursor":7}}`, `{"data":{}}`, `[]`, `{}`,
 	} {
 		v, _ := wire.Parse([]byte(text))
-		if rows, next, err := readPage(v); err == nil {
-			t.Errorf("readPage accepts %s and returns %d rows and the cursor %q", text, len(rows), next)
+		if p, err := readPage(v); err == nil {
+			t.Errorf("readPage accepts %s and returns %+v", text, p)
 		}
 	}
 }

@@ -129,10 +129,7 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 		return listResult{err: rest.BadIfNotFound(e, err)}
 	}
 	rows, next, err := readMarkets(payload, note)
-	if err == nil && next != "" && next == at.cursor {
-		return listResult{err: rest.UnknownForm(e, "the venue repeats its cursor")}
-	}
-	return listResult{rows, next, formError(e, err)}
+	return listResult{rows, nextCursor(at.cursor, next), formError(e, err)}
 }
 
 // dateText returns a time in the form that Gamma reads. If t is zero, dateText returns "".
