@@ -30,6 +30,10 @@ const (
 	maxReads = 3
 )
 
+// leastSize is the smallest size of a position or a trade, because Polymarket's tokens have six decimals. By default, Polymarket leaves
+// out positions of less than 0.1 shares and trades of less than 0.01 shares, and a least size of 0 means the default.
+const leastSize = "0.000001"
+
 // forAccount returns a request for the public data of an account.
 func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	rq := &rest.Request{Endpoint: e, Keys: 1, Account: a}
@@ -44,8 +48,8 @@ func withListBackoff[T any](d *Driver, e reqctx.Endpoint, list string, read func
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
-// Balance returns the value of an account's positions, or nil if Polymarket does not know the account. The value contains no cash,
-// because Polymarket's APIs do not report balances on the blockchain.
+// Balance returns the value of an account's positions, or nil if Polymarket does not know the account. Polymarket adds the costs of
+// combos whose result is not known. The value contains no cash, because Polymarket's APIs do not report balances on the blockchain.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	const e = reqctx.EndpointBalance
 	return withListBackoff(d, e, string(a), func() (*market.Balance, error) {
@@ -63,8 +67,9 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 	})
 }
 
-// Positions returns all positions of an account from all pages, including positions of less than one share. If it cannot return all
-// positions, it returns an error, because clients sum the positions.
+// Positions returns all positions of an account from all pages, including positions of less than one share and those in archived
+// markets. It does not return combos, which are positions in several markets. If it cannot return all positions, it returns an error,
+// because clients sum the positions.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	const e = reqctx.EndpointPositions
 	return withListBackoff(d, e, string(a), func() ([]market.Position, error) {
@@ -87,7 +92,8 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 	seen, cursor := make(map[string]int), ""
 	for page := 1; ; page++ {
 		rq := forAccount(e, a)
-		rq.Query.Set("limit", strconv.Itoa(positionsPage)).Set("cursor", cursor)
+		rq.Query.Set("filter_type", "TOKENS").Set("filter_amount", leastSize).Set("include_archived", "true").
+			Set("limit", strconv.Itoa(positionsPage)).Set("cursor", cursor)
 		p, err := d.page(ctx, rq)
 		if err != nil {
 			return nil, false, err
@@ -221,7 +227,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 		}
 	}
 	id := conditionID(q.MarketID)
-	rq.Query.Set("condition", id).Set("taker_only", "false")
+	rq.Query.Set("condition", id).Set("taker_only", "false").Set("filter_type", "TOKENS").Set("filter_amount", leastSize)
 	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
 	if err != nil {
 		return nil, err

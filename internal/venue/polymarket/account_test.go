@@ -31,6 +31,9 @@ func TestPositionsAreReadToTheEnd(t *testing.T) {
 	reads := 0
 	d, s, _ := open(t, answers{"GET /v2/positions": func(q url.Values, _ []byte) answer {
 		check(t, q.Get("user")+" "+q.Get("limit"), string(account)+" 500")
+		// Without a least size, the venue leaves out positions of less than 0.1 shares, and without include_archived those in archived
+		// markets (docs.polymarket.com, parameters of /v2/positions).
+		check(t, q.Get("filter_type")+" "+q.Get("filter_amount")+" "+q.Get("include_archived"), "TOKENS 0.000001 true")
 		switch q.Get("cursor") {
 		case "":
 			reads++
@@ -86,7 +89,7 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 	}
 	check(t, len(seen), 3)
 	check(t, q.Page, "")
-	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&start=1899999999&limit=2&cursor=p%2F2")
+	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&filter_type=TOKENS&filter_amount=0.000001&start=1899999999&limit=2&cursor=p%2F2")
 	if _, err := d.Trades(t.Context(), account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
 		t.Errorf("Trades with an invalid page returns the error %v, want BAD_USER_INPUT", err)
 	}

@@ -23,7 +23,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	id := conditionID(q.MarketID)
-	rq.Query.Set("condition", id).Set("taker_only", "true")
+	rq.Query.Set("condition", id).Set("taker_only", "true").Set("filter_type", "TOKENS").Set("filter_amount", leastSize)
 	if q.TokenID != "" && q.Limit <= recordsPage {
 		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
