@@ -3552,7 +3552,10 @@ type HistoryRecord {
   kindRaw: String!
   "When the movement happened."
   timestamp: DateTime!
-  "Money moved, in the venue's currency and with the venue's sign; null if the venue states none."
+  """
+  Money moved, in the venue's currency and with the venue's sign; null if the venue states none. At Polymarket, a
+  ` + "`" + `TRANSFER` + "`" + ` is less than 0 if the wallet sent the money.
+  """
   amount: Decimal
   "The venue's identifier of the market; null for records outside a market."
   marketId: String
@@ -3592,6 +3595,8 @@ enum HistoryKind {
   REWARD
   "Shares or money sent to or received from another wallet."
   TRANSFER
+  "Outcome tokens exchanged for other outcome tokens, such as those of other markets of an event."
+  CONVERSION
   "A value this service does not know; read ` + "`" + `kindRaw` + "`" + `."
   UNKNOWN
 }

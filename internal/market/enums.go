@@ -101,13 +101,14 @@ const (
 	HistoryFee        HistoryKind = "FEE"
 	HistoryReward     HistoryKind = "REWARD"
 	HistoryTransfer   HistoryKind = "TRANSFER"
+	HistoryConversion HistoryKind = "CONVERSION"
 	HistoryUnknown    HistoryKind = "UNKNOWN"
 )
 
 // ParseHistoryKind maps the venue's text to a kind, ignoring case.
 func ParseHistoryKind(raw string) HistoryKind {
 	return parseEnum(raw, HistoryUnknown, HistoryTrade, HistoryDeposit, HistoryWithdrawal, HistorySplit, HistoryMerge,
-		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer)
+		HistoryRedeem, HistoryFee, HistoryReward, HistoryTransfer, HistoryConversion)
 }
 
 // PriceBasis says how a price was made.

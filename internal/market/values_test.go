@@ -30,7 +30,7 @@ func TestEnums(t *testing.T) {
 		{ParseHistoryKind("trade"), HistoryTrade}, {ParseHistoryKind("Deposit"), HistoryDeposit}, {ParseHistoryKind("withdrawal"), HistoryWithdrawal},
 		{ParseHistoryKind("split"), HistorySplit}, {ParseHistoryKind("merge"), HistoryMerge}, {ParseHistoryKind("redeem"), HistoryRedeem},
 		{ParseHistoryKind("fee"), HistoryFee}, {ParseHistoryKind("reward"), HistoryReward}, {ParseHistoryKind("transfer"), HistoryTransfer},
-		{ParseHistoryKind("airdrop"), HistoryUnknown}, {ParseHistoryKind(""), HistoryUnknown},
+		{ParseHistoryKind("Conversion"), HistoryConversion}, {ParseHistoryKind("airdrop"), HistoryUnknown}, {ParseHistoryKind(""), HistoryUnknown},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("got the enum value %v, want %v", tt.got, tt.want)

@@ -99,6 +99,7 @@ func TestHistoryAsksForTypes(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /v2/activity": func(url.Values, []byte) answer {
 		return dataPage([]any{
 			map[string]any{"type": "YIELD", "timestamp": 1900000001, "usdc_size": 1}, map[string]any{"type": "MIGRATION", "timestamp": 1900000000},
+			map[string]any{"type": "AIRDROP", "timestamp": 1900000000},
 		}, "")
 	}})
 	for _, c := range []struct {
@@ -106,9 +107,10 @@ func TestHistoryAsksForTypes(t *testing.T) {
 		types string
 		rows  int
 	}{
-		{nil, "", 2},
+		{nil, "", 3},
 		{[]market.HistoryKind{market.HistoryReward, market.HistoryTransfer}, "REWARD,YIELD,MAKER_REBATE,TAKER_REBATE,REFERRAL_REWARD,TIP", 1},
 		{[]market.HistoryKind{market.HistoryUnknown}, "", 1},
+		{[]market.HistoryKind{market.HistoryConversion}, "CONVERSION,MIGRATION", 1},
 		{[]market.HistoryKind{market.HistoryFee}, "no call", 0},
 	} {
 		s.calls = nil

@@ -83,6 +83,7 @@ var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryDeposit:    {"DEPOSIT"},
 	market.HistoryWithdrawal: {"WITHDRAWAL"},
 	market.HistoryTransfer:   {"TIP"},
+	market.HistoryConversion: {"CONVERSION", "MIGRATION"},
 }
 
 // kindOf returns the kind of history record for one of Polymarket's types of activity, or HistoryUnknown.
@@ -113,11 +114,30 @@ func readRecord(r *wire.Row) market.HistoryRecord {
 	case market.HistoryTrade:
 		h.Price, h.Side = r.Decimal(wire.FieldPrice), market.ParseSide(r.Text(wire.FieldSide))
 	case market.HistoryTransfer:
-		if h.Amount == nil {
-			h.Amount = h.Size // Polymarket may send the amount of a tip as its size
-		}
+		h.Amount, h.Size = tipAmount(r, h), nil
 	}
 	return h
+}
+
+// tipAmount returns the money of a tip, which is less than 0 if the account gave the tip. Polymarket sends the money as the size, and
+// IN or OUT as the side.
+func tipAmount(r *wire.Row, h market.HistoryRecord) *market.Decimal {
+	amount := h.Size
+	if amount == nil || amount.IsZero() {
+		amount = h.Amount
+	}
+	if amount == nil {
+		return nil
+	}
+	switch side := r.Text(wire.FieldSide); {
+	case strings.EqualFold(side, "IN"):
+		amount = new(amount.Abs())
+	case strings.EqualFold(side, "OUT"):
+		amount = new(market.Decimal{}.Sub(amount.Abs()))
+	default:
+		r.Note("tip without a direction")
+	}
+	return amount
 }
 
 // readValue reads {proxy_wallet,value}, the value of all positions of an account. If the response is null, readValue returns nil.

@@ -322,8 +322,8 @@ func TestActivityPage(t *testing.T) {
 		`SPLIT/SPLIT 2030-03-17T17:48:10Z amount 3 0xaa01  ""  -*3`,
 		`REDEEM/REDEEM 2030-03-17T17:48:00Z amount 8 0xaa02  ""  -*8`,
 		`REWARD/MAKER_REBATE 2030-03-17T17:47:50Z amount 0.5   ""  -*-`,
-		`TRANSFER/TIP 2030-03-17T17:47:40Z amount 2.5   ""  -*2.5`,
-		`UNKNOWN/CONVERSION 2030-03-17T17:47:30Z amount 0 0xbb01  ""  -*4`,
+		`TRANSFER/TIP 2030-03-17T17:47:40Z amount -2.5   ""  -*-`,
+		`CONVERSION/CONVERSION 2030-03-17T17:47:30Z amount 0 0xbb01  ""  -*4`,
 		`DEPOSIT/DEPOSIT 2030-03-17T17:47:20Z amount 1000   ""  -*-`,
 	)
 }
