@@ -11,10 +11,14 @@ import (
 // cannot learn the limits from errors. Endpoints with the same path share a limit, except the two endpoints for events.
 // EndpointEvent has its own limit of 200 calls, and EndpointEventSearch shares a limit of 300 calls with other endpoints. So the
 // two endpoints together make at most 500 calls, which is Polymarket's limit for their path.
+//
+// The Data API also has a limit of 1,000 calls for all its paths together. Its paths for the value and for the activity of an account
+// have no limits of their own, so they share what the other two limits leave of it.
 func Limits() []rest.PublishedLimit {
 	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
 	}
+	const data, positions, trades = 1000, 150, 200
 	return []rest.PublishedLimit{
 		limit(500, reqctx.EndpointPrices),
 		limit(500, reqctx.EndpointSpreads, reqctx.EndpointBook),
@@ -22,8 +26,8 @@ func Limits() []rest.PublishedLimit {
 		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
 			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
 		limit(200, reqctx.EndpointEvent), // with EndpointEventSearch above, at most 500 calls to the path of events
-		limit(1000, reqctx.EndpointBalance),
-		limit(150, reqctx.EndpointPositions),
-		limit(200, reqctx.EndpointTrades, reqctx.EndpointHistory, reqctx.EndpointMarketTrades),
+		limit(positions, reqctx.EndpointPositions),
+		limit(trades, reqctx.EndpointTrades, reqctx.EndpointMarketTrades),
+		limit(data-positions-trades, reqctx.EndpointBalance, reqctx.EndpointHistory),
 	}
 }
