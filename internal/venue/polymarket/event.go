@@ -119,7 +119,8 @@ func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 }
 
 // isPlaceholder reports whether a market of an augmented event represents the outcome "Other", or an outcome that has no name yet,
-// such as "Person A". A market of the second kind counts as a placeholder only if it has no volume.
+// such as "Person A". A market of the second kind is not active and has no volume. Names of real outcomes may have the same form, such
+// as "Plan B".
 func isPlaceholder(row marketRow) bool {
 	if row.row.Object.Kind() != wire.Object {
 		return false
@@ -127,8 +128,8 @@ func isPlaceholder(row marketRow) bool {
 	if isTrue(row.row.Bool(fieldOther)) {
 		return true
 	}
-	m := row.market
-	return m != nil && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
+	m, active := row.market, row.row.Bool(fieldActive)
+	return m != nil && active != nil && !*active && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
 // Event returns an event with its markets, or nil if Polymarket does not know the event. If ref has an id, Event ignores the slug.

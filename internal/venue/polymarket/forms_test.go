@@ -137,6 +137,8 @@ func TestResultOfTheOrderBookAPI(t *testing.T) {
 	}
 }
 
+// TestEventOfGamma reads an augmented event. Its placeholder Person A is not active, like the reserved outcomes of the events that
+// Polymarket documents. Names of real outcomes may have the form of a placeholder, such as Plan B.
 func TestEventOfGamma(t *testing.T) {
 	events, err := readEvents(parse(t, "testdata", "event.json"))
 	if err != nil || len(events) != 1 {
@@ -160,6 +162,10 @@ func TestEventOfGamma(t *testing.T) {
 		"0xbb01 Quimby 77 Politics [Politics] 2030-11-05T00:00:00Z",
 		"0xbb02 Terwilliger 77 Politics [Politics] 2030-11-05T00:00:00Z",
 		"0xbb05 Malcolm X 77 Politics [Politics] 2030-11-05T00:00:00Z",
+		"0xbb07 Plan B 77 Politics [Politics] 2030-11-05T00:00:00Z",
+		"0xbb08 Vitamin D 77 Politics [Politics] 2030-11-05T00:00:00Z",
+		"0xbb09 Hepatitis C 77 Politics [Politics] 2030-11-05T00:00:00Z",
+		"0xbb10 Candidate Smith 77 Politics [Politics] 2030-11-05T00:00:00Z",
 		"bad",
 	)
 }
