@@ -210,12 +210,7 @@ func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) 
 // readChange reads an element of price_changes.
 func readChange(r *wire.Row, at time.Time) change {
 	ch := change{at: at, top: readTop(r)}
-	switch r.RequireText(fieldStreamSide) {
-	case "BUY":
-		ch.Side = market.SideBuy
-	case "SELL":
-		ch.Side = market.SideSell
-	default:
+	if ch.Side = market.ParseSide(r.RequireText(fieldStreamSide)); ch.Side == market.SideUnknown {
 		r.Fail(fieldStreamSide, "is not BUY or SELL")
 	}
 	ch.Level = market.Level{Price: r.Price(wire.FieldPrice), Size: r.Size(wire.FieldSize)}
@@ -283,14 +278,9 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	t, wanted := a.topic(messages.ChannelTrades)
 	trade := market.Trade{
 		MarketID: r.ID(fieldMarket), TokenID: a.id, SideRaw: r.Text(fieldStreamSide), Price: r.Price(wire.FieldPrice), Size: r.Size(wire.FieldSize),
-		Timestamp: r.RequireTime(fieldTimestamp), TransactionHash: r.Text(fieldTransaction), Side: market.SideUnknown,
+		Timestamp: r.RequireTime(fieldTimestamp), TransactionHash: r.Text(fieldTransaction),
 	}
-	switch trade.SideRaw {
-	case "BUY":
-		trade.Side = market.SideBuy
-	case "SELL":
-		trade.Side = market.SideSell
-	}
+	trade.Side = market.ParseSide(trade.SideRaw)
 	if r.Err != nil || !wanted {
 		return nil
 	}
@@ -307,7 +297,7 @@ func tradeID(t market.Trade) string {
 	if at == "" {
 		at = t.Timestamp.UTC().Format(time.RFC3339Nano)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{t.TokenID, t.SideRaw, t.Price.Reduce().String(), t.Size.Reduce().String(), at}, " ")))
+	sum := sha256.Sum256([]byte(strings.Join([]string{t.TokenID, strings.ToUpper(t.SideRaw), t.Price.Reduce().String(), t.Size.Reduce().String(), at}, " ")))
 	return hex.EncodeToString(sum[:16])
 }
 
