@@ -20,7 +20,8 @@ const (
 const (
 	maxTokens    = 500
 	maxHistories = 20
-	// maxMarketIDs ids of 78 digits each fit into a URL of less than 4 KiB.
+	// maxMarketIDs ids of 78 digits each fit into a URL of less than 4 KiB. If all of them are conditions of protocol V2, each with two
+	// forms, the URL has less than 7 KiB.
 	maxMarketIDs = 40
 )
 

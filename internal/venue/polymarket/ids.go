@@ -28,12 +28,14 @@ func conditionID(id string) string {
 	return id
 }
 
-// gammaCondition returns a condition id in the form of the Gamma API; see conditionID.
-func gammaCondition(id string) string {
-	if short, ok := strings.CutSuffix(id, "00"); ok && len(id) == len("0x")+64 && isCondition(id) && isV2(id[len("0x"):], 16) {
-		return short
+// conditionForms returns the forms of a condition id by which Gamma may find a market: two for a market of protocol V2, and otherwise
+// one. Gamma accepts both forms in its filter, but its documentation does not say which of them it compares.
+func conditionForms(id string) []string {
+	long := conditionID(id)
+	if short, ok := strings.CutSuffix(long, "00"); ok && len(short) == len("0x")+62 && isCondition(id) && isV2(long[len("0x"):], 16) {
+		return []string{short, long}
 	}
-	return id
+	return []string{id}
 }
 
 // isPosition reports whether a text has the form of the id of a token of protocol V2. Polymarket calls such a token a position.

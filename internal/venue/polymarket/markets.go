@@ -18,8 +18,8 @@ type marketLookup struct {
 	endpoint  reqctx.Endpoint
 	parameter string
 	isID      func(string) bool
-	// value returns the value of the filter for an id.
-	value func(id string) string
+	// values returns the values of the filter for an id.
+	values func(id string) []string
 	// has reports whether a row is about id. The row may be bad.
 	has func(row marketRow, id string) bool
 }
@@ -28,30 +28,31 @@ type marketLookup struct {
 // returns true.
 var (
 	byID = []marketLookup{
-		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, gammaCondition, hasCondition},
-		{reqctx.EndpointMarketsByID, "id", isGammaID, unchanged, hasGammaID},
+		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, conditionForms, hasCondition},
+		{reqctx.EndpointMarketsByID, "id", isGammaID, only, hasGammaID},
 	}
 	byToken = []marketLookup{
-		{reqctx.EndpointMarketsByToken, "position_ids", isPosition, unchanged, hasToken},
-		{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, unchanged, hasToken},
-		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, gammaConditionOf, func(row marketRow, id string) bool {
+		{reqctx.EndpointMarketsByToken, "position_ids", isPosition, only, hasToken},
+		{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, only, hasToken},
+		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, conditionFormsOf, func(row marketRow, id string) bool {
 			return hasCondition(row, marketOf(id))
 		}},
-		{reqctx.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, marketOf, func(row marketRow, id string) bool {
+		{reqctx.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, onlyMarketOf, func(row marketRow, id string) bool {
 			return hasGammaID(row, marketOf(id))
 		}},
 	}
 	bySlug = []marketLookup{
-		{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, unchanged, func(row marketRow, id string) bool {
+		{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, only, func(row marketRow, id string) bool {
 			return row.row.Of(fieldSlug).Is(id)
 		}},
 	}
 )
 
-func unchanged(id string) string { return id }
+func only(id string) []string { return []string{id} }
 
-// gammaConditionOf returns the condition of the market in an id from outcomeID.
-func gammaConditionOf(id string) string { return gammaCondition(marketOf(id)) }
+// conditionFormsOf and onlyMarketOf return the values for the market in an id from outcomeID.
+func conditionFormsOf(id string) []string { return conditionForms(marketOf(id)) }
+func onlyMarketOf(id string) []string     { return only(marketOf(id)) }
 
 func hasCondition(row marketRow, id string) bool {
 	own, _ := row.row.Of(fieldConditionID).ID()
@@ -156,11 +157,13 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 // namedMarkets makes one call for the open or the closed markets with the given ids.
 func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
-	values := make(map[string]bool, len(ids))
+	sent := make(map[string]bool, len(ids))
 	for _, id := range ids {
-		if v := by.value(id); !values[v] {
-			values[v] = true
-			rq.Query.Set(by.parameter, v)
+		for _, v := range by.values(id) {
+			if !sent[v] {
+				sent[v] = true
+				rq.Query.Set(by.parameter, v)
+			}
 		}
 	}
 	rq.Query.Set("closed", strconv.FormatBool(closed)).Set("limit", strconv.Itoa(len(ids))).Set("include_tag", "true")

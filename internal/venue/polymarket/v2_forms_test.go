@@ -1,6 +1,7 @@
 package polymarket
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,12 +20,12 @@ const (
 
 func TestIDsOfProtocolV2(t *testing.T) {
 	v1 := "0x" + strings.Repeat("ab", 31) + "00"
-	for id, want := range map[string][2]string{
-		shortV2: {longV2, shortV2}, longV2: {longV2, shortV2}, longV2[:65] + "1": {longV2[:65] + "1", longV2[:65] + "1"}, v1: {v1, v1},
-		"0xa1": {"0xa1", "0xa1"}, "0x" + strings.Repeat("0", 64): {"0x" + strings.Repeat("0", 64), "0x" + strings.Repeat("0", 64)},
-		strings.Repeat("1", 64): {strings.Repeat("1", 64), strings.Repeat("1", 64)}, "": {"", ""},
+	zero, digits := "0x"+strings.Repeat("0", 64), strings.Repeat("1", 64)
+	for id, want := range map[string][]string{
+		shortV2: {longV2, shortV2, longV2}, longV2: {longV2, shortV2, longV2}, longV2[:65] + "1": {longV2[:65] + "1", longV2[:65] + "1"}, v1: {v1, v1}, v1[:64]: {v1, v1[:64]},
+		"0xa1": {"0xa1", "0xa1"}, zero: {zero, zero}, digits: {digits, digits}, "": {"", ""},
 	} {
-		if got := [2]string{conditionID(id), gammaCondition(id)}; got != want {
+		if got := append([]string{conditionID(id)}, conditionForms(id)...); !slices.Equal(got, want) {
 			t.Errorf("the forms of the id %q are %q, want %q", id, got, want)
 		}
 	}

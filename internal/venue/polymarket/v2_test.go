@@ -43,8 +43,11 @@ func TestLookupsOfProtocolV2(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /markets/keyset": keysetV2(false)})
 	want := longV2 + " OPEN " + yesV2 + " " + noV2
 	check(t, showLookup(d.MarketsByID(t.Context(), []string{longV2, shortV2, strings.ToUpper(longV2[2:])})), []string{want, want, "absent"})
-	check(t, len(s.calls), 1)
+	check(t, s.calls, []string{"GET /markets/keyset condition_ids=" + shortV2 + "&condition_ids=" + longV2 + "&closed=false&limit=2&include_tag=true"})
 	check(t, showLookup(d.MarketsByToken(t.Context(), []string{noV2, yesV2})), []string{want, want})
+	if !strings.HasPrefix(s.calls[1], "GET /markets/keyset position_ids="+noV2+"&position_ids="+yesV2+"&closed=false") || len(s.calls) != 2 {
+		t.Errorf("the driver looks up positions by the calls %q", s.calls[1:])
+	}
 	// The token of V1 is not a token of the market, and the answer of Gamma is no fault.
 	check(t, showLookup(d.MarketsByToken(t.Context(), []string{"111", yesV2})), []string{"absent", want})
 	m, err := d.MarketBySlug(t.Context(), "v2")
