@@ -165,6 +165,18 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 	})
 }
 
+// Freeze stops the random changes and trades of a token's book. [Venue.SetPrice] and [Venue.Trade] still change it.
+func (v *Venue) Freeze(tokenID string) error {
+	t := v.listing.tokenByID[tokenID]
+	if t == nil {
+		return ErrUnknownToken
+	}
+	return v.change(func(millis) error {
+		t.frozen = true
+		return nil
+	})
+}
+
 // WholePosition is the size for [Venue.Trade] that sells all shares that the account holds.
 const WholePosition Size = -1
 

@@ -187,7 +187,7 @@ func TestPolymarketDriverSearches(t *testing.T) {
 			break
 		}
 	}
-	want := 0
+	want := simulator.OldMarkets
 	for _, m := range s.engine.Markets() {
 		if m.Binary {
 			want++

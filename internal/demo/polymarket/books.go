@@ -222,10 +222,14 @@ func (m *market) wholeBook(index int) object {
 	if l := m.last[index]; l.side != "" {
 		last = l.price.String()
 	}
-	return object{
+	out := object{
 		"market": m.conditionID, "asset_id": m.tokenIDs[index], "timestamp": m.timestamp(), "hash": m.hash(index),
 		"bids": levels(b.bids), "asks": levels(b.asks), "tick_size": m.state.TickSize.String(), "last_trade_price": last,
 	}
+	if m.version == versionV2 {
+		out["version"] = m.version
+	}
+	return out
 }
 
 func (m *market) streamedBook(index int) object {

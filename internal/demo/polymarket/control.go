@@ -30,6 +30,8 @@ type Behaviour struct {
 	LeaveOutClosed bool `json:"leaveOutClosed"`
 	// RefuseOffset refuses requests with an offset at keyset endpoints. If it is false, these endpoints ignore the offset.
 	RefuseOffset bool `json:"refuseOffset"`
+	// RepeatedCursor sends the cursor of the last page of a keyset list with this page. If it is false, the last page has no cursor.
+	RepeatedCursor bool `json:"repeatedCursor"`
 	// IgnoreFilters ignores filters by id, slug or token.
 	IgnoreFilters bool `json:"ignoreFilters"`
 	// ShuffledIDs answers requests for several ids in another order.
@@ -53,7 +55,8 @@ type Behaviour struct {
 // Documented returns the behaviour that Polymarket documents or that its users report.
 func Documented() Behaviour {
 	return Behaviour{
-		CrossingBursts: true, AssetLimit: 500, LeaveOutClosed: true, RefuseOffset: true, ShuffledIDs: true, DefaultHalf: true, DelayOverLimit: true,
+		CrossingBursts: true, AssetLimit: 500, LeaveOutClosed: true, RefuseOffset: true, RepeatedCursor: true, ShuffledIDs: true, DefaultHalf: true,
+		DelayOverLimit: true,
 	}
 }
 
@@ -207,7 +210,11 @@ func (v *Venue) translate(r *http.Request) error {
 		if json.Unmarshal(raw, &id) != nil {
 			continue
 		}
-		switch m := v.byCondition[id]; {
+		m := v.byCondition[id]
+		if m == nil {
+			m = v.byCondition[id+"00"] // Gamma's form of a condition id of protocol V2
+		}
+		switch {
 		case name == "marketId" && m != nil:
 			in[name] = demo.Encode(m.demoMarket)
 		case name == "tokenId" || name == "winningTokenId":

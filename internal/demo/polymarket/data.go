@@ -49,7 +49,8 @@ func (v *Venue) answerPositions(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	all := v.engine.Positions(user)
+	least := r.leastSize(0.1)
+	all := slices.DeleteFunc(v.engine.Positions(user), func(p demo.Position) bool { return r.amount(p.Size, p.CurrentPrice) < least })
 	first := min(int(from), len(all))
 	page, next := all[first:], ""
 	if len(page) > limit {
@@ -62,6 +63,25 @@ func (v *Venue) answerPositions(r *request) (any, *refusal) {
 		list = append(list, v.position(user, p))
 	}
 	return rows(list, limit, next), nil
+}
+
+// leastSize returns the least amount of a row: the parameter filter_amount, or the given default if the parameter is missing, 0 or
+// invalid.
+func (r *request) leastSize(fallback float64) float64 {
+	if least, err := strconv.ParseFloat(r.get("filter_amount"), 64); err == nil && least > 0 {
+		return least
+	}
+	return fallback
+}
+
+// amount returns what filter_amount counts: shares, or their value if filter_type is CASH.
+func (r *request) amount(size demo.Size, price demo.Price) float64 {
+	text := size.String()
+	if r.get("filter_type") == "CASH" {
+		text = notional(size, price).String()
+	}
+	amount, _ := strconv.ParseFloat(text, 64) // a decimal number
+	return amount
 }
 
 // position returns a row of /v2/positions.
@@ -105,25 +125,36 @@ func (v *Venue) answerTrades(r *request) (any, *refusal) {
 	if r.get("user") == "" && r.get("condition") != "" {
 		return v.answerTape(r)
 	}
-	return v.answerRecords(r, func(k string) bool { return k == "TRADE" }, (*Venue).trade)
+	least := r.leastSize(0.01)
+	return v.answerRecords(r, func(rec demo.Record) bool { return rec.Kind == "TRADE" && r.amount(rec.Size, rec.Price) >= least }, (*Venue).trade)
 }
 
-// answerActivity answers the records of the kinds that Polymarket has. It includes deposits and withdrawals only if the request has
-// exclude_deposits_withdrawals=false.
+// answerActivity answers the activity of a wallet. It includes deposits and withdrawals only if the request has
+// exclude_deposits_withdrawals=false, and tips only if the request has their type.
 func (v *Venue) answerActivity(r *request) (any, *refusal) {
-	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD"}
+	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD", "CONVERSION", "MIGRATION"}
 	if r.get("exclude_deposits_withdrawals") == "false" || r.get("excludeDepositsWithdrawals") == "false" {
 		known = append(known, "DEPOSIT", "WITHDRAWAL")
 	}
 	types := r.list("type")
-	return v.answerRecords(r, func(k string) bool {
-		return slices.Contains(known, k) && (len(types) == 0 || slices.Contains(types, k))
+	return v.answerRecords(r, func(rec demo.Record) bool {
+		t := activityType(rec)
+		return slices.Contains(types, t) && (t == "TIP" || slices.Contains(known, t)) || len(types) == 0 && slices.Contains(known, t)
 	}, (*Venue).activity)
+}
+
+// activityType returns the type of the activity for a record. The demo venue has fees, which Polymarket's activity does not contain.
+// It has no conversions, migrations and tips, so some of its fees take their place. The type of all other fees is FEE.
+func activityType(r demo.Record) string {
+	if r.Kind != "FEE" {
+		return r.Kind
+	}
+	return [...]string{"CONVERSION", "MIGRATION", "TIP", "TIP", "FEE"}[r.Number%5]
 }
 
 // answerRecords answers a page of a wallet's records, newest first. A cursor contains 1 plus the number of the last record of a
 // page.
-func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
+func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
 	user, err := r.user()
 	if err != nil {
 		return nil, err
@@ -144,7 +175,7 @@ func (v *Venue) answerRecords(r *request, kind func(string) bool, row func(*Venu
 	defer v.mu.Unlock()
 	list, last, next := []object{}, uint64(0), ""
 	for _, rec := range records {
-		if before > 0 && rec.Number+1 >= before || !kind(rec.Kind) || rec.At.Unix() < start || end > 0 && rec.At.Unix() > end ||
+		if before > 0 && rec.Number+1 >= before || !keep(rec) || rec.At.Unix() < start || end > 0 && rec.At.Unix() > end ||
 			len(conditions) > 0 && (rec.TokenID == "" || !slices.Contains(conditions, v.byDemoToken[rec.TokenID].market.conditionID)) {
 			continue
 		}
@@ -190,6 +221,17 @@ func (v *Venue) activity(user string, r demo.Record) object {
 	if amount < 0 {
 		amount = -amount
 	}
-	out["type"], out["usdc_size"] = r.Kind, jsonNumber(amount)
+	out["type"], out["usdc_size"] = activityType(r), jsonNumber(amount)
+	switch activityType(r) {
+	case "CONVERSION", "MIGRATION": // tokens for other tokens, without money
+		out["size"], out["usdc_size"], out["side"], out["price"] = jsonNumber(amount), 0, "", 0
+		out["token_id"], out["outcome"], out["outcome_index"] = "", "", unknownIndex
+	case "TIP": // the size is the money
+		out["size"], out["usdc_size"], out["side"], out["price"] = jsonNumber(amount), 0, [...]string{"IN", "OUT"}[r.Number%2], 0
+		for _, name := range []string{"token_id", "condition_id", "title", "slug", "event_slug", "outcome"} {
+			out[name] = ""
+		}
+		out["outcome_index"] = unknownIndex
+	}
 	return out
 }

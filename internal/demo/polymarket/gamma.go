@@ -74,6 +74,8 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	if len(list) > limit {
 		list = list[:limit]
 		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
+	} else {
+		v.repeatCursor(r, out)
 	}
 	if r.keyCount > 1 && v.behaviour.ShuffledIDs {
 		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
@@ -101,7 +103,7 @@ func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
 // filteredMarkets returns the markets that match the filters of a request, in listing order.
 func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	ids := map[string][]string{}
-	for _, name := range []string{"condition_ids", "clob_token_ids", "slug", "id"} {
+	for _, name := range []string{"condition_ids", "clob_token_ids", "position_ids", "slug", "id"} {
 		if list := r.list(name); len(list) > 0 && !v.behaviour.IgnoreFilters {
 			if ids[name] = list; len(list) > maxFilter {
 				return nil, invalid("%s takes at most %d values", name, maxFilter)
@@ -122,7 +124,12 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 		matches := func(name string, own ...string) bool {
 			return len(ids[name]) == 0 || slices.ContainsFunc(own, func(id string) bool { return slices.Contains(ids[name], id) })
 		}
-		if matches("condition_ids", m.conditionID) && matches("clob_token_ids", m.tokenIDs[:]...) && matches("slug", m.slug) && matches("id", m.id) {
+		clob, positions := m.tokenIDs[:], []string(nil)
+		if m.version == versionV2 {
+			clob, positions = m.oldTokenIDs, m.tokenIDs[:]
+		}
+		if matches("condition_ids", m.gammaCondition()) && matches("clob_token_ids", clob...) && matches("position_ids", positions...) &&
+			matches("slug", m.slug) && matches("id", m.id) {
 			out = append(out, m)
 		}
 	}
@@ -169,8 +176,19 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	if len(list) > limit {
 		out["next_cursor"] = cursorAt(uint64(slices.Index(v.events, list[limit-1])) + 1)
 	}
+	if out["next_cursor"] == nil {
+		v.repeatCursor(r, out)
+	}
 	out["events"] = rows
 	return out, nil
+}
+
+// repeatCursor adds the cursor of the last page of a list to this page, if Behaviour.RepeatedCursor is set. The first page of a list
+// has no cursor.
+func (v *Venue) repeatCursor(r *request, out object) {
+	if cursor := r.get("after_cursor"); cursor != "" && v.behaviour.RepeatedCursor {
+		out["next_cursor"] = cursor
+	}
 }
 
 // filteredEvents returns the events that match the filters of a request, in the requested order.
@@ -236,7 +254,7 @@ func (v *Venue) wholeEvent(e *event, keep func(*market) bool) object {
 // augmented reports whether the event has a placeholder for an outcome that has no name yet.
 func (e *event) augmented() bool { return e.negRisk && e.markets[0].number%3 == 0 }
 
-// placeholder returns a market without a name. This market does not trade, and only wholeEvent adds it to an answer.
+// placeholder returns a market without a name. This market is not active and does not trade, and only wholeEvent adds it to an answer.
 func (e *event) placeholder() object {
 	m := *e.markets[0]
 	m.group, m.question, m.slug, m.last = "Outcome A", "Outcome A: "+e.title, e.slug+"-outcome-a", [2]lastTrade{}
@@ -245,7 +263,9 @@ func (e *event) placeholder() object {
 	m.id = strconv.Itoa(900_000 + m.number)
 	m.state.Status, m.state.Winner, m.book, m.price = "UPCOMING", -1, book{}, payout/2
 	m.state.Volume, m.state.Volume24h, m.state.Liquidity = 0, 0, 0
-	return m.gamma()
+	out := m.gamma()
+	out["active"] = false
+	return out
 }
 
 // answerSearch answers a page of the events that have a market with all words of the query. events_status=active omits closed
@@ -335,12 +355,12 @@ func (m *market) gamma() object {
 	s := m.state
 	bid, ask := m.book.top()
 	out := object{
-		"id": m.id, "question": m.question, "conditionId": m.conditionID, "slug": m.slug, "resolutionSource": "",
+		"id": m.id, "question": m.question, "conditionId": m.gammaCondition(), "slug": m.slug, "resolutionSource": "",
 		"startDate": iso(s.StartAt), "endDate": iso(s.EndAt), "createdAt": iso(s.StartAt), "updatedAt": iso(s.UpdatedAt),
 		"startDateIso": s.StartAt.UTC().Format(time.DateOnly), "endDateIso": s.EndAt.UTC().Format(time.DateOnly),
 		"image": m.picture(), "icon": m.picture(), "description": s.Description, "groupItemTitle": m.group,
 		"groupItemThreshold": strconv.Itoa(m.outcome), "questionID": "0x" + digest("question", m.conditionID), "marketMakerAddress": "",
-		"outcomes": jsonText(m.labels), "outcomePrices": jsonText([2]string{m.displayPrice(0).String(), m.displayPrice(1).String()}), "clobTokenIds": jsonText(m.tokenIDs),
+		"outcomes": jsonText(m.labels), "outcomePrices": jsonText([2]string{m.displayPrice(0).String(), m.displayPrice(1).String()}),
 		"volume": s.Volume.String(), "liquidity": s.Liquidity.String(), "volumeNum": jsonNumber(s.Volume), "liquidityNum": jsonNumber(s.Liquidity),
 		"volume24hr": jsonNumber(s.Volume24h), "volume1wk": jsonNumber(s.Volume24h * 7), "volume1mo": jsonNumber(s.Volume), "volume1yr": jsonNumber(s.Volume),
 		"volume24hrClob": jsonNumber(s.Volume24h), "volume1wkClob": jsonNumber(s.Volume24h * 7), "volume1moClob": jsonNumber(s.Volume),
@@ -359,17 +379,8 @@ func (m *market) gamma() object {
 	if m.last[0].side != "" {
 		out["lastTradePrice"] = jsonNumber(m.last[0].price)
 	}
-	if m.isClosed() {
-		out["closedTime"] = s.ClosedAt.UTC().Format(gammaTime)
-	}
-	switch {
-	case m.state.Status == "DISPUTED":
-		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "disputed", jsonText([]string{"proposed", "disputed"})
-	case m.state.Status == "CLOSED":
-		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", jsonText([]string{"proposed"})
-	case m.isClosed() && m.number%3 > 0: // a third of the resolved markets lacks this status
-		out["umaResolutionStatus"] = "resolved"
-	}
+	m.tokenMembers(out)
+	m.resolutionMembers(out)
 	return out
 }
 

@@ -118,21 +118,34 @@ func rowsOf(o object, name string) (rows []object) {
 	return rows
 }
 
-// gammaMarket is a market from the Gamma API. Its fields tokens and prices contain the decoded lists clobTokenIds and
-// outcomePrices.
+// gammaMarket is a market from the Gamma API. Its field tokens contains the ids of its tokens: positionIds for protocol V2 and
+// clobTokenIds for V1. Its field prices contains the decoded list outcomePrices.
 type gammaMarket struct {
 	object
 	tokens, prices []string
 }
 
 // markets requests a page of markets.
-func (r *rig) markets(query string) (list []gammaMarket) {
+func (r *rig) markets(query string) []gammaMarket {
 	r.t.Helper()
-	for _, row := range rowsOf(r.get("/markets/keyset?"+query), "markets") {
+	return r.decode(rowsOf(r.get("/markets/keyset?"+query), "markets"))
+}
+
+func (r *rig) decode(rows []object) (list []gammaMarket) {
+	r.t.Helper()
+	for _, row := range rows {
 		m := gammaMarket{object: row}
 		for name, into := range map[string]*[]string{"clobTokenIds": &m.tokens, "outcomePrices": &m.prices} {
-			if err := json.Unmarshal([]byte(row[name].(string)), into); err != nil {
-				r.t.Fatal(err)
+			if text, ok := row[name].(string); ok {
+				if err := json.Unmarshal([]byte(text), into); err != nil {
+					r.t.Fatal(err)
+				}
+			}
+		}
+		if row["version"] == "v2" {
+			m.tokens = nil
+			for _, id := range row["positionIds"].([]any) {
+				m.tokens = append(m.tokens, id.(string))
 			}
 		}
 		list = append(list, m)

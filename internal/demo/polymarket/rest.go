@@ -87,6 +87,12 @@ var endpoints = []endpoint{
 	{"GET /v2/activity", 1000, (*Venue).answerActivity},
 }
 
+// The Data API also has a documented limit for all its paths together.
+const (
+	dataPrefix = "GET /v2/"
+	dataPer10s = 1000
+)
+
 // Bounds of a request.
 const (
 	maxURL  = 8 << 10
@@ -107,13 +113,23 @@ func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
 	return mux
 }
 
+// wait returns the time that a request must wait because of the limits of its path and of its API.
+func (v *Venue) wait(e *endpoint, b Behaviour) time.Duration {
+	now := v.clock.Now()
+	if b.PerTenSeconds > 0 {
+		return v.limits.admit(e.pattern, b.PerTenSeconds, now, b.DelayOverLimit)
+	}
+	wait := v.limits.admit(e.pattern, e.per10s, now, b.DelayOverLimit)
+	if strings.HasPrefix(e.pattern, dataPrefix) {
+		wait = max(wait, v.limits.admit(dataPrefix, dataPer10s, now, b.DelayOverLimit))
+	}
+	return wait
+}
+
 func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter, r *http.Request) {
 	b := v.Behaviour()
-	if b.PerTenSeconds == 0 {
-		b.PerTenSeconds = e.per10s
-	}
 	q := &request{Request: r, keyCount: 1}
-	wait := v.limits.admit(e.pattern, b.PerTenSeconds, v.clock.Now(), b.DelayOverLimit)
+	wait := v.wait(e, b)
 	var body any
 	status := http.StatusOK
 	var refused *refusal

@@ -41,9 +41,9 @@ func (v *Venue) answerTape(r *request) (any, *refusal) {
 	if bad != nil {
 		return nil, invalid("invalid cursor")
 	}
-	all := []execution{}
+	all, least := []execution{}, r.leastSize(0.01)
 	if m := v.byCondition[r.get("condition")]; m != nil {
-		all = v.tape(m)
+		all = slices.DeleteFunc(v.tape(m), func(p execution) bool { return r.amount(p.Size, p.Price) < least })
 	}
 	all = all[slices.IndexFunc(all, func(p execution) bool { return p.ID == string(last) })+1:]
 	next := ""

@@ -3,7 +3,8 @@
 //
 // All three APIs and the WebSocket at [StreamPath] have one address. A binary market of the demo venue is one market here. A market
 // with several outcomes is an event of mutually exclusive (negRisk) markets, one for each outcome. Identifiers have Polymarket's
-// forms and are derived from those of the demo venue.
+// forms and are derived from those of the demo venue. Some binary markets belong to Polymarket's protocol V2, have teams as outcomes
+// or never move, and there are a few old markets without an order book.
 //
 // The simulator has the documented limits of each call and the documented or reported oddities, see [Behaviour]. It does not
 // simulate orders, signatures, the user channel or the chain.
@@ -67,6 +68,9 @@ type market struct {
 	number                                 int
 	id, conditionID, slug, question, group string
 	tokenIDs, labels                       [2]string
+	version                                string   // of Polymarket's protocol
+	oldTokenIDs                            []string // tokens of protocol V1 that a market of V2 may have, too
+	old                                    string   // how Gamma says that the market has no order book; empty for all other markets
 	event                                  *event
 	demoMarket                             string
 	demoTokens                             []string // two if the market is binary at the demo venue, or else one
@@ -110,6 +114,8 @@ func New(config demo.Config) *Venue {
 	for _, s := range v.engine.Markets() {
 		v.addMarkets(s)
 	}
+	v.addOldMarkets()
+	v.freezeQuietMarkets()
 	v.mux = v.routes(config.Control, config.Latency)
 	return v
 }
@@ -158,7 +164,7 @@ func (v *Venue) addMarkets(s demo.Market) {
 func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	n, demoToken := len(v.markets), s.TokenIDs[outcome]
 	m := &market{
-		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken),
+		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken), version: versionV1,
 		slug: s.Slug, question: s.Question, group: s.GroupTitle, labels: [2]string{"Yes", "No"}, event: e, outcome: outcome, state: s,
 		demoMarket: s.MarketID, demoTokens: s.TokenIDs[outcome : outcome+1],
 		oneSided: n%29 == 7, untraded: n%11 == 3 || n%58 == 7 || s.Status == "UPCOMING", subs: map[*conn]int{},
@@ -168,6 +174,12 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 		m.slug = s.Slug + "-" + slugOf(m.group) + "-" + strconv.Itoa(outcome)
 	}
 	m.tokenIDs = [2]string{tokenID(demoToken, 0), tokenID(demoToken, 1)}
+	if s.Binary && isV2(n) {
+		m.setV2(demoToken)
+	}
+	if s.Binary && hasTeams(n) {
+		m.labels = teamsOf(n)
+	}
 	for i, id := range m.tokenIDs {
 		v.tokens[id] = token{m, i}
 	}
