@@ -147,25 +147,6 @@ func TestUnifiedPrices(t *testing.T) {
 	}
 }
 
-func TestCandles(t *testing.T) {
-	read := func(r *wire.Row) any {
-		p, ok := readCandle(r)
-		return []any{p, ok, points([]market.PricePoint{p}, no)}
-	}
-	live := document(t, "candlesticks.json").Member("markets").Elements()[0].Member("candlesticks").Elements()
-	rows(t, "candlesticks.golden", live, read).compare()
-	old := document(t, "candlesticks_historical.json").Member("candlesticks").Elements()
-	rows(t, "candlesticks_historical.golden", old, read).compare()
-}
-
-func TestPeriods(t *testing.T) {
-	for days, want := range map[int]int{1: 1, 2: 60, 31: 60, 32: 1440, 365: 1440} {
-		if got := periodOf(days); got != want {
-			t.Errorf("the candlesticks of %d days have %d minutes; want %d", days, got, want)
-		}
-	}
-}
-
 func TestTokens(t *testing.T) {
 	for _, test := range []struct {
 		id, ticker string

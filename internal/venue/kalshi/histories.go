@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -19,32 +20,43 @@ type history struct {
 }
 
 // PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a period. The period is a
-// minute in a query for one day, an hour in a query for up to 31 days, and a day in other queries. Queries for the same days share
-// calls. The Value is nil if the venue does not know the token.
+// minute in a query for one day, an hour in a query for up to 31 days, and a day of Eastern time in other queries. Queries for the
+// same days share calls. The Value is nil if the venue does not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
-		return readTokens(ctx, d.histories(from, to), ids, func(i int, t token, h *history) *market.PriceHistory {
+		return readTokens(ctx, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
 			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
 		})
 	})
 }
 
-// histories returns a lookup that reads candlesticks of UTC days. If a response lacks a market, the lookup reads the market's
-// candlesticks from the archive with a further call.
-func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
-	const e = reqctx.EndpointPriceHistory
-	days := int(to-from) + 1
-	period := periodOf(days)
-	candles := days * periodDay / period // for each market
-	setSpan := func(rq *rest.Request) {
-		rq.Query.Set("start_ts", strconv.FormatInt(from.Start().Unix()+1, 10)).Set("end_ts", strconv.FormatInt((to+1).Start().Unix(), 10)).
-			Set("period_interval", strconv.Itoa(period))
+// span is a period of days, both included.
+type span struct{ from, to market.Date }
+
+func (s span) days() int { return int(s.to-s.from) + 1 }
+
+// set adds the parameters that select the candlesticks of the period. The venue selects a candlestick by its end. Minutes and hours
+// end after the start of the first day, and at the latest at the end of the last day. The day of Eastern time with the date d ends
+// between 04:00 and 05:00 UTC on the day after d, so noon separates its end from the ends of its neighbours.
+func (s span) set(rq *rest.Request) {
+	start, end := s.from.Start().Add(time.Second), (s.to + 1).Start()
+	period := periodOf(s.days())
+	if period == periodDay {
+		start, end = s.from.Start().Add(12*time.Hour), end.Add(12*time.Hour)
 	}
+	rq.Query.Set("start_ts", unix(start)).Set("end_ts", unix(end)).Set("period_interval", strconv.Itoa(period))
+}
+
+// histories returns a lookup that reads candlesticks. If a response lacks a market, the lookup reads the market's candlesticks from
+// the archive with a further call.
+func (d *Driver) histories(s span) rest.Lookup[history] {
+	const e = reqctx.EndpointPriceHistory
+	candles := s.days() * periodDay / periodOf(s.days()) // for each market
 	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(maxBilled, maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
-			setSpan(rq)
+			s.set(rq)
 			payload, err := d.client.Get(ctx, rq)
 			if err != nil {
 				return nil, err
@@ -53,42 +65,48 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[history] {
 			if !ok {
 				return nil, rest.UnknownForm(e, "no list of markets")
 			}
+			now := d.client.Now()
 			found := make(rest.Values[history], len(tickers))
 			for _, v := range rows {
 				ticker, _ := fieldMarketTicker.Of(v).ID()
-				found[ticker] = readHistory(v, note)
+				found[ticker] = readHistory(v, s, now, note)
 			}
 			for _, ticker := range unread(tickers, found) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
-				setSpan(rq)
+				s.set(rq)
 				payload, err := d.client.Get(ctx, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = market.Result[*history]{Err: err}
 				} else if !payload.IsNull() {
-					found[ticker] = readHistory(payload, note)
+					found[ticker] = readHistory(payload, s, now, note)
 				}
 			}
 			return found, nil
 		}}
 }
 
-// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point. Unreadable candlesticks are
-// reported in leftOut.
-func readHistory(v wire.Value, note func(string)) market.Result[*history] {
+// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point, nor does a candlestick on a day
+// that was not requested. Unreadable candlesticks are reported in leftOut.
+func readHistory(v wire.Value, s span, now time.Time, note func(string)) market.Result[*history] {
 	const e = reqctx.EndpointPriceHistory
 	list, ok := fieldCandles.Of(v).List()
 	if !ok {
 		return market.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
 	}
+	period := periodOf(s.days())
 	rows, bad := rest.ReadRows(list, note, func(r *wire.Row) *market.PricePoint {
-		if p, ok := readCandle(r); ok {
+		if p, ok := readCandle(r, period, now); ok {
 			return &p
 		}
 		return nil
 	})
 	h := &history{points: make([]market.PricePoint, 0, len(rows)), leftOut: bad.LeftOut(e)}
 	for _, p := range rows {
-		if p != nil {
+		switch {
+		case p == nil:
+		case market.DateOf(p.Timestamp) < s.from || market.DateOf(p.Timestamp) > s.to:
+			note("point on another day")
+		default:
 			h.points = append(h.points, *p)
 		}
 	}
