@@ -39,6 +39,7 @@ type App struct {
 	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
 	secret         []byte            // nil without --shared-secret-file
 	stream         stream.Config     // address and protocol of the venue's stream
+	key            venue.APIKey      // this service's API key at the venue; empty if there is none
 	replicas       int               // maximum number of replicas
 	Cache          *cache.Cache
 	Live           *live
@@ -142,6 +143,10 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 	if s.stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
 		return err
 	}
+	if s.key, err = venueKey(cfg.Venue, s.Demo); err != nil {
+		return err
+	}
+	limits.KeyID = s.key.ID
 	sharing, err := s.openFleet(cfg)
 	if err != nil {
 		return err

@@ -30,7 +30,11 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
 	}
 	var unread unreadParts
-	settings := (&App{log: log, clock: market.SystemClock{}}).venueConfig(cfg, cfg.Venue.URL)
+	key, err := venueKey(cfg.Venue, nil)
+	if err != nil {
+		return err
+	}
+	settings := (&App{log: log, clock: market.SystemClock{}, key: key}).venueConfig(cfg, cfg.Venue.URL)
 	settings.Observer = restParts{&unread}
 	client, err := venue.Open(settings)
 	if err != nil {

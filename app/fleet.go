@@ -98,7 +98,7 @@ func validateShared(cfg *config.Config) error {
 		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) reserves all of the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas or --shared-reserve",
 			c.Replicas, c.Reserve, ratelimit.Usable(cfg.Venue.PublicPerMinute))
 	}
-	for _, f := range families(venue.Limits(cfg.Venue.Driver)) {
+	for _, f := range families(venue.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
 		if f.Limit < c.Replicas {
 			return fmt.Errorf("--shared-replicas (%d) is more than the %d calls in %v that the venue allows for %v: set it to %d or less",
 				c.Replicas, f.Limit, f.Span, f.Endpoints, f.Limit)

@@ -56,7 +56,7 @@ func (s *App) startBudget(coldStart time.Duration) {
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
 // record may be nil.
 func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
-	documented := families(venue.Limits(v.Driver))
+	documented := families(venue.Limits(v.Driver, v.KeyID != ""))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
 			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
 			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
 		},
-		Driver: cfg.Venue.Driver, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
+		Driver: cfg.Venue.Driver, Key: s.key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
 		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
 	}
 }

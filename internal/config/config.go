@@ -158,7 +158,7 @@ type Venue struct {
 	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive while all of these calls are running go into one later call."`
 	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts after a temporary failure of a call to the venue."`
 
-	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream. --venue-key-file contains the private key. The key is never used for callers."`
+	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream and the calls for several order books. --venue-key-file contains the private key. The key is never used for callers."`
 	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`
 
 	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`

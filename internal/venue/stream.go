@@ -19,10 +19,8 @@ type StreamConfig struct {
 	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver also has no
 	// default address, there is no stream.
 	URL string
-	// KeyID and Key are the operator's API key at the venue. Key is a PEM text. If the operator has no key, KeyID and Key are
-	// empty.
-	KeyID string
-	Key   []byte
+	// Key is the operator's API key at the venue. It may be empty.
+	Key   APIKey
 	Clock market.Clock
 }
 
@@ -30,7 +28,7 @@ type StreamConfig struct {
 // the map has no stream.
 var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
 	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
-	"kalshi": openKalshi,
+	"kalshi": openKalshiStream,
 	// The method Stream of this driver provides the protocol, which reads books over REST.
 	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
 		return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
@@ -49,20 +47,17 @@ func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error
 }
 
 func refuseKey(c StreamConfig) error {
-	if len(c.Key) > 0 {
+	if len(c.Key.PEM) > 0 {
 		return fmt.Errorf("the driver %q uses no API key", c.Driver)
 	}
 	return nil
 }
 
-// openKalshi returns a protocol that signs each handshake. Without a key there is no stream, because Kalshi refuses unsigned
+// openKalshiStream returns a protocol that signs each handshake. Without a key there is no stream, because Kalshi refuses unsigned
 // handshakes.
-func openKalshi(c StreamConfig) (string, *stream.Protocol, error) {
-	if len(c.Key) == 0 {
-		return "", nil, nil
-	}
-	key, err := kalshi.ParseKey(c.KeyID, c.Key)
-	if err != nil {
+func openKalshiStream(c StreamConfig) (string, *stream.Protocol, error) {
+	key, err := kalshiKey(c.Key)
+	if key == nil {
 		return "", nil, err
 	}
 	address := cmp.Or(c.URL, kalshi.StreamURL)

@@ -81,6 +81,14 @@ type Config struct {
 	// MaxIDs, MaxURL and Names are those of generic.Config. Other drivers ignore them.
 	MaxIDs, MaxURL int
 	Names          DetailNames
+	// Key is the operator's API key at the venue. Only the driver kalshi uses it, and it may be empty.
+	Key APIKey
+}
+
+// APIKey is an API key at a venue. PEM is the text of its private key. If the operator has no key, ID and PEM are empty.
+type APIKey struct {
+	ID  string
+	PEM []byte
 }
 
 // driverEntry is an entry of the map drivers.
@@ -97,18 +105,35 @@ var drivers = map[string]driverEntry{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
 	}, false, ""},
-	"kalshi":     {func(c Config) (Driver, error) { return kalshi.New(c.Config) }, true, "USD"},
+	"kalshi":     {openKalshi, true, "USD"},
 	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true, "USDC"},
 }
 
-// limits contains the documented limits of venues, by name of the driver.
-var limits = map[string]func() []rest.PublishedLimit{"kalshi": kalshi.Limits, "polymarket": polymarket.Limits}
+// openKalshi returns a driver for Kalshi. Its errors contain no part of the key.
+func openKalshi(c Config) (Driver, error) {
+	key, err := kalshiKey(c.Key)
+	if err != nil {
+		return nil, err
+	}
+	return kalshi.New(c.Config, key)
+}
 
-// Limits returns the limits that a driver's venue documents for its endpoints. For Generic, Limits returns nil, because the limits
-// of such a venue are configured.
-func Limits(driver string) []rest.PublishedLimit {
-	if f := limits[driver]; f != nil {
-		return f()
+// kalshiKey parses a key. It returns nil if the operator has no key.
+func kalshiKey(k APIKey) (*kalshi.Key, error) {
+	if len(k.PEM) == 0 {
+		return nil, nil
+	}
+	return kalshi.ParseKey(k.ID, k.PEM)
+}
+
+// Limits returns the limits that a driver's venue documents for its endpoints. hasKey reports whether the driver has an API key. For
+// Generic, Limits returns nil, because the limits of such a venue are configured.
+func Limits(driver string, hasKey bool) []rest.PublishedLimit {
+	switch driver {
+	case "kalshi":
+		return kalshi.Limits(hasKey)
+	case "polymarket":
+		return polymarket.Limits()
 	}
 	return nil
 }

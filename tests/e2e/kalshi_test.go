@@ -2,6 +2,9 @@ package e2e
 
 import (
 	"encoding/base64"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -10,6 +13,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue"
 )
 
 // startKalshi starts the service with the driver of Kalshi and the simulator of Kalshi.
@@ -52,6 +56,43 @@ func TestKalshiTokenBucketDelaysBooks(t *testing.T) {
 			t.Errorf("80 books took %v with %d errors, want 3 s to 12 s without errors", took, len(errors))
 		}
 	})
+}
+
+// TestKalshiBooks checks the calls for eight order books. With the operator's key, the service reads several books with a signed call.
+// Without a key, or if Kalshi refuses the key, the service reads each book with a call that needs no key.
+func TestKalshiBooks(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		key  func(*venue.APIKey)
+		want []string
+	}{
+		{"key", func(*venue.APIKey) {}, []string{"/markets/orderbooks"}},
+		{"no key", func(k *venue.APIKey) { *k = venue.APIKey{} }, []string{"/markets/{ticker}/orderbook"}},
+		{"unknown key", func(k *venue.APIKey) { k.ID = "unknown" }, []string{"/markets/orderbooks", "/markets/{ticker}/orderbook"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			unlimited := func(w *app.Wiring) {
+				w.Reads.Admission = nil // the rate limiter would block, because the clock stands still
+				test.key(&w.Client.Key)
+			}
+			s := startRigged(t, startTime, unlimited, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120", "--demo-stream=false")
+			var ids []string
+			for _, ticker := range s.Demo.Kalshi.Tickers()[:8] {
+				ids = append(ids, ticker+":yes")
+			}
+			before, _ := kalshiCalls(t, s.App, nil)
+			data := s.ask(t, `query($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 1) { bids { price } } } }`, vars{"ids": ids}, anonymous)
+			for i := range ids {
+				if len(list(data, fmt.Sprintf("tokens.%d.orderbook.bids", i))) == 0 {
+					t.Errorf("got the books %s, want eight books with bids", asJSON(data))
+					break
+				}
+			}
+			if _, made := kalshiCalls(t, s.App, before); !slices.Equal(slices.Sorted(maps.Keys(made)), test.want) {
+				t.Errorf("got the calls %v, want calls to %v", made, test.want)
+			}
+		})
+	}
 }
 
 // TestKalshiUnsupported checks fields whose data Kalshi does not serve. These fields must be null with the error code UNSUPPORTED,

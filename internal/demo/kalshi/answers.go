@@ -256,8 +256,14 @@ func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"orderbook_fp": m.restBook(depth)}, nil
 }
 
-// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty.
-func (v *Venue) answerBooks(_ *http.Request, query url.Values) (any, *refusal) {
+// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty. The call must
+// be signed. In Kalshi's OpenAPI description, both calls for order books have the security scheme of the API keys, and the page of the
+// call for several books marks the headers as required. But Kalshi's guide "Quick Start: Market Data" requests the book of one market
+// without a key. So answerBook needs no signature.
+func (v *Venue) answerBooks(r *http.Request, query url.Values) (any, *refusal) {
+	if !v.signed(r) {
+		return nil, refuse(http.StatusUnauthorized, "authentication_error", "authentication_error")
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows := []object{}

@@ -3,10 +3,10 @@
 //
 // The API is under [Path], the WebSocket at [StreamPath]. A binary market of the demo venue is one market here. A market with
 // several outcomes is an event of mutually exclusive markets, one for each outcome. The simulator verifies the signature of each
-// WebSocket handshake. The documented token bucket limits the rate of calls. The simulator also has the following documented or
-// reported oddities. A call for several books costs tokens for each book, and answers an unknown ticker with an empty book. The
-// worst level of a side comes first. Some settled markets are only in the archive. The simulator has no orders, no accounts and no
-// signed REST calls.
+// WebSocket handshake, and of each call for several books. The documented token bucket limits the rate of calls. The simulator also
+// has the following documented or reported oddities. A call for several books costs tokens for each book, and answers an unknown
+// ticker with an empty book. The worst level of a side comes first. Some settled markets are only in the archive. Days are days of
+// Eastern time. The simulator has no orders and no accounts.
 package kalshi
 
 import (
@@ -30,7 +30,7 @@ const Path = "/trade-api/v2"
 type Config struct {
 	// Demo configures the demo venue. Watch, Strict, Lag, Without, Gzip, Control, PublicPerMinute and KeyPerMinute have no effect.
 	Demo demo.Config
-	// Keys has the public keys that verify the handshakes of the WebSocket, by the id of the API key.
+	// Keys has the public keys that verify signatures, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
 	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int

@@ -65,10 +65,22 @@ func (r *rig) step(n int) {
 	}
 }
 
-// call sends a GET request and returns the status and the decoded body.
+// call sends a signed GET request and returns the status and the decoded body.
 func (r *rig) call(path string) (int, object) {
 	r.t.Helper()
-	response, err := http.Get(r.server.URL + kalshi.Path + path)
+	withoutQuery, _, _ := strings.Cut(path, "?")
+	return r.callWith(path, headers(r.t, "key", privateKey(), r.clock.Now(), kalshi.Path+withoutQuery))
+}
+
+// callWith sends a GET request with the given headers.
+func (r *rig) callWith(path string, h http.Header) (int, object) {
+	r.t.Helper()
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.server.URL+kalshi.Path+path, nil)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	request.Header = h
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -93,11 +105,11 @@ func (r *rig) rows(path, member string) (rows []object) {
 	return rows
 }
 
-// headers returns the headers of a WebSocket handshake, signed for the given time.
-func headers(t *testing.T, id string, key *rsa.PrivateKey, at time.Time) http.Header {
+// headers returns headers that sign a GET request, or a WebSocket handshake, for the given time.
+func headers(t *testing.T, id string, key *rsa.PrivateKey, at time.Time, path string) http.Header {
 	t.Helper()
 	stamp := strconv.FormatInt(at.UnixMilli(), 10)
-	digest := sha256.Sum256([]byte(stamp + "GET" + kalshi.StreamPath))
+	digest := sha256.Sum256([]byte(stamp + "GET" + path))
 	signature, err := rsa.SignPSS(rand.Reader, key, crypto.SHA256, digest[:], &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +140,7 @@ type socket struct {
 
 func (r *rig) socket() *socket {
 	r.t.Helper()
-	ws, _ := r.dial(headers(r.t, "key", privateKey(), r.clock.Now()))
+	ws, _ := r.dial(headers(r.t, "key", privateKey(), r.clock.Now(), kalshi.StreamPath))
 	return &socket{t: r.t, ws: ws}
 }
 
@@ -276,14 +288,36 @@ func TestSignatures(t *testing.T) {
 		h    http.Header
 		want int
 	}{
-		"valid":       {headers(t, "key", privateKey(), now), http.StatusSwitchingProtocols},
+		"valid":       {headers(t, "key", privateKey(), now, kalshi.StreamPath), http.StatusSwitchingProtocols},
 		"unsigned":    {nil, http.StatusUnauthorized},
-		"unknown key": {headers(t, "other", privateKey(), now), http.StatusUnauthorized},
-		"wrong key":   {headers(t, "key", other, now), http.StatusUnauthorized},
-		"old":         {headers(t, "key", privateKey(), now.Add(-time.Minute)), http.StatusUnauthorized},
+		"unknown key": {headers(t, "other", privateKey(), now, kalshi.StreamPath), http.StatusUnauthorized},
+		"wrong key":   {headers(t, "key", other, now, kalshi.StreamPath), http.StatusUnauthorized},
+		"old":         {headers(t, "key", privateKey(), now.Add(-time.Minute), kalshi.StreamPath), http.StatusUnauthorized},
 	} {
 		if _, status := r.dial(test.h); status != test.want {
 			t.Errorf("handshake with the signature %q: got status %d, want %d", name, status, test.want)
+		}
+	}
+}
+
+// TestSignedCalls checks that only the call for several books needs a signature, and that the signature covers its path.
+func TestSignedCalls(t *testing.T) {
+	r := newRig(t)
+	ticker := r.Tickers()[0]
+	books := "/markets/orderbooks?tickers=" + ticker
+	for name, test := range map[string]struct {
+		path string
+		h    http.Header
+		want int
+	}{
+		"several books, signed":                  {books, headers(t, "key", privateKey(), r.clock.Now(), kalshi.Path+"/markets/orderbooks"), http.StatusOK},
+		"several books, unsigned":                {books, nil, http.StatusUnauthorized},
+		"several books, signed for another path": {books, headers(t, "key", privateKey(), r.clock.Now(), "/markets/orderbooks"), http.StatusUnauthorized},
+		"one book, unsigned":                     {"/markets/" + ticker + "/orderbook", nil, http.StatusOK},
+		"markets, unsigned":                      {"/markets?limit=1", nil, http.StatusOK},
+	} {
+		if status, _ := r.callWith(test.path, test.h); status != test.want {
+			t.Errorf("%s: got status %d, want %d", name, status, test.want)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package kalshi
 
 import (
-	"crypto/rsa"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -161,7 +160,7 @@ func TestDaysOfHistory(t *testing.T) {
 		},
 	} {
 		s := &stub{answers: map[string]func(url.Values) (int, string){"/markets/candlesticks": candlesAt(t, test.ends...)}}
-		d, err := New(rest.Config{Transport: s, Clock: clock, Retries: -1})
+		d, err := New(rest.Config{Transport: s, Clock: clock, Retries: -1}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -205,10 +204,10 @@ func TestOtherDays(t *testing.T) {
 // daylight saving.
 func TestHistoryOnSimulator(t *testing.T) {
 	clock := tool.NewClock(time.Date(2026, 3, 20, 15, 0, 0, 0, time.UTC))
-	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 60, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}})
+	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 60, Seed: 5, Clock: clock}, Keys: testKeys()})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock})
+	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

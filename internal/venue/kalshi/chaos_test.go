@@ -2,7 +2,6 @@ package kalshi
 
 import (
 	"context"
-	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -118,14 +117,14 @@ func levelsOf(b *market.Book) string {
 func TestChaos(t *testing.T) {
 	clock := tool.NewClock(start)
 	sim := simulator.New(simulator.Config{
-		Demo: demo.Config{Markets: 120, Seed: 3, Clock: clock}, Keys: map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}, TokensPerSecond: 1 << 20,
+		Demo: demo.Config{Markets: 120, Seed: 3, Clock: clock}, Keys: testKeys(), TokensPerSecond: 1 << 20,
 	})
 	server := httptest.NewServer(sim)
 	t.Cleanup(func() {
 		sim.Close()
 		server.Close()
 	})
-	key := &Key{&secret{"id", newPrivate()}}
+	key := testKey()
 	h, err := key.Headers(http.MethodGet, simulator.StreamPath, clock.Now())
 	if err != nil {
 		t.Fatal(err)
@@ -151,7 +150,7 @@ func TestChaos(t *testing.T) {
 		clock.Advance(150 * time.Millisecond)
 		sim.Engine().Step()
 		l.drain()
-		compared += l.compare(server.URL, tickers)
+		compared += l.compare(server.URL, clock.Now(), tickers)
 		l.now = clock.Now()
 		lost := l.bad
 		l.bad = nil
@@ -168,16 +167,24 @@ func TestChaos(t *testing.T) {
 		}
 	}
 	l.drain()
-	if n := l.compare(server.URL, tickers); n != len(topics) || l.drops == 0 || compared < 1000 {
+	if n := l.compare(server.URL, clock.Now(), tickers); n != len(topics) || l.drops == 0 || compared < 1000 {
 		t.Errorf("at the end, %d of %d books are not lost, want all; before, %d books were lost, want some, and %d were compared, want 1000", n, len(topics), l.drops, compared)
 	}
 	t.Logf("%d books compared, %d marked as lost", compared, l.drops)
 }
 
 // compare checks that all books that are not lost equal the simulator's books from REST. It returns the number of compared books.
-func (l *link) compare(url string, tickers []string) (n int) {
+func (l *link) compare(url string, now time.Time, tickers []string) (n int) {
 	l.t.Helper()
-	response, err := http.Get(url + simulator.Path + "/markets/orderbooks?tickers=" + strings.Join(tickers, "&tickers="))
+	const path = simulator.Path + "/markets/orderbooks"
+	request, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, url+path+"?tickers="+strings.Join(tickers, "&tickers="), nil)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if request.Header, err = testKey().Headers(http.MethodGet, path, now); err != nil {
+		l.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		l.t.Fatal(err)
 	}

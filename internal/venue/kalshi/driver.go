@@ -3,6 +3,8 @@ package kalshi
 import (
 	"cmp"
 	"context"
+	"sync/atomic"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -23,6 +25,8 @@ const (
 	maxTickers = 100
 	// maxBilled is the greatest number of markets in one call for books or candlesticks. Kalshi bills such a call for each market.
 	maxBilled = 5
+	// Without a key, a call for books has one market, and a call for candlesticks at most maxBilledUnsigned markets; see Limits.
+	maxBilledUnsigned = 2
 	// maxCandles bounds the total number of candlesticks of all markets in one call.
 	maxCandles = 10_000
 )
@@ -55,18 +59,24 @@ const (
 	pathSeries  = "/series/"
 )
 
-// Driver reads Kalshi's public data without a key. It is safe for concurrent use.
-type Driver struct{ client *rest.Client }
+// Driver reads Kalshi's public data. It is safe for concurrent use.
+type Driver struct {
+	client *rest.Client
+	// key signs the calls for several books. It is nil if the operator has no key.
+	key *Key
+	// refusedUntil is the time until which the driver does not use the key, because the venue has refused it.
+	refusedUntil atomic.Pointer[time.Time]
+}
 
-// New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials, so it ignores cfg.CredentialsMode. New
-// makes no call.
-func New(cfg rest.Config) (*Driver, error) {
+// New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials of callers, so it ignores
+// cfg.CredentialsMode. key may be nil. New makes no call.
+func New(cfg rest.Config, key *Key) (*Driver, error) {
 	cfg.BaseURL, cfg.CredentialsMode, cfg.Paths = cmp.Or(cfg.BaseURL, BaseURL), rest.CredentialsNone, paths
 	client, err := rest.New(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return &Driver{client}, nil
+	return &Driver{client: client, key: key}, nil
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. Two tokens of one market count as one id.
@@ -74,7 +84,15 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
 		return maxTickers
-	case reqctx.EndpointBook, reqctx.EndpointPriceHistory:
+	case reqctx.EndpointBook:
+		if d.key == nil {
+			return 1
+		}
+		return maxBilled
+	case reqctx.EndpointPriceHistory:
+		if d.key == nil {
+			return maxBilledUnsigned
+		}
 		return maxBilled
 	}
 	return 1
@@ -83,6 +101,9 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 // Cost returns the least number of calls for a read of the given number of ids. Reads of events, of archived markets and of books
 // that are empty need further calls.
 func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
+	if e == reqctx.EndpointBook && !d.signs() {
+		return max(keys, 0)
+	}
 	return rest.CeilDiv(keys, d.MaxKeys(e))
 }
 

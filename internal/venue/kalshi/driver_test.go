@@ -2,7 +2,10 @@ package kalshi
 
 import (
 	"context"
+	"crypto"
 	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,7 +28,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// stub is a transport that records the calls. The function in answers for the path of a call returns the response.
+// stub is a transport that records the calls. The function in answers for the path of a call returns the response. The text of a call
+// with a valid signature ends with " signed".
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(url.Values) (status int, body string)
@@ -37,7 +41,11 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	path := strings.TrimPrefix(r.URL.Path, "/trade-api/v2")
-	s.calls = append(s.calls, strings.TrimSuffix(path+"?"+r.URL.RawQuery, "?"))
+	call := strings.TrimSuffix(path+"?"+r.URL.RawQuery, "?")
+	if hasSignature(r) {
+		call += " signed"
+	}
+	s.calls = append(s.calls, call)
 	status, body := http.StatusNotFound, `{"error":{"code":"not_found","message":"not found"}}`
 	if answer := s.answers[path]; answer != nil {
 		status, body = answer(r.URL.Query())
@@ -45,6 +53,14 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{
 		StatusCode: status, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r,
 	}, nil
+}
+
+// hasSignature reports whether a call has a valid signature of testKey. The signature covers the time, the method and the whole path.
+func hasSignature(r *http.Request) bool {
+	signature, err := base64.StdEncoding.DecodeString(r.Header.Get(headerSignature))
+	digest := sha256.Sum256([]byte(r.Header.Get(headerTimestamp) + r.Method + r.URL.Path))
+	return err == nil && r.Header.Get(headerKey) == "id" &&
+		rsa.VerifyPSS(&newPrivate().PublicKey, crypto.SHA256, digest[:], signature, &rsa.PSSOptions{SaltLength: sha256.Size}) == nil
 }
 
 // want compares the recorded calls with want.
@@ -73,7 +89,7 @@ func text(body string) func(url.Values) (int, string) {
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
-	d, err := New(rest.Config{Transport: s, Clock: tool.NewClock(start), Retries: -1})
+	d, err := New(rest.Config{Transport: s, Clock: tool.NewClock(start), Retries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,67 +97,19 @@ func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) 
 	return d, s
 }
 
-// TestOneCallFillsBothTokens checks that a read of both tokens of a market requests the market only once.
-func TestOneCallFillsBothTokens(t *testing.T) {
-	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
-		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
-	got, err := d.Books(context.Background(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:no", Depth: 20}, {TokenID: "A-1:no", Depth: 50}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var books []string
-	for _, r := range got {
-		books = append(books, r.Value.TokenID+" "+levelsOf(r.Value))
-	}
-	if want := []string{"A-1:yes 0.4×3 | 0.45×4 | ", "B-1:no | 0.9×1 | ", "A-1:no 0.55×4 | 0.6×3 | "}; !slices.Equal(books, want) {
-		t.Errorf("the books are %q; want %q", books, want)
-	}
-	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1")
+// newSigningDriver is like newDriver. The driver has a key.
+func newSigningDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
+	t.Helper()
+	d, s := newDriver(t, answers)
+	d.key = testKey()
+	return d, s
 }
 
-// TestEmptyBooks checks that the book of a market without orders is empty, and that the book of an unknown market is nil.
-func TestEmptyBooks(t *testing.T) {
-	empty := `{"yes_dollars":[],"no_dollars":null}`
-	d, s := newDriver(t, map[string]func(url.Values) (int, string){
-		"/markets/orderbooks": text(`{"orderbooks":[{"ticker":"A-1","orderbook_fp":` + empty + `},{"ticker":"B-1","orderbook_fp":` + empty + `}]}`),
-		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
-		"/historical/markets": text(`{"markets":[],"cursor":""}`),
-	})
-	got, err := d.Books(context.Background(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:yes", Depth: 20}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got[0].Value == nil || got[0].Value.Bids.Len()+got[0].Value.Asks.Len() != 0 || got[1].Value != nil || got[1].Err != nil {
-		t.Errorf("the results are %+v for the market without orders and %+v for the unknown market; want an empty book and no book", got[0], got[1])
-	}
-	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1")
-}
+// testKey returns a key that simulators with testKeys know.
+func testKey() *Key { return &Key{&secret{"id", newPrivate()}} }
 
-// TestBooksFitTheBucket checks that the driver splits a read of 45 books into calls of at most maxBilled books.
-func TestBooksFitTheBucket(t *testing.T) {
-	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
-		var rows []string
-		for _, ticker := range q["tickers"] {
-			rows = append(rows, fmt.Sprintf(`{"ticker":%q,"orderbook_fp":{"yes_dollars":[["0.4000","3.00"]]}}`, ticker))
-		}
-		return http.StatusOK, `{"orderbooks":[` + strings.Join(rows, ",") + `]}`
-	}})
-	var list []queries.Book
-	for i := range 45 {
-		list = append(list, queries.Book{TokenID: fmt.Sprintf("A-%d:yes", i), Depth: 20})
-	}
-	got, err := d.Books(context.Background(), list)
-	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
-		t.Errorf("Books returns the error %v and the results %v, want 45 books", err, got)
-	}
-	for _, call := range s.calls {
-		if n := strings.Count(call, "tickers="); n > maxBilled {
-			t.Errorf("a call for %d books costs %d tokens", n, n*callTokens)
-		}
-	}
-	if len(s.calls) != 9 {
-		t.Errorf("45 books need %d calls; want 9", len(s.calls))
-	}
+func testKeys() map[string]*rsa.PublicKey {
+	return map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}
 }
 
 // TestUnknownIDs checks that the driver makes no call for ids that cannot be ids of Kalshi tokens or markets. An id that is invalid
@@ -204,7 +172,7 @@ func TestArchivedMarkets(t *testing.T) {
 }
 
 func TestPriceHistories(t *testing.T) {
-	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+	d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){
 		"/markets/candlesticks":                                   file(t, "candlesticks.json"),
 		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks": file(t, "candlesticks_historical.json"),
 	})
@@ -349,10 +317,10 @@ func TestUnsupported(t *testing.T) {
 // must have the same best prices.
 func TestDriverOnSimulator(t *testing.T) {
 	clock := tool.NewClock(start)
-	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: map[string]*rsa.PublicKey{}, TokensPerSecond: 1 << 20})
+	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: testKeys(), TokensPerSecond: 1 << 20})
 	server := httptest.NewServer(sim)
 	t.Cleanup(server.Close)
-	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock})
+	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock}, testKey())
 	if err != nil {
 		t.Fatal(err)
 	}

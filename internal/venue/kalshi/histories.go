@@ -52,7 +52,7 @@ func (s span) set(rq *rest.Request) {
 func (d *Driver) histories(s span) rest.Lookup[history] {
 	const e = reqctx.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
-	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(maxBilled, maxCandles/candles), 1), IsID: isTicker,
+	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)

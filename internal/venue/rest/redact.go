@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -18,13 +19,18 @@ const maxMessage = 200
 // text by chance.
 const minRedacted = 8
 
-// newRedactor returns a function that replaces credentials and the results of clientValues in a text of the venue by "[redacted]".
-// The function also cuts the text after maxMessage bytes, and replaces control characters by spaces.
-func newRedactor(credentials *market.Credentials, rq *Request) func(string) string {
+// newRedactor returns a function that replaces credentials, the values of the signature and the results of clientValues in a text of
+// the venue by "[redacted]". The function also cuts the text after maxMessage bytes, and replaces control characters by spaces.
+func newRedactor(credentials *market.Credentials, rq *Request, signature http.Header) func(string) string {
 	return func(s string) string {
 		var pairs []string
 		for _, secret := range append(secretsOf(credentials), clientValues(rq)...) {
 			pairs = append(pairs, secret, "[redacted]")
+		}
+		for _, values := range signature {
+			for _, value := range values {
+				pairs = append(pairs, value, "[redacted]")
+			}
 		}
 		s = strings.NewReplacer(pairs...).Replace(s)
 		if len(s) > maxMessage {

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,6 +31,9 @@ type Request struct {
 	// Body is the JSON of a POST request. A request without a body is a GET request. All requests only read, so they may be
 	// retried.
 	Body []byte
+	// Sign returns further headers, such as a signature of the method and of the path with the prefix of BaseURL. It is called for
+	// each attempt, because a signature contains its time. Sign may be nil.
+	Sign func(method, path string) http.Header
 }
 
 // ForAccount returns a request for the data of an account.
@@ -208,13 +212,19 @@ func verdictOf(err error) verdict {
 // redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. If there was no
 // response, status is 0. If the call failed, age is zero.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
-	resp, err := c.cfg.Transport.RoundTrip(c.newRequest(call, rq, credentials, trace))
+	r := c.newRequest(call, rq, credentials, trace)
+	var signature http.Header
+	if rq.Sign != nil {
+		signature = rq.Sign(r.Method, r.URL.EscapedPath())
+		maps.Copy(r.Header, signature)
+	}
+	resp, err := c.cfg.Transport.RoundTrip(r)
 	if err != nil {
 		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, resp.Header, err) }()
-	redact := newRedactor(credentials, rq)
+	redact := newRedactor(credentials, rq, signature)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
 		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.Endpoint, resp, isJSON, text)

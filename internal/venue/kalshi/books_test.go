@@ -1,0 +1,234 @@
+package kalshi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/tool"
+)
+
+// TestOneCallFillsBothTokens checks that a read of both tokens of a market requests the market only once.
+func TestOneCallFillsBothTokens(t *testing.T) {
+	d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
+		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
+	got, err := d.Books(t.Context(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:no", Depth: 20}, {TokenID: "A-1:no", Depth: 50}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var books []string
+	for _, r := range got {
+		books = append(books, r.Value.TokenID+" "+levelsOf(r.Value))
+	}
+	if want := []string{"A-1:yes 0.4×3 | 0.45×4 | ", "B-1:no | 0.9×1 | ", "A-1:no 0.55×4 | 0.6×3 | "}; !slices.Equal(books, want) {
+		t.Errorf("the books are %q; want %q", books, want)
+	}
+	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1 signed")
+}
+
+// TestEmptyBooks checks that the book of a market without orders is empty, and that the book of an unknown market is nil.
+func TestEmptyBooks(t *testing.T) {
+	empty := `{"yes_dollars":[],"no_dollars":null}`
+	d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){
+		"/markets/orderbooks": text(`{"orderbooks":[{"ticker":"A-1","orderbook_fp":` + empty + `},{"ticker":"B-1","orderbook_fp":` + empty + `}]}`),
+		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
+		"/historical/markets": text(`{"markets":[],"cursor":""}`),
+	})
+	got, err := d.Books(t.Context(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:yes", Depth: 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got[0].Value == nil || got[0].Value.Bids.Len()+got[0].Value.Asks.Len() != 0 || got[1].Value != nil || got[1].Err != nil {
+		t.Errorf("the results are %+v for the market without orders and %+v for the unknown market; want an empty book and no book", got[0], got[1])
+	}
+	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1 signed", "/markets?tickers=A-1,B-1&limit=2", "/historical/markets?tickers=B-1&limit=1")
+}
+
+// TestBooksFitTheBucket checks that the driver splits a read of 45 books into calls of at most maxBilled books.
+func TestBooksFitTheBucket(t *testing.T) {
+	d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(q url.Values) (int, string) {
+		var rows []string
+		for _, ticker := range q["tickers"] {
+			rows = append(rows, fmt.Sprintf(`{"ticker":%q,"orderbook_fp":{"yes_dollars":[["0.4000","3.00"]]}}`, ticker))
+		}
+		return http.StatusOK, `{"orderbooks":[` + strings.Join(rows, ",") + `]}`
+	}})
+	var list []queries.Book
+	for i := range 45 {
+		list = append(list, queries.Book{TokenID: fmt.Sprintf("A-%d:yes", i), Depth: 20})
+	}
+	got, err := d.Books(t.Context(), list)
+	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
+		t.Errorf("Books returns the error %v and the results %v, want 45 books", err, got)
+	}
+	for _, call := range s.calls {
+		if n := strings.Count(call, "tickers="); n > maxBilled {
+			t.Errorf("a call for %d books costs %d tokens", n, n*callTokens)
+		}
+	}
+	if len(s.calls) != 9 {
+		t.Errorf("45 books need %d calls; want 9", len(s.calls))
+	}
+}
+
+// bookOf returns a response with the book of one market, in the form of the path /markets/{ticker}/orderbook.
+func bookOf(bid string) func(url.Values) (int, string) {
+	return text(`{"orderbook_fp":{"yes_dollars":[["` + bid + `","3.00"]],"no_dollars":null}}`)
+}
+
+// status returns a function for stub.answers that returns an error.
+func status(code int) func(url.Values) (int, string) {
+	return func(url.Values) (int, string) {
+		return code, `{"error":{"code":"authentication_error","message":"authentication_error","service":"api"}}`
+	}
+}
+
+// describeBooks returns the levels of each book, or "none", or the code of the error.
+func describeBooks(got []market.Result[*market.Book]) (out []string) {
+	for _, r := range got {
+		switch {
+		case r.Err != nil:
+			out = append(out, string(market.CodeOf(r.Err)))
+		case r.Value == nil:
+			out = append(out, "none")
+		default:
+			out = append(out, r.Value.TokenID+" "+levelsOf(r.Value))
+		}
+	}
+	return out
+}
+
+func booksOf(tokens ...string) (list []queries.Book) {
+	for _, id := range tokens {
+		list = append(list, queries.Book{TokenID: id, Depth: 20})
+	}
+	return list
+}
+
+// TestBooksWithoutKey checks that a driver without a key reads each book with the call that needs no key. One call returns the books
+// of both tokens of a market. If one of the calls fails, only the books of its market have an error.
+func TestBooksWithoutKey(t *testing.T) {
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets/orderbooks": status(http.StatusUnauthorized), "/markets/A-1/orderbook": bookOf("0.4000"), "/markets/B-1/orderbook": bookOf("0.2000"),
+		"/markets/C-1/orderbook": status(http.StatusInternalServerError), "/markets/E-1/orderbook": text(`{"orderbook":{}}`),
+	})
+	got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:no", "A-1:no", "C-1:yes", "D-1:yes", "E-1:yes"))
+	want := []string{"A-1:yes 0.4×3 | | ", "B-1:no | 0.8×3 | ", "A-1:no | 0.6×3 | ", "UPSTREAM_UNAVAILABLE", "none", "UPSTREAM_BAD_RESPONSE"}
+	if books := describeBooks(got); err != nil || !slices.Equal(books, want) {
+		t.Errorf("the books are %q and the error is %v; want %q", books, err, want)
+	}
+	slices.Sort(s.calls) // the calls are concurrent
+	s.want(t, "/markets/A-1/orderbook", "/markets/B-1/orderbook", "/markets/C-1/orderbook", "/markets/D-1/orderbook", "/markets/E-1/orderbook")
+}
+
+// TestEmptyBookWithoutKey checks that a book without orders is empty if the market exists, and nil otherwise.
+func TestEmptyBookWithoutKey(t *testing.T) {
+	empty := text(`{"orderbook_fp":{"yes_dollars":null,"no_dollars":null}}`)
+	d, _ := newDriver(t, map[string]func(url.Values) (int, string){
+		"/markets/A-1/orderbook": empty, "/markets/B-1/orderbook": empty,
+		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
+		"/historical/markets": text(`{"markets":[],"cursor":""}`),
+	})
+	got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes"))
+	if books, want := describeBooks(got), []string{"A-1:yes | | ", "none"}; err != nil || !slices.Equal(books, want) {
+		t.Errorf("the books are %q and the error is %v; want %q", books, err, want)
+	}
+}
+
+// TestRefusedKey checks that the books are read without the key if the venue refuses the key. The driver tries the key again after
+// keyPause. Another error of the call for several books remains an error.
+func TestRefusedKey(t *testing.T) {
+	for code, refused := range map[int]bool{http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusInternalServerError: false} {
+		s := &stub{answers: map[string]func(url.Values) (int, string){
+			"/markets/orderbooks": status(code), "/markets/A-1/orderbook": bookOf("0.4000"), "/markets/B-1/orderbook": status(http.StatusInternalServerError),
+		}}
+		clock := tool.NewClock(start)
+		d, err := New(rest.Config{Transport: s, Clock: clock, Retries: -1}, testKey())
+		if err != nil {
+			t.Fatal(err)
+		}
+		cost := d.Cost(reqctx.EndpointBook, 7, 0)
+		got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes"))
+		if !refused {
+			if market.CodeOf(err) != market.CodeUpstreamUnavailable || len(s.calls) != 1 {
+				t.Errorf("after the status %d, Books makes the calls %q and returns the error %v; want one call and an error", code, s.calls, err)
+			}
+			continue
+		}
+		if books, want := describeBooks(got), []string{"A-1:yes 0.4×3 | | ", "UPSTREAM_UNAVAILABLE"}; err != nil || !slices.Equal(books, want) {
+			t.Errorf("after the status %d, the books are %q and the error is %v; want %q", code, books, err, want)
+		}
+		if after := d.Cost(reqctx.EndpointBook, 7, 0); cost != 2 || after != 7 {
+			t.Errorf("seven books cost %d calls with a key and %d after the venue has refused the key; want 2 and 7", cost, after)
+		}
+		clock.Advance(keyPause - time.Second)
+		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))
+		clock.Advance(time.Second)
+		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))
+		s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1 signed", "/markets/A-1/orderbook", "/markets/B-1/orderbook", "/markets/A-1/orderbook",
+			"/markets/orderbooks?tickers=A-1 signed", "/markets/A-1/orderbook")
+	}
+}
+
+// TestKeyIDIsRedacted checks that an error does not contain the id of the key if the venue's message contains the id.
+func TestKeyIDIsRedacted(t *testing.T) {
+	d, _ := newSigningDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": func(url.Values) (int, string) {
+		return http.StatusInternalServerError, `{"error":{"code":"x","message":"no quota for KEY-ID-1"}}`
+	}})
+	d.key = &Key{&secret{"KEY-ID-1", newPrivate()}}
+	_, err := d.Books(t.Context(), booksOf("A-1:yes"))
+	if why := errors.Unwrap(err); why == nil || !strings.Contains(why.Error(), "no quota for [redacted]") {
+		t.Errorf("the cause of the error is %v, want the venue's message without the id of the key", why)
+	}
+}
+
+// TestOtherCallsAreUnsigned checks that the driver signs only the call for several books.
+func TestOtherCallsAreUnsigned(t *testing.T) {
+	d, s := newSigningDriver(t, nil)
+	_, _ = d.Prices(t.Context(), []string{"A-1:yes"})
+	_, _ = d.Event(t.Context(), market.EventRef{EventID: "A"})
+	_, _ = d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1"})
+	if len(s.calls) == 0 || slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasSuffix(call, " signed") }) {
+		t.Errorf("the driver makes the calls %q, want only unsigned calls", s.calls)
+	}
+}
+
+// TestLimits checks that the parts of the limit together fit into the bucket of the basic tier, and that each part allows three calls
+// at once. A call must not cost more tokens than its part of the limit assumes.
+func TestLimits(t *testing.T) {
+	for _, hasKey := range []bool{false, true} {
+		d, _ := newDriver(t, nil)
+		if hasKey {
+			d.key = testKey()
+		}
+		var sum float64
+		seen := map[reqctx.Endpoint]bool{}
+		for _, l := range Limits(hasKey) {
+			if sum += l.Refill; l.Refill != l.Burst || l.Burst/l.Cost < 3 {
+				t.Errorf("with a key (%t), a part of the limit is %+v; want a bucket for at least three calls", hasKey, l)
+			}
+			for _, e := range l.Endpoints {
+				cost := float64(callTokens)
+				if e == reqctx.EndpointBook || e == reqctx.EndpointPriceHistory {
+					cost *= float64(d.MaxKeys(e))
+				}
+				if seen[e] || cost != l.Cost {
+					t.Errorf("with a key (%t), a call of %s costs %v tokens and is in a part for calls of %v tokens; it is in another part: %t", hasKey, e, cost, l.Cost, seen[e])
+				}
+				seen[e] = true
+			}
+		}
+		if sum != bucketTokens || len(seen) != reqctx.Endpoints {
+			t.Errorf("with a key (%t), the parts have %v tokens for %d endpoints, want %d tokens for %d", hasKey, sum, len(seen), bucketTokens, reqctx.Endpoints)
+		}
+	}
+}
