@@ -125,8 +125,8 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 // maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
-// answerEvents answers a page of the events with at least one market that is not archived. If the request names a status, at least
-// one such market of the event must have this status.
+// answerEvents answers a page of the events. If the request names a status, at least one market of the event must have this status.
+// As documented, the list has all events, but no archived markets.
 func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
 	status := query.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
@@ -145,7 +145,7 @@ func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) 
 	events, cursor := []object{}, ""
 	for i := min(after, len(v.events)); i < len(v.events); i++ {
 		e := v.events[i]
-		if !slices.ContainsFunc(e.markets, func(m *market) bool { return !m.archived && (status == "" || filters[m.state.Status] == status) }) {
+		if !slices.ContainsFunc(e.markets, func(m *market) bool { return status == "" || filters[m.state.Status] == status }) {
 			continue
 		}
 		if len(events) == max(limit, 1) {
@@ -256,10 +256,10 @@ func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"orderbook_fp": m.restBook(depth)}, nil
 }
 
-// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty. The call must
-// be signed. In Kalshi's OpenAPI description, both calls for order books have the security scheme of the API keys, and the page of the
-// call for several books marks the headers as required. But Kalshi's guide "Quick Start: Market Data" requests the book of one market
-// without a key. So answerBook needs no signature.
+// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty. The call
+// must be signed. In Kalshi's OpenAPI description, both calls for order books have the security scheme of the API keys, and the
+// page of the call for several books marks the headers as required. But Kalshi's guide "Quick Start: Market Data" requests the book
+// of one market without a key. So answerBook needs no signature.
 func (v *Venue) answerBooks(r *http.Request, query url.Values) (any, *refusal) {
 	if !v.signed(r) {
 		return nil, refuse(http.StatusUnauthorized, "authentication_error", "authentication_error")

@@ -24,8 +24,8 @@ const (
 // maxSkew is the greatest difference between the time of a signature and the time of its arrival.
 const maxSkew = 30 * time.Second
 
-// signed reports whether a handshake or a call has a valid signature of a known key. The time of the signature must differ by at most
-// maxSkew from the venue's clock.
+// signed reports whether a handshake or a call has a valid signature of a known key. The time of the signature must differ by at
+// most maxSkew from the venue's clock.
 func (v *Venue) signed(r *http.Request) bool {
 	key := v.config.Keys[r.Header.Get("KALSHI-ACCESS-KEY")]
 	at := r.Header.Get("KALSHI-ACCESS-TIMESTAMP")

@@ -40,6 +40,7 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/historical/markets", "", (*Venue).answerArchive},
 	{"GET " + Path + "/markets/{ticker}", "", (*Venue).answerMarket},
 	{"GET " + Path + "/markets/trades", "", (*Venue).answerTrades},
+	{"GET " + Path + "/historical/trades", "", (*Venue).answerArchivedTrades},
 	{"GET " + Path + "/markets/{ticker}/orderbook", "", (*Venue).answerBook},
 	{"GET " + Path + "/markets/orderbooks", "tickers", (*Venue).answerBooks},
 	{"GET " + Path + "/markets/candlesticks", "market_tickers", (*Venue).answerCandles},

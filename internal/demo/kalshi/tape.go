@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"oddsgraph/internal/demo"
 )
@@ -47,9 +48,38 @@ func (v *Venue) tape(m *market) (all []execution) {
 	return all
 }
 
-// answerTrades answers a page of the trades of a market. A cursor contains the id of the last trade of a page.
+// Kalshi moves trades to an archive when they are about three months old. As reported by users of its API, the list of trades still
+// has trades that are up to 18 days older, so the same trades are in the list and in the archive for some time. Here the times are
+// shorter, because all trades from before the simulator was created are less than 80 minutes old.
+const (
+	archivedAfter = 30 * time.Minute
+	listedLonger  = 10 * time.Minute
+)
+
+// answerTrades answers a page of the trades of a market, without the trades that are only in the archive.
 func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) {
+	oldest := v.created.Add(-archivedAfter - listedLonger)
+	return v.pageOfTrades(query, func(p execution) bool { return !p.At.Before(oldest) })
+}
+
+// answerArchivedTrades answers a page of the archived trades of a market.
+func (v *Venue) answerArchivedTrades(_ *http.Request, query url.Values) (any, *refusal) {
+	cutoff := v.created.Add(-archivedAfter)
+	return v.pageOfTrades(query, func(p execution) bool { return p.At.Before(cutoff) })
+}
+
+// pageOfTrades answers a page of the trades of a market for which keep returns true. A cursor contains the id of the last trade of
+// a page.
+func (v *Venue) pageOfTrades(query url.Values, keep func(execution) bool) (any, *refusal) {
 	limit, err := number(query, "limit", defaultPage, maxPage)
+	if err != nil {
+		return nil, err
+	}
+	from, err := number(query, "min_ts", 0, 1<<40)
+	if err != nil {
+		return nil, err
+	}
+	until, err := number(query, "max_ts", 1<<40, 1<<40)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +89,9 @@ func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) 
 	}
 	all := []execution{}
 	if m := v.byTicker[query.Get("ticker")]; m != nil {
-		all = v.tape(m)
+		all = slices.DeleteFunc(v.tape(m), func(p execution) bool {
+			return !keep(p) || p.At.Before(time.Unix(int64(from), 0)) || p.At.After(time.Unix(int64(until), 0))
+		})
 	}
 	all = all[slices.IndexFunc(all, func(p execution) bool { return p.ID == string(last) })+1:]
 	cursor := ""

@@ -29,8 +29,8 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
-// readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets of
-// empty books to find out whether these markets exist.
+// readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets
+// of empty books to find out whether these markets exist.
 func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
 	found, err := d.readBids(ctx, tickers, note)
 	if err != nil {

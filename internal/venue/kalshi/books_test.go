@@ -114,8 +114,8 @@ func booksOf(tokens ...string) (list []queries.Book) {
 	return list
 }
 
-// TestBooksWithoutKey checks that a driver without a key reads each book with the call that needs no key. One call returns the books
-// of both tokens of a market. If one of the calls fails, only the books of its market have an error.
+// TestBooksWithoutKey checks that a driver without a key reads each book with the call that needs no key. One call returns the
+// books of both tokens of a market. If one of the calls fails, only the books of its market have an error.
 func TestBooksWithoutKey(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
 		"/markets/orderbooks": status(http.StatusUnauthorized), "/markets/A-1/orderbook": bookOf("0.4000"), "/markets/B-1/orderbook": bookOf("0.2000"),
@@ -202,8 +202,8 @@ func TestOtherCallsAreUnsigned(t *testing.T) {
 	}
 }
 
-// TestLimits checks that the parts of the limit together fit into the bucket of the basic tier, and that each part allows three calls
-// at once. A call must not cost more tokens than its part of the limit assumes.
+// TestLimits checks that the parts of the limit together fit into the bucket of the basic tier, and that each part allows three
+// calls at once. A call must not cost more tokens than its part of the limit assumes.
 func TestLimits(t *testing.T) {
 	for _, hasKey := range []bool{false, true} {
 		d, _ := newDriver(t, nil)

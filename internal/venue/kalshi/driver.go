@@ -54,9 +54,10 @@ var paths = rest.Paths{
 
 // Some calls use one of these paths instead of the path of their endpoint. Markets that settled long ago are only in the archive.
 const (
-	pathMarkets = "/markets"
-	pathArchive = "/historical/markets"
-	pathSeries  = "/series/"
+	pathMarkets        = "/markets"
+	pathArchive        = "/historical/markets"
+	pathArchivedTrades = "/historical/trades"
+	pathSeries         = "/series/"
 )
 
 // Driver reads Kalshi's public data. It is safe for concurrent use.

@@ -28,8 +28,8 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// stub is a transport that records the calls. The function in answers for the path of a call returns the response. The text of a call
-// with a valid signature ends with " signed".
+// stub is a transport that records the calls. The function in answers for the path of a call returns the response. The text of a
+// call with a valid signature ends with " signed".
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(url.Values) (status int, body string)
@@ -55,7 +55,8 @@ func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// hasSignature reports whether a call has a valid signature of testKey. The signature covers the time, the method and the whole path.
+// hasSignature reports whether a call has a valid signature of testKey. The signature covers the time, the method and the whole
+// path.
 func hasSignature(r *http.Request) bool {
 	signature, err := base64.StdEncoding.DecodeString(r.Header.Get(headerSignature))
 	digest := sha256.Sum256([]byte(r.Header.Get(headerTimestamp) + r.Method + r.URL.Path))
@@ -216,33 +217,158 @@ func TestEvent(t *testing.T) {
 	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
 		t.Errorf("Event of an unknown id returns %+v and the error %v, want nothing", e, err)
 	}
-	if want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS"}; !slices.Equal(s.calls[:2], want) {
+	want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS", "/historical/markets?event_ticker=KXRAINLIS-26NOV30&limit=1000"}
+	if !slices.Equal(s.calls[:3], want) {
 		t.Errorf("the first calls are %q; want %q", s.calls, want)
 	}
 }
 
-// TestArchivedEvent checks an event that Kalshi sends without markets. The driver must read the markets of the event from the
-// archive. If the archive's response is not a complete list, the read must fail.
+// TestArchivedEvent checks an event whose markets are partly or all in the archive. As documented, the event itself lacks archived
+// markets. If the response of the archive is not a complete list, LeftOut has an error. If the event has no other markets either,
+// the read must fail.
 func TestArchivedEvent(t *testing.T) {
-	for archive, want := range map[string]string{
-		`{"markets":[{"ticker":"A-0","event_ticker":"A","status":"finalized"}],"cursor":""}`: "1 ",
-		`{"markets":[]}`: "0 ",
-		`{"rows":[]}`:    "UPSTREAM_BAD_RESPONSE",
-		`{"markets":[{"ticker":"A-0","event_ticker":"A","status":"finalized"}],"cursor":"a"}`: "UPSTREAM_BAD_RESPONSE",
+	const archived = `{"ticker":"A-0","event_ticker":"A","status":"finalized"}`
+	for _, test := range []struct{ listed, archive, want string }{
+		{"", `{"markets":[` + archived + `],"cursor":""}`, "A-0 Climate and Weather, "},
+		{"", `{"markets":[]}`, ""},
+		{"", `{"rows":[]}`, "UPSTREAM_BAD_RESPONSE"},
+		{"", `{"markets":[` + archived + `],"cursor":"a"}`, "UPSTREAM_BAD_RESPONSE"},
+		{`{"ticker":"A-1","status":"active"}`, `{"markets":[` + archived + `],"cursor":""}`, "A-1 Climate and Weather, A-0 Climate and Weather, "},
+		{`{"ticker":"A-0","status":"finalized"}`, `{"markets":[` + archived + `],"cursor":""}`, "A-0 Climate and Weather, "},
+		{`{"ticker":"A-1","status":"active"}`, `{"markets":[{"ticker":"A-0"}],"cursor":""}`, "A-1 Climate and Weather, 1 left out"},
+		{`{"ticker":"A-1","status":"active"}`, `{"rows":[]}`, "A-1 Climate and Weather, 1 left out"},
+		{`{"ticker":"A-1","status":"active"}`, `{"error":"no"}`, "A-1 Climate and Weather, 1 left out"},
+		{`{"ticker":"A-1","status":"active"}`, `{"error":{"code":"429"}}`, "RATE_LIMITED"},
 	} {
 		d, _ := newDriver(t, map[string]func(url.Values) (int, string){
-			"/events/A":           text(`{"event":{"event_ticker":"A","series_ticker":"S","title":"T","markets":[]}}`),
+			"/events/A":           text(`{"event":{"event_ticker":"A","series_ticker":"S","title":"T","markets":[` + test.listed + `]}}`),
 			"/series/S":           file(t, "series.json"),
-			"/historical/markets": text(archive),
+			"/historical/markets": text(test.archive),
 		})
 		e, err := d.Event(t.Context(), market.EventRef{EventID: "A"})
 		got := string(market.CodeOf(err))
 		if err == nil {
-			got = fmt.Sprint(len(e.Markets), " ")
+			for _, m := range e.Markets {
+				got += m.MarketID + " " + m.Category + ", "
+			}
+			if len(e.LeftOut) > 0 {
+				got += fmt.Sprint(len(e.LeftOut), " left out")
+			}
 		}
-		if got != want {
-			t.Errorf("with the archive %s, Event returns %q, want %q; the error is %v", archive, got, want, err)
+		if got != test.want {
+			t.Errorf("with the markets %s and the archive %s, Event returns %q, want %q; the error is %v", test.listed, test.archive, got, test.want, err)
 		}
+	}
+}
+
+// TestArchiveOfMarkets reads all pages of a list of markets. After the last page of the list, the pages of the archive must follow.
+// Markets that are in both must appear once. If the search asks for a state that archived markets do not have, the list ends
+// without the archive.
+func TestArchiveOfMarkets(t *testing.T) {
+	row := func(ticker, status string) string {
+		return `{"ticker":"` + ticker + `","status":"` + status + `","close_time":"2026-01-02T00:00:00Z"}`
+	}
+	answers := map[string]func(url.Values) (int, string){
+		"/markets": func(q url.Values) (int, string) {
+			switch {
+			case q.Get("tickers") != "":
+				return http.StatusOK, `{"markets":[` + row("A-1", "finalized") + `]}`
+			case q.Get("cursor") == "":
+				return http.StatusOK, `{"markets":[` + row("A-2", "active") + `],"cursor":"m2"}`
+			}
+			return http.StatusOK, `{"markets":[` + row("A-1", "finalized") + `],"cursor":""}`
+		},
+		"/historical/markets": func(q url.Values) (int, string) {
+			if q.Get("cursor") == "" {
+				return http.StatusOK, `{"markets":[` + row("A-1", "finalized") + "," + row("A-0", "finalized") + `],"cursor":"h2"}`
+			}
+			return http.StatusOK, `{"markets":[],"cursor":""}`
+		},
+	}
+	resolved := []market.Status{market.StatusResolved}
+	const archive = "/historical/markets?mve_filter=exclude&limit=20"
+	for _, test := range []struct {
+		q     queries.Search
+		want  string
+		calls []string
+	}{
+		{queries.Search{}, "A-2 A-1 A-0 ", []string{
+			"/markets?mve_filter=exclude&limit=20", "/markets?mve_filter=exclude&limit=20&cursor=m2", archive, "/markets?tickers=A-1,A-0&limit=2", archive + "&cursor=h2",
+		}},
+		{queries.Search{Status: resolved, EndsBefore: start}, "A-1 A-0 ", []string{
+			"/markets?max_close_ts=1795687200&mve_filter=exclude&limit=20", "/markets?max_close_ts=1795687200&mve_filter=exclude&limit=20&cursor=m2",
+			archive, "/markets?tickers=A-1,A-0&limit=2", archive + "&cursor=h2",
+		}},
+		{queries.Search{EndsAfter: start}, "", []string{
+			"/markets?min_close_ts=1795687200&mve_filter=exclude&limit=20", "/markets?min_close_ts=1795687200&mve_filter=exclude&limit=20&cursor=m2", archive, archive + "&cursor=h2",
+		}},
+		{queries.Search{Status: []market.Status{market.StatusOpen}}, "A-2 ", []string{
+			"/markets?status=open&mve_filter=exclude&limit=20", "/markets?status=open&mve_filter=exclude&limit=20&cursor=m2",
+		}},
+	} {
+		d, s := newDriver(t, answers)
+		got := ""
+		for q := test.q; ; {
+			page, err := d.Search(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range page.Markets {
+				got += m.MarketID + " "
+			}
+			if q.Page = page.Next; q.Page == "" {
+				break
+			}
+		}
+		if got != test.want {
+			t.Errorf("the pages of Search(%+v) have the markets %q, want %q", test.q, got, test.want)
+		}
+		s.want(t, test.calls...)
+	}
+	delete(answers, "/historical/markets")
+	d, _ := newDriver(t, answers)
+	if page, err := d.Search(t.Context(), queries.Search{Page: "archive,,"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("without an archive, Search returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", page, err)
+	}
+}
+
+// TestArchivedEventsOfSearch checks that a list of events has the events whose markets are all archived, if archived markets can
+// match the search. Such an event is not whole.
+func TestArchivedEventsOfSearch(t *testing.T) {
+	list := `{"events":[
+		{"event_ticker":"A","title":"Rain","category":"Weather","markets":[]},
+		{"event_ticker":"B","title":"Snow","category":"Weather","markets":[{"ticker":"B-1","status":"finalized","close_time":"2026-01-02T00:00:00Z"}]},
+		{"event_ticker":"C","title":"Hail","category":"Weather","markets":[{"ticker":"C-1"}]},
+		{"event_ticker":"D","title":"Wind","category":"Sports"}],"cursor":"n"}`
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/events": text(list)})
+	for _, test := range []struct {
+		q    queries.Search
+		want string
+	}{
+		{queries.Search{}, "A false 0, B true 1, D false 0, "},
+		{queries.Search{Status: []market.Status{market.StatusResolved}, Category: "weather"}, "A false 0, B true 1, "},
+		{queries.Search{Status: []market.Status{market.StatusOpen}}, ""},
+		{queries.Search{EndsBefore: start}, "B true 1, "},
+		{queries.Search{EndsAfter: start}, ""},
+	} {
+		page, err := d.SearchEvents(t.Context(), test.q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, e := range page.Events {
+			got += fmt.Sprint(e.EventID, " ", e.Whole, " ", len(e.Matches), ", ")
+		}
+		if got != test.want || page.Next != "n" {
+			t.Errorf("SearchEvents(%+v) returns the events %q and the next page %q, want %q and n", test.q, got, page.Next, test.want)
+		}
+		// The market of event C cannot be read, so it may match.
+		if len(page.LeftOut) != 1 && test.q.Category == "" {
+			t.Errorf("SearchEvents(%+v) leaves out %v, want one market", test.q, page.LeftOut)
+		}
+	}
+	if want := "/events?status=settled&with_nested_markets=true&limit=50"; s.calls[1] != want {
+		t.Errorf("the second call is %q, want %q", s.calls[1], want)
 	}
 }
 
@@ -259,10 +385,10 @@ func TestSearches(t *testing.T) {
 		markets int
 		next    string
 	}{
-		{queries.Search{}, "/markets?mve_filter=exclude&limit=20", 5, "CgsI7abcExample"},
-		{queries.Search{Status: open, Limit: 50, Page: "abc"}, "/markets?status=open&mve_filter=exclude&limit=50&cursor=abc", 2, "CgsI7abcExample"},
-		{queries.Search{Status: open, EndsAfter: at, Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "CgsI7abcExample"},
-		{queries.Search{Page: "CgsI7abcExample"}, "/markets?mve_filter=exclude&limit=20&cursor=CgsI7abcExample", 5, ""},
+		{queries.Search{}, "/markets?mve_filter=exclude&limit=20", 5, "list,,CgsI7abcExample"},
+		{queries.Search{Status: open, Limit: 50, Page: "list,,abc"}, "/markets?status=open&mve_filter=exclude&limit=50&cursor=abc", 2, "list,,CgsI7abcExample"},
+		{queries.Search{Status: open, EndsAfter: at, Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "list,,CgsI7abcExample"},
+		{queries.Search{Status: open, Page: "list,,CgsI7abcExample"}, "/markets?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", 2, ""},
 		{queries.Search{EventID: "KXRAINLIS-26NOV30", Limit: 1}, "", 1, "1"},
 		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: resolved}, "", 1, ""},
 		{queries.Search{EventID: "KXRAINLIS-26NOV30", Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", 1, ""},

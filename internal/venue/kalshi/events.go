@@ -24,6 +24,8 @@ const (
 // UNSUPPORTED if q has a text, a tag, a sort other than relevance, several states, or a state by which Kalshi cannot filter. Kalshi
 // also cannot filter by category or end time, so SearchEvents drops events that do not match. A page may therefore be short
 // although there is a next page. SearchEvents ignores q.Limit.
+//
+// The list of events lacks archived markets. An event that has only archived markets is not whole and has no matches.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	switch {
@@ -57,7 +59,7 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 		}
 		page := &queries.SearchPage{Next: events.Next, LeftOut: events.LeftOut}
 		for _, e := range events.Events {
-			page.Markets = append(page.Markets, e.Markets...)
+			page.Markets, page.LeftOut = append(page.Markets, e.Markets...), append(page.LeftOut, e.LeftOut...)
 		}
 		return page, nil
 	})
@@ -81,10 +83,16 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		defer func() { d.client.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
+		anyEnd := q.EndsAfter.IsZero() && q.EndsBefore.IsZero()
 		for _, ev := range rows {
 			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
-			if len(found) > 0 && (q.Category == "" || strings.EqualFold(ev.Category, q.Category)) {
-				page.Events = append(page.Events, queries.FoundEvent{Event: ev, Whole: true, Matches: found})
+			archived := len(ev.Markets) == 0 && len(ev.LeftOut) == 0 // the list of events lacks archived markets
+			switch {
+			case q.Category != "" && !strings.EqualFold(ev.Category, q.Category):
+			case len(found) > 0, archived && anyEnd && mayBeArchived(q):
+				page.Events = append(page.Events, queries.FoundEvent{Event: ev, Whole: !archived, Matches: found})
+			default:
+				page.LeftOut = append(page.LeftOut, ev.LeftOut...) // the unreadable markets may match
 			}
 		}
 		return page, nil

@@ -9,8 +9,8 @@ import (
 
 // Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Kalshi charges a
 // call for books or candlesticks once for each market that the call reads. So these calls get three quarters of the limit, and all
-// other calls get one quarter. Limits assumes that each call reads the greatest number of markets. This number depends on whether the
-// driver has a key. Each part of the limit allows at least three calls at once.
+// other calls get one quarter. Limits assumes that each call reads the greatest number of markets. This number depends on whether
+// the driver has a key. Each part of the limit allows at least three calls at once.
 func Limits(hasKey bool) []rest.PublishedLimit {
 	part := func(tokens, cost float64, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Refill: tokens, Burst: tokens, Cost: cost}

@@ -14,11 +14,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-const (
-	defaultPageSize = 20
-	// maxCursor is the greatest length in bytes of one of Kalshi's cursors.
-	maxCursor = 1024
-)
+const defaultPageSize = 20
 
 // filters contains Kalshi's names of the states by which Kalshi can filter its list of markets.
 var filters = map[market.Status]string{
@@ -26,7 +22,8 @@ var filters = map[market.Status]string{
 }
 
 // Search returns one page of markets in the venue's order. It leaves out markets that combine other markets. A page may be short
-// although there is a next page. Unreadable rows are reported in LeftOut.
+// although there is a next page. Unreadable rows are reported in LeftOut. After the last page of the list of markets, the pages of
+// the archive follow, unless the query asks for a state that archived markets do not have.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
 // states, or a state by which Kalshi cannot filter. If q has an event, the driver itself filters and sorts the markets of the
@@ -36,6 +33,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
 	}
+	at, isPage := parsePosition(q.Page)
 	switch {
 	case q.Text != "":
 		return nil, unsupported("search by text")
@@ -49,11 +47,11 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 		return nil, unsupported("search by several states at once")
 	case len(q.Status) == 1 && filters[q.Status[0]] == "":
 		return nil, unsupported("search by the state " + string(q.Status[0]))
-	case len(q.Page) > maxCursor:
+	case !isPage:
 		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
-	rq := searchRequest(q)
-	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, rq) })
+	rq := searchRequest(q, at)
+	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, at, rq) })
 }
 
 // unsupported returns the error of a search that the venue does not support.
@@ -62,17 +60,20 @@ func unsupported(what string) error {
 }
 
 // searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
-// request omits the state, and the driver checks the states of the markets in the response.
-func searchRequest(q queries.Search) *rest.Request {
+// request omits the state, and the driver checks the states of the markets in the response. The archive can filter by neither.
+func searchRequest(q queries.Search, at position) *rest.Request {
 	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
-	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
+	switch {
+	case at.archived:
+		rq.Path = pathArchive
+	case q.EndsAfter.IsZero() && q.EndsBefore.IsZero():
 		if len(q.Status) > 0 {
 			rq.Query.Set("status", filters[q.Status[0]])
 		}
-	} else {
+	default:
 		rq.Query.Set("min_close_ts", unix(q.EndsAfter)).Set("max_close_ts", unix(q.EndsBefore))
 	}
-	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", q.Page)
+	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.cursor)
 	return rq
 }
 
@@ -84,7 +85,7 @@ func unix(t time.Time) string {
 	return strconv.FormatInt(t.Unix(), 10)
 }
 
-func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request) (*queries.SearchPage, error) {
+func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	payload, err := d.client.Get(ctx, rq)
 	if err != nil {
@@ -97,13 +98,55 @@ func (d *Driver) search(ctx context.Context, q queries.Search, rq *rest.Request)
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, marketOf)
-	page := &queries.SearchPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
+	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
 	for _, m := range rows {
 		if matches(m, q) {
 			page.Markets = append(page.Markets, m)
 		}
 	}
+	if at.archived {
+		if page.Markets, err = d.withoutListed(ctx, page.Markets); err != nil {
+			return nil, err
+		}
+	}
+	if cursor := nextCursor(payload, at.cursor); cursor != "" || mayBeArchived(q) {
+		page.Next = at.next(cursor)
+	}
 	return page, nil
+}
+
+// mayBeArchived reports whether archived markets can match a search. Archived markets are settled.
+func mayBeArchived(q queries.Search) bool {
+	return len(q.Status) == 0 || slices.Contains(q.Status, market.StatusResolved)
+}
+
+// withoutListed returns archived markets without those that Kalshi's list of markets also has, because they are on the earlier
+// pages.
+func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([]*market.Market, error) {
+	if len(markets) == 0 {
+		return nil, nil
+	}
+	tickers := make([]string, len(markets))
+	for i, m := range markets {
+		tickers[i] = m.MarketID
+	}
+	const e = reqctx.EndpointSearch
+	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
+	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
+	payload, err := d.client.Get(ctx, rq)
+	if err != nil {
+		return nil, rest.BadIfNotFound(e, err)
+	}
+	list, err := listOfMarkets(e, payload)
+	if err != nil {
+		return nil, err
+	}
+	listed := make(map[string]bool, len(list))
+	for _, v := range list {
+		ticker, _ := fieldTicker.Of(v).ID()
+		listed[ticker] = true
+	}
+	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
 }
 
 // listOfMarkets returns the rows of a response of markets.
@@ -197,12 +240,6 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 	if r.Err != nil || event.ticker != ticker {
 		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
-	list := fieldMarkets.Of(r.Object).Elements()
-	if len(list) == 0 {
-		if list, err = d.archived(ctx, ticker); err != nil {
-			return nil, err
-		}
-	}
 	if isTicker(event.series) {
 		series, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
 		if err != nil {
@@ -210,11 +247,27 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 		}
 		event.readSeries(r.Child(series.Member("series")))
 	}
-	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Market { return readMarket(r, event) })
-	return event.toEvent(rows, bad.LeftOut(e)), nil
+	read := func(r *wire.Row) *market.Market { return readMarket(r, event) }
+	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, read)
+	leftOut := bad.LeftOut(e)
+	list, err := d.archived(ctx, ticker)
+	switch {
+	case err == nil:
+	case len(markets) == 0 || ctx.Err() != nil || market.CodeOf(err) == market.CodeRateLimited:
+		return nil, err
+	default:
+		leftOut = append(leftOut, err) // the archive fails, but the event has other markets
+	}
+	archived, bad := rest.ReadRows(list, n.Add, read)
+	for _, m := range archived {
+		if !slices.ContainsFunc(markets, func(known *market.Market) bool { return known.MarketID == m.MarketID }) {
+			markets = append(markets, m)
+		}
+	}
+	return event.toEvent(markets, append(leftOut, bad.LeftOut(e)...)), nil
 }
 
-// archived returns the archived markets of an event.
+// archived returns the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
 func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, error) {
 	const e = reqctx.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}

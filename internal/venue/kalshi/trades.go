@@ -3,7 +3,9 @@ package kalshi
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -18,19 +20,21 @@ const maxTrades = 100
 // MarketTrades returns one page of the trades of a market. If q has a token, each trade has the price and the side for this token.
 // If q has no token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a ticker, or the token is
 // not of this market, the page is empty.
+//
+// Kalshi moves trades to an archive when they are about three months old. So after the last page of the list of trades, the pages
+// of the archive follow. A page may be empty although there is a next page.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = reqctx.EndpointMarketTrades
-	ticker, s, ok := parseToken(q.TokenID)
+	ticker, s, isToken := parseToken(q.TokenID)
+	at, isPage := parsePosition(q.Page)
 	switch {
-	case len(q.Page) > maxCursor || q.Limit < 0 || q.Limit > maxTrades:
+	case !isPage || q.Limit < 0 || q.Limit > maxTrades:
 		return nil, rest.BadInput(e, "a page has 1 to 100 rows and a cursor of this service")
-	case !isTicker(q.MarketID), q.TokenID != "" && (!ok || ticker != q.MarketID):
+	case !isTicker(q.MarketID), q.TokenID != "" && (!isToken || ticker != q.MarketID):
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
-	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set("ticker", q.MarketID).Set("limit", strconv.Itoa(cmp.Or(q.Limit, maxTrades))).Set("cursor", q.Page)
-	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.TradePage, error) {
-		page, rows, err := d.trades(ctx, rq, q)
+	return rest.WithBackoff(d.client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
+		page, rows, err := d.trades(ctx, at, q)
 		for _, both := range rows {
 			shown := s
 			if q.TokenID == "" && both[no].Side == market.SideBuy { // without a token, s is yes
@@ -44,8 +48,12 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 
 // trades requests a page. It returns two trades for each trade of the venue, one for each outcome; see readTrade. It reports
 // unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
-func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
+func (d *Driver) trades(ctx context.Context, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
+	rq := tradesRequest(q, at)
 	payload, err := d.client.Get(ctx, rq)
+	if at.archived && market.CodeOf(err) == market.CodeNotFound {
+		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
+	}
 	if err != nil {
 		return nil, nil, rest.BadIfNotFound(rq.Endpoint, err)
 	}
@@ -65,6 +73,27 @@ func (d *Driver) trades(ctx context.Context, rq *rest.Request, q queries.MarketT
 	if len(rows) == 0 && len(bad) > 0 {
 		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
 	}
-	page := &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: nextCursor(payload, q.Page)}
-	return page, rows, nil
+	cursor := nextCursor(payload, at.cursor)
+	switch {
+	case at.archived && !at.oldest.IsZero(): // the archive also has the last trades of the list
+		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.oldest) })
+	case !at.archived && len(rows) > 0:
+		at.oldest = rows[len(rows)-1][yes].Timestamp // the venue sends the newest trade first
+	}
+	return &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: at.next(cursor)}, rows, nil
+}
+
+// tradesRequest returns the request for a page. In the archive, it asks for trades up to one second after the oldest trade on the
+// earlier pages, because the parameter has whole seconds, and it is not documented whether it includes the time itself.
+func tradesRequest(q queries.MarketTrades, at position) *rest.Request {
+	rq := &rest.Request{Endpoint: reqctx.EndpointMarketTrades, Keys: 1}
+	rq.Query.Set("ticker", q.MarketID)
+	if at.archived {
+		rq.Path = pathArchivedTrades
+		if !at.oldest.IsZero() {
+			rq.Query.Set("max_ts", unix(at.oldest.Add(time.Second)))
+		}
+	}
+	rq.Query.Set("limit", strconv.Itoa(cmp.Or(q.Limit, maxTrades))).Set("cursor", at.cursor)
+	return rq
 }
