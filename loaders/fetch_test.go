@@ -286,7 +286,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		},
 	}
 	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
-		{Text: "x", EndsAfter: at}, {Text: "x", EndsAfter: at.Add(1)}, {Text: "x", Page: "2"}} {
+		{Text: "x", EndsAfter: queries.At(at)}, {Text: "x", EndsAfter: queries.At(at.Add(1))}, {Text: "x", Page: "2"}} {
 		kinds = append(kinds, func() (*market.Handle, error) { r, err := set.Search(q); return r.Handle, err })
 	}
 	for _, a := range []market.Address{"0x1", "0x2"} {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
@@ -204,7 +203,7 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 		return q, badInput("markets can't be searched by the status UNKNOWN")
 	}
 	q.Status, q.Category, q.Tag = filter.Status, valueOr(filter.Category, ""), valueOr(filter.Tag, "")
-	q.EndsAfter, q.EndsBefore = valueOr(filter.EndsAfter, time.Time{}), valueOr(filter.EndsBefore, time.Time{})
+	q.EndsAfter, q.EndsBefore = queries.BoundOf(filter.EndsAfter), queries.BoundOf(filter.EndsBefore)
 	return q, nil
 }
 

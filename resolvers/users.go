@@ -137,7 +137,7 @@ func (r *userResolver) Trades(ctx context.Context, u *model.User, first *int, af
 			return nil, err
 		}
 	}
-	set, q := loaders.From(ctx), queries.Trades{MarketID: valueOr(marketID, ""), From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
+	set, q := loaders.From(ctx), queries.Trades{MarketID: valueOr(marketID, ""), From: queries.BoundOf(from), To: queries.BoundOf(to)}
 	p, err := readAccountPage(ctx, r.Resolver, "trades", u.Address, first, after, from, to, (*market.Trade).Key, func(page string, limit int) (venuePage[market.Trade], error) {
 		q.Page, q.Limit = page, limit
 		return tradePage(set.Trades(u.Address, q))
@@ -152,7 +152,7 @@ func (r *userResolver) History(ctx context.Context, u *model.User, first *int, a
 	if slices.Contains(kinds, market.HistoryUnknown) {
 		return nil, badInput("history can't be filtered by the kind UNKNOWN")
 	}
-	set, q := loaders.From(ctx), queries.History{Kinds: kinds, From: valueOr(from, time.Time{}), To: valueOr(to, time.Time{})}
+	set, q := loaders.From(ctx), queries.History{Kinds: kinds, From: queries.BoundOf(from), To: queries.BoundOf(to)}
 	p, err := readAccountPage(ctx, r.Resolver, "history", u.Address, first, after, from, to, (*market.HistoryRecord).Key, func(page string, limit int) (venuePage[market.HistoryRecord], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.History(u.Address, q)

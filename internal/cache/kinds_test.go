@@ -283,7 +283,7 @@ func TestSearchKeys(t *testing.T) {
 		at := time.Now()
 		base := func() queries.Search {
 			return queries.Search{Text: "q", Status: []market.Status{market.StatusOpen, market.StatusClosed}, Category: "c", Tag: "t",
-				EndsAfter: at, EndsBefore: at.Add(time.Hour), EventID: "e", EventSlug: "s", Sort: queries.SortVolume, Direction: queries.Ascending, Limit: 7, Page: "p"}
+				EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour)), EventID: "e", EventSlug: "s", Sort: queries.SortVolume, Direction: queries.Ascending, Limit: 7, Page: "p"}
 		}
 		change := []func(*queries.Search){
 			func(*queries.Search) {},
@@ -292,8 +292,9 @@ func TestSearchKeys(t *testing.T) {
 			func(q *queries.Search) { q.Status = nil },
 			func(q *queries.Search) { q.Category = "d" },
 			func(q *queries.Search) { q.Tag = "u" },
-			func(q *queries.Search) { q.EndsAfter = time.Time{} },
-			func(q *queries.Search) { q.EndsBefore = at },
+			func(q *queries.Search) { q.EndsAfter = queries.Bound{} },
+			func(q *queries.Search) { q.EndsAfter = queries.At(time.Time{}) }, // differs from no bound
+			func(q *queries.Search) { q.EndsBefore = queries.At(at) },
 			func(q *queries.Search) { q.EventID = "f" },
 			func(q *queries.Search) { q.EventSlug = "z" },
 			func(q *queries.Search) { q.Sort = queries.SortEndsAt },
@@ -309,13 +310,17 @@ func TestSearchKeys(t *testing.T) {
 				if len(v.calls()) != i+1 {
 					t.Fatalf("change %d: got %d calls, want %d", i, len(v.calls()), i+1)
 				}
-				q.EndsAfter, q.EndsBefore = q.EndsAfter.In(time.FixedZone("x", 3600)), q.EndsBefore.In(time.FixedZone("y", 60))
+				for _, b := range []*queries.Bound{&q.EndsAfter, &q.EndsBefore} { // the same instant in another zone
+					if t, ok := b.Get(); ok {
+						*b = queries.At(t.In(time.FixedZone("x", 3600)))
+					}
+				}
 			}
 			q = base()
 			f(&q)
 			if fmt.Sprint(asked.Status, asked.Text, asked.Category, asked.Tag, asked.EventID, asked.EventSlug, asked.Sort, asked.Direction, asked.Limit, asked.Page) !=
 				fmt.Sprint(q.Status, q.Text, q.Category, q.Tag, q.EventID, q.EventSlug, q.Sort, q.Direction, q.Limit, q.Page) ||
-				!asked.EndsAfter.Equal(q.EndsAfter) || !asked.EndsBefore.Equal(q.EndsBefore) {
+				asked.EndsAfter != q.EndsAfter || asked.EndsBefore != q.EndsBefore {
 				t.Errorf("got %+v, want %+v", asked, q)
 			}
 		}

@@ -134,7 +134,8 @@ func (x *searchIndex) scores(words []string) []int32 {
 type search struct {
 	statuses              []string
 	category, tag         string
-	endsAfter, endsBefore millis // inclusive; 0 means no bound
+	endsAfter, endsBefore millis // inclusive
+	hasEndsBefore         bool
 	eventID, eventSlug    string
 	words                 []string
 	sort                  string
@@ -164,7 +165,7 @@ func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	if s.endsAfter, _, err = c.instant("endsAfter"); err != nil {
 		return s, err
 	}
-	if s.endsBefore, _, err = c.instant("endsBefore"); err != nil {
+	if s.endsBefore, s.hasEndsBefore, err = c.instant("endsBefore"); err != nil {
 		return s, err
 	}
 	s.sort = cmp.Or(c.get("sort"), sortRelevance)
@@ -195,8 +196,7 @@ func (s *search) matches(m *market) bool {
 	return (len(s.statuses) == 0 || slices.Contains(s.statuses, m.status)) &&
 		(s.category == "" || strings.EqualFold(s.category, m.category)) &&
 		(s.tag == "" || slices.ContainsFunc(m.tags, func(tag string) bool { return strings.EqualFold(tag, s.tag) })) &&
-		(s.endsAfter == 0 || m.endAt >= s.endsAfter) &&
-		(s.endsBefore == 0 || m.endAt <= s.endsBefore) &&
+		m.endAt >= s.endsAfter && (!s.hasEndsBefore || m.endAt <= s.endsBefore) &&
 		(s.eventID == "" || s.eventID == m.event.id) &&
 		(s.eventSlug == "" || s.eventSlug == m.event.slug)
 }

@@ -326,6 +326,32 @@ func TestSearch(t *testing.T) {
 	}
 }
 
+// TestEarliestTimes checks that the zero instant of Go and .NET and the zero of Unix time are filters like any other, in every field
+// with a filter by time.
+func TestEarliestTimes(t *testing.T) {
+	s := start(t)
+	query := `query ($t: DateTime!, $a: Address!) {
+		before: searchMarkets(filter: {endsBefore: $t}, first: 1) { totalCount nodes { id } } after: searchMarkets(filter: {endsAfter: $t}, first: 1) { nodes { id } }
+		eventsBefore: searchEvents(filter: {endsBefore: $t}, first: 1) { nodes { id } } eventsAfter: searchEvents(filter: {endsAfter: $t}, first: 1) { nodes { id } }
+		user(address: $a) {
+			tradesTo: trades(to: $t, first: 1) { nodes { id } } tradesFrom: trades(from: $t, first: 1) { nodes { id } }
+			historyTo: history(to: $t, first: 1) { nodes { id } } historyFrom: history(from: $t, first: 1) { nodes { id } }
+		} }`
+	for _, instant := range []string{"0001-01-01T00:00:00Z", "0001-01-01T00:00:00.0000000+00:00", "1970-01-01T00:00:00Z"} {
+		found := s.ask(t, query, vars{"t": instant, "a": addressOf50}, keyOf50)
+		for path, want := range map[string]int{
+			"before": 0, "after": 1, "eventsBefore": 0, "eventsAfter": 1, "user.tradesTo": 0, "user.tradesFrom": 1, "user.historyTo": 0, "user.historyFrom": 1,
+		} {
+			if got := len(list(found, path+".nodes")); got != want {
+				t.Errorf("%s: %s has %d rows, want %d", instant, path, got, want)
+			}
+		}
+		if total := at(found, "before.totalCount"); fmt.Sprint(total) != "0" {
+			t.Errorf("%s: %v markets end before this instant, want 0", instant, total)
+		}
+	}
+}
+
 // levels returns the prices and the sizes of a side of a book. The book may be a response of the venue or of the service.
 func levels(t *testing.T, book any, side string) (prices, sizes []*big.Rat) {
 	t.Helper()

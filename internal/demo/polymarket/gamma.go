@@ -111,13 +111,13 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 			r.keyCount = max(r.keyCount, len(list))
 		}
 	}
-	from, until := readDate(r.get("end_date_min")), readDate(r.get("end_date_max"))
+	from, until := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture)
 	tag := r.get("tag_id")
 	var out []*market
 	for _, m := range v.markets {
 		closed := r.get("closed") == "true"
 		if closed != m.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
-			!from.IsZero() && m.state.EndAt.Before(from) || !until.IsZero() && m.state.EndAt.After(until) ||
+			m.state.EndAt.Before(from) || m.state.EndAt.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
 			continue
 		}
@@ -136,14 +136,17 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	return out, nil
 }
 
-// readDate parses a date or a date-time. It returns the zero time if s is neither.
-func readDate(s string) time.Time {
+// distantFuture is later than every date that a request can contain.
+var distantFuture = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
+
+// readDate parses a date or a date-time. It returns otherwise if s is neither.
+func readDate(s string, otherwise time.Time) time.Time {
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if t, err := time.Parse(layout, s); err == nil {
 			return t
 		}
 	}
-	return time.Time{}
+	return otherwise
 }
 
 func (v *Venue) answerEvents(r *request) (any, *refusal) {
@@ -198,13 +201,13 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 		return nil, invalid("order fields are not valid")
 	}
 	ids, slugs := r.list("id"), r.list("slug")
-	from, until, tag := readDate(r.get("end_date_min")), readDate(r.get("end_date_max")), r.get("tag_id")
+	from, until, tag := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture), r.get("tag_id")
 	var list []*event
 	for _, e := range v.events {
 		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
 		closed, ends := r.get("closed") == "true", e.markets[0].state.EndAt
 		if !named || closed != e.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
-			!from.IsZero() && ends.Before(from) || !until.IsZero() && ends.After(until) ||
+			ends.Before(from) || ends.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
 			continue
 		}

@@ -34,7 +34,7 @@ type Search struct {
 	Text                  string
 	Status                []market.Status
 	Category, Tag         string
-	EndsAfter, EndsBefore time.Time
+	EndsAfter, EndsBefore Bound
 	EventID, EventSlug    string
 	Sort                  Sort
 	Direction             Direction
@@ -48,16 +48,16 @@ type Search struct {
 // MatchesEnd reports whether the end of a market meets EndsAfter and EndsBefore. If either of them is set, a market without an end
 // does not match.
 func (q Search) MatchesEnd(end time.Time) bool {
-	if q.EndsAfter.IsZero() && q.EndsBefore.IsZero() {
+	if !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet() {
 		return true
 	}
-	return !end.IsZero() && !end.Before(q.EndsAfter) && (q.EndsBefore.IsZero() || !end.After(q.EndsBefore))
+	return !end.IsZero() && !IsOutside(end, q.EndsAfter, q.EndsBefore)
 }
 
 // SearchKey is a comparable Search.
 type SearchKey struct {
 	Text, Status, Category, Tag string
-	EndsAfter, EndsBefore       time.Time
+	EndsAfter, EndsBefore       Bound
 	EventID, EventSlug          string
 	Sort                        Sort
 	Direction                   Direction
@@ -69,8 +69,8 @@ type SearchKey struct {
 func (q Search) Key() SearchKey {
 	return SearchKey{
 		Text: q.Text, Status: joinWords(q.Status), Category: q.Category, Tag: q.Tag,
-		EndsAfter: q.EndsAfter.UTC(), EndsBefore: q.EndsBefore.UTC(), // == also compares the locations of times
-		EventID: q.EventID, EventSlug: q.EventSlug, Sort: q.Sort, Direction: q.Direction, Limit: q.Limit, Page: q.Page,
+		EndsAfter: q.EndsAfter, EndsBefore: q.EndsBefore, EventID: q.EventID, EventSlug: q.EventSlug,
+		Sort: q.Sort, Direction: q.Direction, Limit: q.Limit, Page: q.Page,
 	}
 }
 
@@ -118,7 +118,7 @@ type SearchPage struct {
 // Trades is a query for one page of a wallet's trades, newest first. A field with its zero value does not filter.
 type Trades struct {
 	MarketID string
-	From, To time.Time
+	From, To Bound
 	// Limit is the number of rows on a page, 1 to 100.
 	Limit int
 	Page  string
@@ -131,10 +131,7 @@ type TradesKey struct {
 }
 
 // Key returns the key of the query's page for an account. Equal queries have equal keys.
-func (q Trades) Key(a market.Address) TradesKey {
-	q.From, q.To = q.From.UTC(), q.To.UTC() // == also compares the locations of times
-	return TradesKey{a, q}
-}
+func (q Trades) Key(a market.Address) TradesKey { return TradesKey{a, q} }
 
 // MarketTrades is a query for one page of the public trades of a market, newest first. It is comparable.
 type MarketTrades struct {
@@ -157,7 +154,7 @@ type TradePage struct {
 // History is a query for one page of a wallet's history, newest first. A field with its zero value does not filter.
 type History struct {
 	Kinds    []market.HistoryKind
-	From, To time.Time
+	From, To Bound
 	Limit    int
 	Page     string
 }
@@ -172,7 +169,7 @@ type HistoryKey struct {
 
 // Key returns the key of the query's page for an account. Equal queries have equal keys.
 func (q History) Key(a market.Address) HistoryKey {
-	return HistoryKey{a, joinWords(q.Kinds), Trades{From: q.From.UTC(), To: q.To.UTC(), Limit: q.Limit, Page: q.Page}}
+	return HistoryKey{a, joinWords(q.Kinds), Trades{From: q.From, To: q.To, Limit: q.Limit, Page: q.Page}}
 }
 
 // Query returns the query of the key.

@@ -298,7 +298,8 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{"tradeId":"T1","marketId":"M1","type":"FEE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T10:00:00Z"},
 		{"tradeId":"T2","marketId":"M2","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T11:00:00Z"},
 		{"tradeId":"T3","marketId":"M1","type":"TRADE","price":0.5,"size":1,"side":"BUY","timestamp":"2026-11-20T12:00:00Z"}],"nextCursor":null}`))).client(t)
-	atHour := func(hour int) time.Time { return time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC) }
+	atHour := func(hour int) queries.Bound { return queries.At(time.Date(2026, 11, 20, hour, 0, 0, 0, time.UTC)) }
+	first := queries.At(time.Time{}) // 0001-01-01, a bound like any other
 	for _, tt := range []struct {
 		q    queries.Trades
 		want string
@@ -308,6 +309,8 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{queries.Trades{From: atHour(11)}, "T3 T2"},
 		{queries.Trades{To: atHour(11)}, "T2 T1"},
 		{queries.Trades{From: atHour(11), To: atHour(11)}, "T2"},
+		{queries.Trades{To: first}, ""},
+		{queries.Trades{From: first}, "T3 T2 T1"},
 	} {
 		page, err := c.Trades(asUser(t), wallet, tt.q)
 		must(t, err)
@@ -320,6 +323,9 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: atHour(9)})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
 		t.Errorf("History returned %+v and the error %v, want only the record T1", page, err)
+	}
+	if page, err = c.History(asUser(t), wallet, queries.History{To: first}); err != nil || len(page.Records) != 0 {
+		t.Errorf("History up to 0001-01-01 returned %+v and the error %v, want no records", page, err)
 	}
 }
 

@@ -109,6 +109,10 @@ var readRequests = []struct {
 		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: "o:40"})
 		return err
 	}},
+	{"trades up to the first instant", []string{`{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+		_, err := c.Trades(ctx, wallet, queries.Trades{From: queries.At(time.Time{}), To: queries.At(time.Time{}), Limit: 20})
+		return err
+	}},
 	{"trades, filters refused", []string{"400", `{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
 		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), Limit: 20})
 		return err
@@ -119,9 +123,9 @@ var readRequests = []struct {
 	}},
 }
 
-// instant returns a time in a zone other than UTC.
-func instant(hour int) time.Time {
-	return time.Date(2026, 3, 14, hour+2, 9, 26, 535_000_000, time.FixedZone("", 7200))
+// instant returns the bound at a time in a zone other than UTC.
+func instant(hour int) queries.Bound {
+	return queries.At(time.Date(2026, 3, 14, hour+2, 9, 26, 535_000_000, time.FixedZone("", 7200)))
 }
 
 func everySearchFilter() queries.Search {

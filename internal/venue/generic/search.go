@@ -216,7 +216,7 @@ var filters = []filter{
 		},
 	},
 	{
-		"the end", func(q queries.Search) bool { return !q.EndsAfter.IsZero() || !q.EndsBefore.IsZero() },
+		"the end", func(q queries.Search) bool { return q.EndsAfter.IsSet() || q.EndsBefore.IsSet() },
 		func(m *market.Market, _ queries.Search) bool { return !m.EndsAt.IsZero() },
 		func(m *market.Market, q queries.Search) bool { return q.MatchesEnd(m.EndsAt) },
 	},

@@ -28,7 +28,7 @@ func runSearch(t *testing.T, body string, q queries.Search) (string, *queries.Se
 }
 
 func TestSearchFiltersRows(t *testing.T) {
-	december := func(day int) time.Time { return time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC) }
+	december := func(day int) queries.Bound { return queries.At(time.Date(2026, 12, day, 0, 0, 0, 0, time.UTC)) }
 	rows := `{"totalCount":3,"markets":[` + strings.Join([]string{
 		searchRow(`"marketId":"A","status":"OPEN","category":"Sports","tags":["Cup","final"],"endDate":"2026-12-01T00:00:00Z","eventId":"E1","eventSlug":"e-1"`),
 		searchRow(`"marketId":"B","status":"active","category":"sports","tags":["cup"],"endDate":"2026-12-05T00:00:00Z","eventId":"E2","eventSlug":"e-2"`),
@@ -48,6 +48,7 @@ func TestSearchFiltersRows(t *testing.T) {
 		{queries.Search{Tag: "final"}, "A"},
 		{queries.Search{EndsAfter: december(5)}, "B C"},
 		{queries.Search{EndsBefore: december(5)}, "A B"},
+		{queries.Search{EndsBefore: queries.At(time.Time{})}, ""},
 		{queries.Search{EndsAfter: december(2), EndsBefore: december(5)}, "B"},
 		{queries.Search{EventID: "E1"}, "A C"},
 		{queries.Search{EventSlug: "e-2"}, "B"},
@@ -69,7 +70,7 @@ func TestSearchFiltersRows(t *testing.T) {
 func TestSearchUncheckedFilter(t *testing.T) {
 	rows := `[` + searchRow(`"marketId":"A"`) + `,` + searchRow(`"marketId":"B"`) + `]`
 	for _, q := range []queries.Search{
-		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: time.Unix(1, 0)}, {EndsBefore: time.Unix(1, 0)},
+		{Status: []market.Status{market.StatusOpen}}, {Category: "c"}, {Tag: "t"}, {EndsAfter: queries.At(time.Unix(1, 0))}, {EndsBefore: queries.At(time.Time{})},
 		{EventID: "E"}, {EventSlug: "e"},
 	} {
 		if got, _, err := runSearch(t, rows, q); got != string(market.CodeUnsupported) {

@@ -112,7 +112,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	}
 	t.numbering.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
-		return q.MarketID != "" && trade.MarketID != q.MarketID || rest.OutsideRange(trade.Timestamp, q.From, q.To)
+		return q.MarketID != "" && trade.MarketID != q.MarketID || queries.IsOutside(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
 	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
@@ -139,7 +139,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	t.numbering.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
-		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || rest.OutsideRange(h.Timestamp, q.From, q.To)
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
 	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil

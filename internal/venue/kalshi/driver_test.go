@@ -295,11 +295,11 @@ func TestArchiveOfMarkets(t *testing.T) {
 		{queries.Search{}, "A-2 A-1 A-0 ", []string{
 			"/markets?mve_filter=exclude&limit=20", "/markets?mve_filter=exclude&limit=20&cursor=m2", archive, "/markets?tickers=A-1,A-0&limit=2", archive + "&cursor=h2",
 		}},
-		{queries.Search{Status: resolved, EndsBefore: start}, "A-1 A-0 ", []string{
+		{queries.Search{Status: resolved, EndsBefore: queries.At(start)}, "A-1 A-0 ", []string{
 			"/markets?max_close_ts=1795687200&mve_filter=exclude&limit=20", "/markets?max_close_ts=1795687200&mve_filter=exclude&limit=20&cursor=m2",
 			archive, "/markets?tickers=A-1,A-0&limit=2", archive + "&cursor=h2",
 		}},
-		{queries.Search{EndsAfter: start}, "", []string{
+		{queries.Search{EndsAfter: queries.At(start)}, "", []string{
 			"/markets?min_close_ts=1795687200&mve_filter=exclude&limit=20", "/markets?min_close_ts=1795687200&mve_filter=exclude&limit=20&cursor=m2", archive, archive + "&cursor=h2",
 		}},
 		{queries.Search{Status: []market.Status{market.StatusOpen}}, "A-2 ", []string{
@@ -348,8 +348,8 @@ func TestArchivedEventsOfSearch(t *testing.T) {
 		{queries.Search{}, "A false 0, B true 1, D false 0, "},
 		{queries.Search{Status: []market.Status{market.StatusResolved}, Category: "weather"}, "A false 0, B true 1, "},
 		{queries.Search{Status: []market.Status{market.StatusOpen}}, ""},
-		{queries.Search{EndsBefore: start}, "B true 1, "},
-		{queries.Search{EndsAfter: start}, ""},
+		{queries.Search{EndsBefore: queries.At(start)}, "B true 1, "},
+		{queries.Search{EndsAfter: queries.At(start)}, ""},
 	} {
 		page, err := d.SearchEvents(t.Context(), test.q)
 		if err != nil {
@@ -387,7 +387,8 @@ func TestSearches(t *testing.T) {
 	}{
 		{queries.Search{}, "/markets?mve_filter=exclude&limit=20", 5, "list,,CgsI7abcExample"},
 		{queries.Search{Status: open, Limit: 50, Page: "list,,abc"}, "/markets?status=open&mve_filter=exclude&limit=50&cursor=abc", 2, "list,,CgsI7abcExample"},
-		{queries.Search{Status: open, EndsAfter: at, Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "list,,CgsI7abcExample"},
+		{queries.Search{Status: open, EndsAfter: queries.At(at), Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "list,,CgsI7abcExample"},
+		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "/markets?max_close_ts=1&mve_filter=exclude&limit=5", 0, "list,,CgsI7abcExample"},
 		{queries.Search{Status: open, Page: "list,,CgsI7abcExample"}, "/markets?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", 2, ""},
 		{queries.Search{EventID: "KXRAINLIS-26NOV30", Limit: 1}, "", 1, "1"},
 		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: resolved}, "", 1, ""},

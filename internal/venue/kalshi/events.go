@@ -83,7 +83,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		defer func() { d.client.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
-		anyEnd := q.EndsAfter.IsZero() && q.EndsBefore.IsZero()
+		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
 		for _, ev := range rows {
 			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
 			archived := len(ev.Markets) == 0 && len(ev.LeftOut) == 0 // the list of events lacks archived markets

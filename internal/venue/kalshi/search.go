@@ -66,23 +66,28 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 	switch {
 	case at.archived:
 		rq.Path = pathArchive
-	case q.EndsAfter.IsZero() && q.EndsBefore.IsZero():
+	case !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet():
 		if len(q.Status) > 0 {
 			rq.Query.Set("status", filters[q.Status[0]])
 		}
 	default:
-		rq.Query.Set("min_close_ts", unix(q.EndsAfter)).Set("max_close_ts", unix(q.EndsBefore))
+		rq.Query.Set("min_close_ts", unixBound(q.EndsAfter)).Set("max_close_ts", unixBound(q.EndsBefore))
 	}
 	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.cursor)
 	return rq
 }
 
-// unix returns the seconds from 1970 to t, or "" if t is zero.
-func unix(t time.Time) string {
-	if t.IsZero() {
+// unix returns the seconds from 1970 to t.
+func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+// unixBound returns the seconds from 1970 to a bound, or "" if there is no bound. For a bound before 1970 it returns 1, which selects
+// the same markets, because no market closed before Kalshi existed.
+func unixBound(b queries.Bound) string {
+	t, ok := b.Get()
+	if !ok {
 		return ""
 	}
-	return strconv.FormatInt(t.Unix(), 10)
+	return unix(time.Unix(max(t.Unix(), 1), 0))
 }
 
 func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -173,9 +172,9 @@ type records[T any] struct {
 	next string
 }
 
-// readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. A zero
-// time is no bound. The request has both bounds rounded down to whole seconds. A limit of 0 means recordsPage.
-func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to time.Time, limit int, page string, read func(*wire.Row) T) (records[T], error) {
+// readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. The
+// request has both bounds rounded down to whole seconds, and not before 1970, because the venue accepts no negative numbers. A limit of 0 means recordsPage.
+func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to queries.Bound, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
 		return records[T]{}, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -188,12 +187,12 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 		return records[T]{}, err
 	}
 	start := int64(1) // if the request has no start, the venue leaves out old records
-	if !from.IsZero() {
-		start = max(from.Unix(), 1)
+	if t, ok := from.Get(); ok {
+		start = max(t.Unix(), 1)
 	}
 	rq.Query.Set("start", strconv.FormatInt(start, 10))
-	if !to.IsZero() {
-		rq.Query.Set("end", strconv.FormatInt(to.Unix(), 10))
+	if t, ok := to.Get(); ok {
+		rq.Query.Set("end", strconv.FormatInt(max(t.Unix(), 1), 10))
 	}
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
 	out := records[T]{at: at}
@@ -234,7 +233,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	}
 	p.at.numbering.NumberTrades(p.rows)
 	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool {
-		return q.MarketID != "" && !strings.EqualFold(t.MarketID, id) || rest.OutsideRange(t.Timestamp, q.From, q.To)
+		return q.MarketID != "" && !strings.EqualFold(t.MarketID, id) || queries.IsOutside(t.Timestamp, q.From, q.To)
 	})
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }
@@ -263,7 +262,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 	}
 	p.at.numbering.NumberRecords(p.rows)
 	kept := slices.DeleteFunc(p.rows, func(h market.HistoryRecord) bool {
-		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || rest.OutsideRange(h.Timestamp, q.From, q.To)
+		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})
 	return &queries.HistoryPage{Records: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
 }

@@ -76,7 +76,7 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 		}
 		return dataPage([]any{trade}, "")
 	}})
-	q, seen := queries.Trades{MarketID: "0xa1", From: time.Unix(1899999999, 5e8), Limit: 2}, map[string]bool{}
+	q, seen := queries.Trades{MarketID: "0xa1", From: queries.At(time.Unix(1899999999, 5e8)), Limit: 2}, map[string]bool{}
 	for range 2 {
 		p, err := d.Trades(t.Context(), account, q)
 		if err != nil {
@@ -90,6 +90,11 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 	check(t, len(seen), 3)
 	check(t, q.Page, "")
 	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&filter_type=TOKENS&filter_amount=0.000001&start=1899999999&limit=2&cursor=p%2F2")
+	p, err := d.Trades(t.Context(), account, queries.Trades{To: queries.At(time.Time{})}) // up to 0001-01-01
+	if err != nil || len(p.Trades) != 0 {
+		t.Errorf("Trades up to 0001-01-01 returns %+v and the error %v, want no trades", p, err)
+	}
+	check(t, s.calls[2], "GET /v2/trades user="+string(account)+"&taker_only=false&filter_type=TOKENS&filter_amount=0.000001&start=1&end=1&limit=100")
 	if _, err := d.Trades(t.Context(), account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
 		t.Errorf("Trades with an invalid page returns the error %v, want BAD_USER_INPUT", err)
 	}

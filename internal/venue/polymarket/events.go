@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -99,7 +100,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
-		Set("tag_id", tag).Set("end_date_min", dateText(q.EndsAfter)).Set("end_date_max", dateText(q.EndsBefore)).
+		Set("tag_id", tag).Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
 		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", cursor)
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {

@@ -122,7 +122,7 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
-	rq.Query.Set("end_date_min", dateText(q.EndsAfter)).Set("end_date_max", dateText(q.EndsBefore)).
+	rq.Query.Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
 		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.cursor)
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {
@@ -130,14 +130,6 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 	}
 	rows, next, err := readMarkets(payload, note)
 	return listResult{rows, nextCursor(at.cursor, next), formError(e, err)}
-}
-
-// dateText returns a time in the form that Gamma reads. If t is zero, dateText returns "".
-func dateText(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
 }
 
 // mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -27,7 +26,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	if q.TokenID != "" && q.Limit <= recordsPage {
 		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
-	p, err := readRecords(ctx, d, rq, time.Time{}, time.Time{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
+	p, err := readRecords(ctx, d, rq, queries.Bound{}, queries.Bound{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
 		t := readTrade(r)
 		if !strings.EqualFold(t.MarketID, id) {
 			r.Fail(wire.FieldMarketID, "is the id of another market")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/wire"
 )
@@ -81,12 +82,9 @@ func (q *Query) List(name string, values []string) *Query {
 // as 0.
 func CeilDiv(n, size int) int { return (max(n, 0) + size - 1) / size }
 
-// Instant adds a time if the time is not zero.
-func (q *Query) Instant(name string, t time.Time) *Query {
-	if t.IsZero() {
-		return q
-	}
-	return q.Set(name, t.UTC().Format(time.RFC3339Nano))
+// Instant adds the instant of a bound. It adds nothing if there is no bound.
+func (q *Query) Instant(name string, b queries.Bound) *Query {
+	return q.Set(name, b.Format(time.RFC3339Nano))
 }
 
 // name appends the name of a parameter and "=".

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"strconv"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -60,12 +59,6 @@ func (b RowErrors) WhyEmpty() string {
 		return "every row is bad: " + b[0].Err.Error()
 	}
 	return "every row belongs to another id or account than the request"
-}
-
-// OutsideRange reports whether t is before the time start or after the time end. If start or end is zero, the range has no such
-// bound.
-func OutsideRange(t, start, end time.Time) bool {
-	return !start.IsZero() && t.Before(start) || !end.IsZero() && t.After(end)
 }
 
 // SpreadOf returns the best prices of a book.
