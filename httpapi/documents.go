@@ -217,12 +217,12 @@ func (d *documentCache) validate(doc *ast.QueryDocument) (errs []error) {
 	return errs
 }
 
-// Validator returns a function that parses and validates a document. The function returns the document's errors, or nil.
-func Validator(cfg Config) func(text string) error {
+// Validator returns a function that parses and validates a document. The function returns the document, or its errors.
+func Validator(cfg Config) func(text string) (*ast.QueryDocument, error) {
 	d := newDocumentCache(cfg)
-	return func(text string) error {
-		_, errs := d.parse(text)
-		return errors.Join(errs...)
+	return func(text string) (*ast.QueryDocument, error) {
+		doc, errs := d.parse(text)
+		return doc, errors.Join(errs...)
 	}
 }
 

@@ -206,7 +206,7 @@ func TestATextThatIsNoLongerTrusted(t *testing.T) {
 		}
 	}
 	write(`{"a": "{ tokenPrices(tokenIds: [\"1\"]) { price } }", "b": "{ __typename }"}`)
-	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeRequire, Manifest: file, Validate: func(string) error { return nil }, Log: cfg.Log})
+	d, err := persisted.Open(persisted.Config{Mode: persisted.ModeRequire, Manifest: file, Validate: Validator(cfg), Log: cfg.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func FuzzDocument(f *testing.F) {
 		`query($n:Int=3,$i:[String!]!){searchMarkets(first:$n,filter:{status:[OPEN]}){nodes{id}} tokens(tokenIds:$i){price@include(if:true){price}}}`,
 		`subscription s{priceChanged(tokenIds:["1"]){token{...T}}}fragment T on Token{market{tokens{...U}}}fragment U on Token{id}`,
 		`{node(id:"x"){id ...on Market{question} ...on Token{market{...M}}}}fragment M on Market{tokens{price{token{id}}}}`,
-		`mutation{a}`, `{a(b:{c:[{d:$e}]})}`, `{__type(name:"Market"){fields{type{ofType{name}}}}}`, `query($v:[[Int!]!]=[[1]]){a(b:$v)}`, "{a(b:\"\"\"x\n y\"\"\")}",
+		`mutation{a}`, `{a(b:{c:[{d:$e}]})}`, `{__type(name:"Market"){fields{type{ofType{name}}}}}`, `query($v:[[Int!]!]=[[1]]){a(b:$v)}`, "{a(b:\"\"\"x\n y\"\"\")}", `{a(b:"\uD83D\uDE00\u{41}",c:"""\u{41}""")}`, `{a(b:"\uDE00")}`,
 	) {
 		f.Add(text)
 	}

@@ -56,6 +56,10 @@ func (g *Guard) parse(text string) (*ast.QueryDocument, error) {
 	if !utf8.ValidString(text) {
 		return nil, syntaxError("the document is not valid UTF-8", nil)
 	}
+	text, err := plainEscapes(text)
+	if err != nil {
+		return nil, err
+	}
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: text}, g.limits.Tokens)
 	var located *gqlerror.Error
 	switch {

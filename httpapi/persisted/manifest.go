@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/vektah/gqlparser/v2/ast"
-	"github.com/vektah/gqlparser/v2/parser"
 
 	"oddsgraph/httpapi/filewatch"
 )
@@ -17,8 +16,6 @@ const (
 	maxManifest = 32 << 20
 	// maxDocuments is the largest number of documents in a manifest.
 	maxDocuments = 10_000
-	// maxTokens limits the lexical tokens of a document when operationName parses it.
-	maxTokens = 20_000
 	// maxReasons is the greatest number of invalid documents that an error names.
 	maxReasons = 10
 
@@ -50,7 +47,7 @@ type operation struct{ id, text, name, kind string }
 
 // parseManifest parses a manifest. The manifest has Apollo's format, or is a map of ids to texts, as Relay and graphql-codegen
 // write it. If documents are invalid, the error names up to maxReasons of them.
-func parseManifest(content []byte, validate func(text string) error) (*manifest, error) {
+func parseManifest(content []byte, validate func(text string) (*ast.QueryDocument, error)) (*manifest, error) {
 	operations, err := readManifest(content)
 	if err != nil {
 		return nil, err
@@ -74,7 +71,7 @@ func parseManifest(content []byte, validate func(text string) error) (*manifest,
 	return m, nil
 }
 
-func (m *manifest) add(op operation, validate func(text string) error) error {
+func (m *manifest) add(op operation, validate func(text string) (*ast.QueryDocument, error)) error {
 	if len(op.id) > maxID {
 		return fmt.Errorf("an id is at most %d characters long", maxID)
 	}
@@ -89,10 +86,11 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 	if name.hashed && name.hash != t.hash {
 		return fmt.Errorf("its id is a hash, but its text has the hash %s", hex.EncodeToString(t.hash[:]))
 	}
-	if err := validate(op.text); err != nil {
+	doc, err := validate(op.text)
+	if err != nil {
 		return err
 	}
-	if t.name, err = operationName(op); err != nil {
+	if t.name, err = operationName(op, doc); err != nil {
 		return err
 	}
 	if known := m.byHash[t.hash]; known != nil {
@@ -111,11 +109,7 @@ func (m *manifest) add(op operation, validate func(text string) error) error {
 // operationName returns the name of a document in metrics. If op.name is set, the result is op.name, and the document must have
 // an operation with this name and with the type op.kind. If op.name is empty, the result is the name of the document's only
 // operation. But if the document has several operations or an anonymous operation, the result is op.id.
-func operationName(op operation) (string, error) {
-	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: op.text}, maxTokens)
-	if err != nil {
-		return "", err
-	}
+func operationName(op operation, doc *ast.QueryDocument) (string, error) {
 	if op.name != "" {
 		definition := doc.Operations.ForName(op.name)
 		switch {

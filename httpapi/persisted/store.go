@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 
+	"github.com/vektah/gqlparser/v2/ast"
+
 	"oddsgraph/httpapi/filewatch"
 	"oddsgraph/internal/market"
 )
@@ -42,7 +44,7 @@ type Config struct {
 	// Validate parses a text and validates it against the schema. The Store validates the documents of each version of the
 	// manifest, and the texts in Pages. If Validate returns an error for a document of the manifest, the Store does not use this
 	// version.
-	Validate func(text string) error
+	Validate func(text string) (*ast.QueryDocument, error)
 	// Pages are the texts that the service's own pages send. These texts are trusted, too. If Validate returns an error for a
 	// text, the error is logged, and the text is not trusted.
 	Pages []string
@@ -107,10 +109,10 @@ func (s *Store) trustPages(cfg Config) {
 	s.pages = make(map[hash]*trustedDocument, len(cfg.Pages))
 	for _, text := range cfg.Pages {
 		h := hashOf(text)
-		err := cfg.Validate(text)
+		doc, err := cfg.Validate(text)
 		var name string
 		if err == nil {
-			name, err = operationName(operation{id: hashPrefix + hex.EncodeToString(h[:]), text: text})
+			name, err = operationName(operation{id: hashPrefix + hex.EncodeToString(h[:]), text: text}, doc)
 		}
 		if err != nil {
 			cfg.Log.Warn("a document of the service's own pages is not valid here, so it is not trusted", "err", err)

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/parser"
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
@@ -29,11 +31,11 @@ const (
 )
 
 // rejectInvalid is a Config.Validate that refuses every document that contains the text "invalid".
-func rejectInvalid(text string) error {
+func rejectInvalid(text string) (*ast.QueryDocument, error) {
 	if strings.Contains(text, "invalid") {
-		return errors.New("there is no field invalid")
+		return nil, errors.New("there is no field invalid")
 	}
-	return nil
+	return parser.ParseQuery(&ast.Source{Input: text})
 }
 
 func hexOf(text string) string { h := hashOf(text); return hex.EncodeToString(h[:]) }
