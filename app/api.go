@@ -111,7 +111,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		ResponseBytes: int64(cfg.Cache.Responses),
 		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
-		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins,
+		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,
 		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {

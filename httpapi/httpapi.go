@@ -72,6 +72,8 @@ type Config struct {
 	Origins []string
 	// LoopbackOrigins also allows the origins localhost, 127.0.0.1 and [::1] with any port.
 	LoopbackOrigins bool
+	// CORSHeaders are request headers that pages of these origins may send in addition to the usual ones; * allows all headers.
+	CORSHeaders []string
 	// Accounts finds the accounts of bearer tokens. If Accounts is nil, the service accepts no bearer tokens.
 	Accounts Accounts
 	// Unchecked is true if the venue checks no credentials. The service then refuses credentials in requests, and a client with the
@@ -145,7 +147,7 @@ func (a *API) Forget(c *market.Credentials) {
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
 	who := newIdentities(cfg)
-	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins)
+	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
 	g := &graphQL{
 		engine: newEngine(cfg, who), limiters: newLimiters(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))),

@@ -24,10 +24,22 @@ type origins struct {
 	configured []string // in lower case
 	// loopback allows pages from this machine, with any port.
 	loopback bool
+	// headers are request headers that pages may send in addition to requestHeaders; * allows all headers.
+	headers []string
 }
 
-func newOrigins(configured []string, loopback bool) *origins {
-	o := &origins{make([]string, len(configured)), loopback}
+// requestHeaders are the headers that pages of allowed origins may send. In a browser, one header that is not allowed blocks the
+// request. So the list has headers that the service ignores, but that common clients and tools add: W3C's and Sentry's trace headers,
+// and the names that Apollo's clients and GraphQL Hive give their requests.
+var requestHeaders = []string{
+	"Accept", "Content-Type", "If-None-Match", "Authorization", CredentialsHeader, CostHeader, ExplainHeader, "X-Request-Id",
+	"Traceparent", "Tracestate", "Baggage", "Sentry-Trace",
+	"Apollographql-Client-Name", "Apollographql-Client-Version", "Apollo-Require-Preflight", "GraphQL-Require-Preflight",
+	"X-Apollo-Operation-Name", "X-Apollo-Operation-Id", "X-Apollo-Operation-Type", "GraphQL-Client-Name", "GraphQL-Client-Version",
+}
+
+func newOrigins(configured []string, loopback bool, headers []string) *origins {
+	o := &origins{make([]string, len(configured)), loopback, headers}
 	for i, origin := range configured {
 		o.configured[i] = strings.ToLower(origin)
 	}
@@ -73,10 +85,7 @@ func (o *origins) handler(next http.Handler) http.Handler {
 	options := cors.Options{
 		AllowedOrigins: o.configured,
 		AllowedMethods: []string{http.MethodGet, http.MethodHead, http.MethodPost},
-		AllowedHeaders: []string{
-			"Accept", "Content-Type", "If-None-Match", "Authorization", CredentialsHeader, CostHeader, ExplainHeader, "X-Request-Id", "Traceparent", "Tracestate",
-			"Apollographql-Client-Name", "Apollographql-Client-Version", "Apollo-Require-Preflight", "GraphQL-Require-Preflight", "X-Apollo-Operation-Name",
-		},
+		AllowedHeaders: slices.Concat(requestHeaders, o.headers),
 		ExposedHeaders: []string{"ETag", "Retry-After", "X-Request-Id", "WWW-Authenticate"},
 		MaxAge:         7200, // Chromium's maximum
 	}

@@ -35,7 +35,7 @@ func TestOriginsOfWebSockets(t *testing.T) {
 		if test.origin == nil {
 			r.Header.Del("Origin")
 		}
-		if got := newOrigins(test.configured, false).check(r) == nil; got != test.want {
+		if got := newOrigins(test.configured, false, nil).check(r) == nil; got != test.want {
 			t.Errorf("the origin %q with %q configured is allowed: %v, want %v", test.origin, test.configured, got, test.want)
 		}
 	}
@@ -79,6 +79,30 @@ func TestCORS(t *testing.T) {
 	}
 }
 
+// TestAllowedHeaders checks which headers a page of an allowed origin may send.
+func TestAllowedHeaders(t *testing.T) {
+	for _, test := range []struct {
+		configured []string
+		asked      string
+		want       bool
+	}{
+		// what OpenTelemetry and Sentry add in browsers
+		{nil, "baggage,content-type,traceparent", true}, {nil, "baggage,content-type,traceparent,tracestate", true}, {nil, "baggage,content-type,sentry-trace", true},
+		// what clients add: Apollo Client, Apollo Kotlin for the web, the clients of GraphQL Hive
+		{nil, "apollographql-client-name,apollographql-client-version,content-type", true}, {nil, "x-apollo-operation-id,x-apollo-operation-name,x-apollo-operation-type", true},
+		{nil, "content-type,graphql-client-name,graphql-client-version", true}, {nil, "apollo-require-preflight", true},
+		{nil, "content-type,x-b3-traceid", false}, {[]string{"X-B3-TraceId"}, "content-type,x-b3-traceid", true}, {[]string{"X-B3-TraceId"}, "baggage,x-b3-traceid,x-other", false},
+		{[]string{"*"}, "content-type,x-b3-traceid,x-other", true},
+	} {
+		cfg := testConfig(t)
+		cfg.Origins, cfg.CORSHeaders = []string{"https://app.example"}, test.configured
+		w := send(t, New(cfg), "OPTIONS", PathGraphQL, "", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", test.asked)
+		if got := w.Header().Get("Access-Control-Allow-Headers"); (got == test.asked) != test.want || (w.Header().Get("Access-Control-Allow-Origin") != "") != test.want {
+			t.Errorf("%q with %q configured: got the headers %v, want them allowed: %t", test.asked, test.configured, w.Header(), test.want)
+		}
+	}
+}
+
 // TestLoopbackOrigins checks that LoopbackOrigins allows localhost, 127.0.0.1 and [::1] with any port, in addition to the
 // configured origins.
 func TestLoopbackOrigins(t *testing.T) {
@@ -98,7 +122,7 @@ func TestLoopbackOrigins(t *testing.T) {
 			}
 			r := httptest.NewRequestWithContext(t.Context(), "GET", "http://graph.example/graphql", nil)
 			r.Header.Set("Origin", origin)
-			if err := newOrigins(cfg.Origins, loopback).check(r); (err == nil) != want {
+			if err := newOrigins(cfg.Origins, loopback, nil).check(r); (err == nil) != want {
 				t.Errorf("%s with LoopbackOrigins %v: got the error %v, want it allowed: %v", origin, loopback, err, want)
 			}
 		}

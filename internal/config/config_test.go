@@ -329,14 +329,18 @@ func TestGoodValues(t *testing.T) {
 }
 
 func TestLists(t *testing.T) {
-	c := parse(t, "", "ODDSGRAPH_ORIGINS= https://a.example ,,http://b.example:81", "ODDSGRAPH_TRUSTED_PROXIES=10.0.0.0/8,::1")
+	c := parse(t, "", "ODDSGRAPH_ORIGINS= https://a.example ,,http://b.example:81", "ODDSGRAPH_TRUSTED_PROXIES=10.0.0.0/8,::1", "ODDSGRAPH_CORS_HEADERS=X-B3-TraceId,x_own.header,*")
 	if want := (config.List{"https://a.example", "http://b.example:81"}); !reflect.DeepEqual(c.Origins, want) {
 		t.Errorf("the origins are %q, want %q", c.Origins, want)
 	}
 	if want := (config.List{"10.0.0.0/8", "::1"}); !reflect.DeepEqual(c.TrustedProxies, want) {
 		t.Errorf("the proxies are %q, want %q", c.TrustedProxies, want)
 	}
+	if want := (config.List{"X-B3-TraceId", "x_own.header", "*"}); !reflect.DeepEqual(c.CORSHeaders, want) {
+		t.Errorf("the headers are %q, want %q", c.CORSHeaders, want)
+	}
 	for _, bad := range []string{
+		"cors-headers=a:b", "cors-headers=a@b", "cors-headers=ä",
 		"origins=a.example", "origins=https://a.example/", "origins=https://a.example/path", "origins=https://u@a.example", "origins=https://a.example?b",
 		"origins=https://*.a.example", "origins=null", "origins=https://a.example,ftp://b.example",
 		"trusted-proxies=proxy", "trusted-proxies=10.0.0.0/33", "trusted-proxies=0.0.0.0/0", "trusted-proxies=10.0.0.1,::/0",

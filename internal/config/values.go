@@ -92,6 +92,7 @@ var kinds = map[string]kind{
 	"text":       {checkNothing, "a text", "text"},
 	"file":       {checkNothing, "the path of a file, or nothing", "path"},
 	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
+	"headers":    {checkHeader, "names of headers, such as X-B3-TraceId, or *", "names of headers, or *"},
 	"hosts":      {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
 	"networks":   {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
 	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
@@ -283,6 +284,15 @@ var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]*[A-Za-z0-9_])?(\.
 func checkHost(s string) error {
 	if s != "*" && (len(s) > 253 || !hostName.MatchString(s)) {
 		return errors.New("is no name of a host")
+	}
+	return nil
+}
+
+var headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+func checkHeader(s string) error {
+	if !headerName.MatchString(s) {
+		return errors.New("is no name of a header")
 	}
 	return nil
 }
