@@ -6041,6 +6041,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				x.Null()
 				break
 			}
+			if kind := obj.Kind(); kind != "OBJECT" && kind != "INTERFACE" {
+				x.Null()
+				break
+			}
 			v := obj.Fields(a.includeDeprecated)
 			if v == nil {
 				x.Null()
@@ -6066,6 +6070,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 6: // interfaces
+			if kind := obj.Kind(); kind != "OBJECT" && kind != "INTERFACE" {
+				x.Null()
+				break
+			}
 			v := obj.Interfaces()
 			if v == nil {
 				x.Null()
@@ -6091,6 +6099,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 7: // possibleTypes
+			if kind := obj.Kind(); kind != "INTERFACE" && kind != "UNION" {
+				x.Null()
+				break
+			}
 			v := obj.PossibleTypes()
 			if v == nil {
 				x.Null()
@@ -6121,6 +6133,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				x.Null()
 				break
 			}
+			if kind := obj.Kind(); kind != "ENUM" {
+				x.Null()
+				break
+			}
 			v := obj.EnumValues(a.includeDeprecated)
 			if v == nil {
 				x.Null()
@@ -6146,6 +6162,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 9: // inputFields
+			if kind := obj.Kind(); kind != "INPUT_OBJECT" {
+				x.Null()
+				break
+			}
 			v := obj.InputFields()
 			if v == nil {
 				x.Null()
@@ -6180,6 +6200,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 11: // isOneOf
+			if kind := obj.Kind(); kind != "INPUT_OBJECT" {
+				x.Null()
+				break
+			}
 			v := obj.IsOneOf()
 			x.Buf = exec.AppendBoolean(x.Buf, v)
 		}

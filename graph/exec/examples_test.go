@@ -31,6 +31,9 @@ func TestWrittenDocuments(t *testing.T) {
 				if errs != nil || len(doc.Operations) != 1 || doc.Operations[0].Operation != gql.Query {
 					continue
 				}
+				if strings.Contains(document, "__schema") || strings.Contains(document, "__type(") {
+					continue // gqlgen's introspection differs from the specification; see TestIntrospection
+				}
 				variables := map[string]any{}
 				for _, v := range doc.Operations[0].VariableDefinitions {
 					if v.Type.Name() == "Boolean" {

@@ -313,6 +313,7 @@ func (f *file) field(field *codegen.Field) {
 		receiver = "g.ec"
 	}
 	args := f.arguments(field, "x.Enter(f)", null+"\nbreak")
+	f.kindCheck(field)
 	if field.HasHaser {
 		f.line("if !%s.%s() {\n%s\nbreak\n}", receiver, field.HaserMethodName, null)
 	}

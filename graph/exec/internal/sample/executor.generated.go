@@ -1542,6 +1542,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				x.Null()
 				break
 			}
+			if kind := obj.Kind(); kind != "OBJECT" && kind != "INTERFACE" {
+				x.Null()
+				break
+			}
 			v := obj.Fields(a.includeDeprecated)
 			if v == nil {
 				x.Null()
@@ -1567,6 +1571,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 6: // interfaces
+			if kind := obj.Kind(); kind != "OBJECT" && kind != "INTERFACE" {
+				x.Null()
+				break
+			}
 			v := obj.Interfaces()
 			if v == nil {
 				x.Null()
@@ -1592,6 +1600,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 7: // possibleTypes
+			if kind := obj.Kind(); kind != "INTERFACE" && kind != "UNION" {
+				x.Null()
+				break
+			}
 			v := obj.PossibleTypes()
 			if v == nil {
 				x.Null()
@@ -1622,6 +1634,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				x.Null()
 				break
 			}
+			if kind := obj.Kind(); kind != "ENUM" {
+				x.Null()
+				break
+			}
 			v := obj.EnumValues(a.includeDeprecated)
 			if v == nil {
 				x.Null()
@@ -1647,6 +1663,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 9: // inputFields
+			if kind := obj.Kind(); kind != "INPUT_OBJECT" {
+				x.Null()
+				break
+			}
 			v := obj.InputFields()
 			if v == nil {
 				x.Null()
@@ -1681,6 +1701,10 @@ func (g *executor) writeFieldsOf__Type(x *exec.Execution, s *exec.Selection, o *
 				}
 			}
 		case 11: // isOneOf
+			if kind := obj.Kind(); kind != "INPUT_OBJECT" {
+				x.Null()
+				break
+			}
 			v := obj.IsOneOf()
 			x.Buf = exec.AppendBoolean(x.Buf, v)
 		}
