@@ -64,14 +64,14 @@ func AppendDateTime(dst []byte, t time.Time) []byte {
 // MarshalDateTime writes a time in UTC with milliseconds.
 func MarshalDateTime(t time.Time) graphql.Marshaler { return jsonMarshaler(AppendDateTime(nil, t)) }
 
-// UnmarshalDateTime parses an RFC 3339 time with any offset. It rejects the year 0.
+// UnmarshalDateTime parses an RFC 3339 time with any offset. In UTC, its year must be 1 to 9999.
 func UnmarshalDateTime(v any) (time.Time, error) {
 	if s, ok := v.(string); ok {
-		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() > 0 {
+		if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.UTC().Year() > 0 && t.UTC().Year() < 10_000 {
 			return t.UTC(), nil
 		}
 	}
-	return time.Time{}, badInput("a DateTime is an RFC 3339 instant such as \"2026-01-31T12:00:00Z\"")
+	return time.Time{}, badInput("a DateTime is an RFC 3339 instant such as \"2026-01-31T12:00:00Z\", in the years 1 to 9999 of UTC")
 }
 
 // AppendDate appends a day in the form YYYY-MM-DD.

@@ -46,6 +46,8 @@ func TestDateTime(t *testing.T) {
 	for in, want := range map[string]string{
 		"2026-01-31T12:00:00Z": `"2026-01-31T12:00:00.000Z"`, "2026-01-31T12:00:00.123456Z": `"2026-01-31T12:00:00.123Z"`,
 		"2026-01-31T12:00:00+02:00": `"2026-01-31T10:00:00.000Z"`, "2026-01-01T00:30:00+01:00": `"2025-12-31T23:30:00.000Z"`,
+		"0001-01-01T00:00:00Z": `"0001-01-01T00:00:00.000Z"`, "9999-12-31T23:59:59.9999999Z": `"9999-12-31T23:59:59.999Z"`,
+		"0000-12-31T23:00:00-01:00": `"0001-01-01T00:00:00.000Z"`,
 	} {
 		at, err := UnmarshalDateTime(in)
 		if got := marshalText(MarshalDateTime(at)); err != nil || got != want || at.Location() != time.UTC {
@@ -62,7 +64,8 @@ func TestDateTime(t *testing.T) {
 	if got := marshalText(MarshalDateTime(elsewhere)); got != `"2026-01-31T13:00:00.005Z"` {
 		t.Errorf("a time in another zone is written as %s", got)
 	}
-	for _, bad := range []any{nil, 5, json.Number("1700000000"), "", "2026-01-31", "2026-01-31T12:00:00", "0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z"} {
+	for _, bad := range []any{nil, 5, json.Number("1700000000"), "", "2026-01-31", "2026-01-31T12:00:00", "0000-01-01T00:00:00Z", "2026-02-30T00:00:00Z",
+		"9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+05:00"} /* years 10000 and 0 in UTC */ {
 		if at, err := UnmarshalDateTime(bad); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("UnmarshalDateTime(%v) = %v with the error %v, want %s", bad, at, err, market.CodeBadUserInput)
 		}

@@ -81,6 +81,8 @@ func TestArgumentsOutOfRange(t *testing.T) {
 		{user(`history(from: "2026-01-02T00:00:00Z", to: "2026-01-01T00:00:00Z") { totalCount }`), nil, "user.history BAD_USER_INPUT", "from is after to"},
 		{user(`trades(from: "2026-01-02") { totalCount }`), nil, "user.trades BAD_USER_INPUT", "from: a DateTime is an RFC 3339 instant"},
 		{`{ searchMarkets(filter: {endsBefore: 1700000000}) { totalCount } }`, nil, "searchMarkets BAD_USER_INPUT", "filter.endsBefore: a DateTime is an RFC 3339 instant"},
+		{`{ searchMarkets(filter: {endsBefore: "9999-12-31T23:59:59-12:00"}) { totalCount } }`, nil, "searchMarkets BAD_USER_INPUT", "in the years 1 to 9999 of UTC"},
+		{user(`trades(to: "9999-12-31T23:59:59-12:00") { totalCount }`), nil, "user.trades BAD_USER_INPUT", "in the years 1 to 9999 of UTC"},
 		{token(`history(from: "2026-01-02", to: "2026-01-01") { from }`), nil, "token.history BAD_USER_INPUT", "from (2026-01-02) is after to (2026-01-01)"},
 		{token(`history(from: "2026-03-15") { from }`), nil, "token.history BAD_USER_INPUT", "from (2026-03-15) is after to (2026-03-14)"},
 		{token(`history(from: "2025-03-13", to: "2026-03-14") { from }`), nil, "token.history BAD_USER_INPUT", "367 days; at most 366 are accepted"},

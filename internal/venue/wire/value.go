@@ -79,14 +79,15 @@ const (
 )
 
 // Time reads a time from a number or a string. The time is in ISO 8601, or in seconds or milliseconds since 1970. For 0, Time
-// returns the zero time and true. For a value that is not a time, or is after the year 9999, it returns the zero time and false.
+// returns the zero time and true. For a value that is not a time, or is not
+// in the years 1 to 9999 of UTC, it returns the zero time and false.
 func (v Value) Time() (time.Time, bool) {
 	if v.Kind() != String {
 		return sinceEpoch(string(v.bytes()))
 	}
 	b := bytes.TrimSpace(v.bytes())
 	for _, layout := range layouts {
-		if t, err := time.Parse(layout, string(b)); err == nil && t.Year() > 0 && t.Year() < 10000 {
+		if t, err := time.Parse(layout, string(b)); err == nil && t.UTC().Year() > 0 && t.UTC().Year() < 10000 {
 			return t.UTC(), true
 		}
 	}
