@@ -92,6 +92,15 @@ func TestViolations(t *testing.T) {
 		}
 		c.expectClose(4406)
 	})
+	t.Run("subprotocol in another case", func(t *testing.T) {
+		for _, offered := range []string{"GRAPHQL-TRANSPORT-WS", "graphql-ws, GraphQL-Transport-WS"} {
+			header := http.Header{"Sec-WebSocket-Protocol": {offered}}
+			_, resp, err := websocket.Dial(t.Context(), s.http.URL, &websocket.DialOptions{HTTPHeader: header})
+			if err == nil || resp == nil || resp.StatusCode != http.StatusBadRequest || resp.Header.Get("Sec-WebSocket-Protocol") != "" {
+				t.Errorf("the handshake with the subprotocols %q: got %v and the error %v, want the status 400", offered, resp, err)
+			}
+		}
+	})
 	t.Run("no subprotocol", func(t *testing.T) { s.dial("").expectClose(4406) })
 	t.Run("one of several subprotocols", func(t *testing.T) {
 		c := s.dial("graphql-ws", graphqlws.Subprotocol)

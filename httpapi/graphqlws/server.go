@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -133,6 +134,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusForbidden)
 		return
 	}
+	if err := checkSubprotocol(r); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	client := s.cfg.Client(r)
 	if status, err := s.admit(client); err != nil {
 		w.Header().Set("Retry-After", "5")
@@ -166,6 +171,19 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if hurrying {
 		k.hurry()
 	}
+}
+
+// checkSubprotocol returns an error if the client offers Subprotocol in another case. Package websocket ignores the case, and would
+// select a protocol that this package does not know.
+func checkSubprotocol(r *http.Request) error {
+	for _, line := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.TrimSpace(name); name != Subprotocol && strings.EqualFold(name, Subprotocol) {
+				return errors.New("the subprotocol is " + Subprotocol + ", in lower case")
+			}
+		}
+	}
+	return nil
 }
 
 var errDraining = errors.New("the service is restarting; connect again")
