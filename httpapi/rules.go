@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the rules of the specification, a rule for literals of custom scalars, and a rule against introspection
+// validationRules returns the rules of the specification, rules that gqlparser lacks, and a rule against introspection
 // if introspection is disabled. The rules are sorted by name. If suggestions is true, errors may suggest names, which reveals parts
 // of the schema.
 func validationRules(introspection, suggestions bool) []core.Rule {
@@ -30,7 +30,7 @@ func validationRules(introspection, suggestions bool) []core.Rule {
 	if !introspection {
 		list = append(list, core.Rule{Name: "NoIntrospection", RuleFunc: noIntrospection})
 	}
-	list = append(list, core.Rule{Name: "OwnScalars", RuleFunc: ownScalars})
+	list = append(list, core.Rule{Name: "OwnScalars", RuleFunc: ownScalars}, core.Rule{Name: "SubscriptionRoot", RuleFunc: subscriptionRoot})
 	slices.SortFunc(list, func(a, b core.Rule) int { return strings.Compare(a.Name, b.Name) })
 	return list
 }
@@ -41,6 +41,50 @@ func noIntrospection(observers *core.Events, addError core.AddErrFunc) {
 		if f.Name == "__schema" || f.Name == "__type" || f.Name == "_service" {
 			addError(core.Message("introspection is switched off"), core.At(f.Position))
 		}
+	})
+}
+
+// subscriptionRoot does what the rule Single Root Field of the specification of September 2025 requires and gqlparser's rule lacks.
+// It rejects @skip and @include at the root of a subscription, and a field that is selected there under two response keys.
+func subscriptionRoot(observers *core.Events, addError core.AddErrFunc) {
+	observers.OnOperation(func(w *core.Walker, op *ast.OperationDefinition) {
+		if op.Operation != ast.Subscription {
+			return
+		}
+		var first *ast.Field
+		seen := map[string]bool{}
+		var check func(ast.SelectionSet)
+		check = func(set ast.SelectionSet) {
+			for _, selection := range set {
+				var directives ast.DirectiveList
+				var below ast.SelectionSet
+				switch s := selection.(type) {
+				case *ast.Field:
+					directives = s.Directives
+					if first == nil {
+						first = s
+					}
+					if s.Name == first.Name && s.Alias != first.Alias {
+						addError(core.Message("A subscription selects one field at its root, but this one selects both %s and %s.", first.Alias, s.Alias), core.At(s.Position))
+					}
+				case *ast.InlineFragment:
+					directives, below = s.Directives, s.SelectionSet
+				case *ast.FragmentSpread:
+					directives = s.Directives
+					if f := w.Document.Fragments.ForName(s.Name); f != nil && !seen[s.Name] {
+						seen[s.Name] = true
+						below = f.SelectionSet
+					}
+				}
+				for _, d := range directives {
+					if d.Name == "skip" || d.Name == "include" {
+						addError(core.Message("The root of a subscription must not have @%s.", d.Name), core.At(d.Position))
+					}
+				}
+				check(below)
+			}
+		}
+		check(op.SelectionSet)
 	})
 }
 
