@@ -52,14 +52,15 @@ func negotiateMedia(lines []string) accepted {
 
 func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
 
-// parseAccept parses the lines of an Accept header. It ignores malformed elements and elements with a charset other than UTF-8. A
-// header with only ignored elements accepts nothing. An empty header accepts everything.
+// parseAccept parses the lines of an Accept header. It ignores malformed elements. A header with only malformed elements accepts
+// nothing. An empty header accepts everything. A charset has no effect: JSON is always UTF-8 (RFC 8259), and older clients in Java
+// name another charset.
 func parseAccept(lines []string) accepts {
 	var out accepts
 	for element := range elements(lines) {
 		name, params, err := mime.ParseMediaType(element)
 		q, ok := quality(params["q"])
-		if err != nil || !ok || !utf8Charset(params) {
+		if err != nil || !ok {
 			name = "" // matches no type
 		}
 		out = append(out, mediaRange{name, q})
