@@ -3465,7 +3465,7 @@ type Order implements Node {
   size: Decimal!
   "Shares already filled."
   filledSize: Decimal!
-  "Shares still open: size − filledSize."
+  "Shares still open: size − filledSize, or 0 if the venue states more filled shares than ordered ones."
   remainingSize: Decimal!
   "State of the order."
   status: OrderStatus!
