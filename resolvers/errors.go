@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -81,7 +80,6 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 	case located != nil && located.Err == nil:
 		// err is an error of the GraphQL library about the document or its variables.
 		out.Message = located.Message
-		out.Message = wrongValue.ReplaceAllString(out.Message, "the value is no $1")
 		out.Extensions = map[string]any{"code": string(documentCode(located))}
 	case errors.Is(err, context.Canceled):
 		out.Message = "the request was cancelled"
@@ -130,10 +128,6 @@ func Bounded(message string) string {
 
 // maxEscaped is the maximum size in bytes of a character that JSON escapes.
 const maxEscaped = 6
-
-// wrongValue matches the message of the GraphQL library for a number that is not an Int or Float. Presenter removes the value from
-// this message, because the value differs from the one that the client sent.
-var wrongValue = regexp.MustCompile(`^cannot use value \S+ as (Int|Float)$`)
 
 // documentCode returns the code of an error of the GraphQL library about the document or its variables.
 func documentCode(err *gqlerror.Error) market.Code {

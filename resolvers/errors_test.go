@@ -66,7 +66,7 @@ func TestPresenter(t *testing.T) {
 		{"deadline exceeded", failedField(fmt.Errorf("%s: %w", secret, context.DeadlineExceeded)), `tokens[3].p the request took too long UPSTREAM_TIMEOUT <nil>`, ""},
 		{"parser", library("Expected Name", nil, "GRAPHQL_PARSE_FAILED"), ` Expected Name GRAPHQL_PARSE_FAILED <nil>`, ""},
 		{"validator", library("Cannot query", nil, "GRAPHQL_VALIDATION_FAILED"), ` Cannot query GRAPHQL_VALIDATION_FAILED <nil>`, ""},
-		{"variable", library("cannot use value 0 as Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
+		{"variable", library("the value is no Int", ast.Path{ast.PathName("variable"), ast.PathName("a"), ast.PathIndex(1)}, "GRAPHQL_VALIDATION_FAILED"),
 			` variable $a[1]: the value is no Int GRAPHQL_VALIDATION_FAILED <nil>`, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
