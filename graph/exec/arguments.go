@@ -2,14 +2,48 @@ package exec
 
 import (
 	"context"
+	"slices"
 
 	"github.com/vektah/gqlparser/v2/ast"
+	"github.com/vektah/gqlparser/v2/gqlerror"
 )
+
+// required is a variable of a nullable type in a place that must not be null: an argument, an item of a list or a field of an input
+// object. Validation permits such a variable if the variable or the place has a default value. But the variable can still be null.
+type required struct {
+	variable string
+	// place is the path of the place in the arguments.
+	place ast.Path
+}
+
+// requiredIn appends the required variables in a part of an argument.
+func (c *compilation) requiredIn(list []required, v *ast.Value, place ast.Path) []required {
+	if v.Kind == ast.Variable {
+		def := c.op.Operation.VariableDefinitions.ForName(v.Raw)
+		if def != nil && !def.Type.NonNull && v.ExpectedType != nil && v.ExpectedType.NonNull {
+			list = append(list, required{v.Raw, place})
+		}
+		return list
+	}
+	for i, child := range v.Children {
+		at := ast.PathElement(ast.PathName(child.Name))
+		if v.Kind == ast.ListValue {
+			at = ast.PathIndex(i)
+		}
+		list = c.requiredIn(list, child.Value, append(slices.Clone(place), at))
+	}
+	return list
+}
 
 // decode decodes the field's arguments with the variables of an execution. It returns a refusal if the arguments are invalid.
 func (f *Field) decode(x *Execution) any {
 	if f.argumentsErr != nil {
 		return refusal{f.argumentsErr}
+	}
+	for _, r := range f.required {
+		if value, given := x.variables[r.variable]; given && value == nil {
+			return refusal{gqlerror.ErrorPathf(r.place, "cannot be null")}
+		}
 	}
 	if decoded := f.decodeFast(x); decoded != nil {
 		return decoded

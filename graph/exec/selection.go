@@ -51,8 +51,10 @@ type Field struct {
 	slot int
 	// argumentsErr is the decoding error of invalid arguments that contain no variables.
 	argumentsErr error
-	definition   FieldOf
-	field        *ast.Field
+	// required are the variables in the arguments whose value must not be null, although their type permits it.
+	required   []required
+	definition FieldOf
+	field      *ast.Field
 }
 
 // isWithin reports whether f is the given field or one of its descendants.
@@ -190,6 +192,9 @@ func (c *compilation) argumentsOf(f *Field) {
 	}
 	f.slot = c.slots
 	c.slots++
+	for _, a := range f.field.Arguments {
+		f.required = c.requiredIn(f.required, a.Value, ast.Path{ast.PathName(a.Name)})
+	}
 }
 
 func holdsVariable(v *ast.Value) bool {
