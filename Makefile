@@ -127,8 +127,8 @@ binary:
 reproducible: web ## build here and in another place, and compare the binaries
 	@scripts/reproducible
 
-release: web ## build archives for Linux, macOS and Windows with SHA256SUMS and an SBOM in bin/release
-	$(GO) run ./scripts/release -version '$(VERSION)' $(if $(PLATFORMS),-platforms '$(PLATFORMS)')
+release: web ## build archives for Linux, macOS and Windows with their SBOMs and SHA256SUMS in bin/release
+	@GO="$(GO)" scripts/release '$(VERSION)' $(PLATFORMS)
 
 notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md
 	@scripts/notes '$(VERSION)'

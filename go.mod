@@ -4,7 +4,6 @@ go 1.26.0
 
 require (
 	github.com/99designs/gqlgen v0.17.95
-	github.com/CycloneDX/cyclonedx-go v0.10.0
 	github.com/agnivade/levenshtein v1.2.1
 	github.com/alecthomas/kong v1.17.0
 	github.com/andybalholm/brotli v1.2.8
