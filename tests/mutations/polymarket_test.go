@@ -67,4 +67,29 @@ var polymarket = []mutation{
 		file: "internal/venue/polymarket/trades.go", oldText: "EqualFold(t.MarketID, id)", newText: "EqualFold(t.MarketID, t.MarketID)",
 		run: "^TestTradesOfAnotherMarket$",
 	},
+	{
+		name: "a market of Polymarket's protocol V2 has the tokens of V1",
+		file: "internal/venue/polymarket/market.go", oldText: "return fieldPositionIDs, true", newText: "return fieldTokenIDs, true",
+		run: "^TestMarketsOfProtocolV2$",
+	},
+	{
+		name: "outcomes without tokens in the order books of Polymarket share an id",
+		file: "internal/venue/polymarket/ids.go", oldText: "return marketID + \":\" + strconv.Itoa(index)", newText: "return marketID",
+		run: "^TestMarketsWithoutAnOrderBook$",
+	},
+	{
+		name: "a list of Polymarket does not end at a repeated cursor",
+		file: "internal/venue/polymarket/event.go", oldText: "if next == cursor {", newText: "if false {",
+		run: "^TestARepeatedCursorEndsAListOfRecords$",
+	},
+	{
+		name: "Polymarket leaves out small positions",
+		file: "internal/venue/polymarket/account.go", oldText: `rq.Query.Set("filter_type", "TOKENS").Set("filter_amount", leastSize).`, newText: "rq.Query.",
+		run: "^TestPositionsAreReadToTheEnd$",
+	},
+	{
+		name: "the limits of Polymarket's Data API exceed the limit of the whole API",
+		file: "internal/venue/polymarket/limits.go", oldText: "limit(data-positions-trades,", newText: "limit(data,",
+		run: "^TestLimitsAreThosePublished$",
+	},
 }
