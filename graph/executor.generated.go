@@ -2619,7 +2619,12 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.MinOrderSize)
 			}
 		case 21: // event
-			v := obj.Event()
+			v, err := g.market.Event(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
 			if v == nil {
 				x.Null()
 			} else {

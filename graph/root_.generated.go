@@ -3652,7 +3652,8 @@ type Market implements Node {
   """
   The group that this market belongs to. Venues often split a question with many outcomes into several binary markets of
   one event. Null if the market belongs to no event. The event's ` + "`" + `id` + "`" + `, ` + "`" + `eventId` + "`" + `, ` + "`" + `slug` + "`" + `, ` + "`" + `title` + "`" + ` and ` + "`" + `category` + "`" + ` cost no
-  upstream call. Each of its other fields makes the service read the event.
+  upstream call. Each of its other fields makes the service read the event. If the venue sends a market without its event's
+  title and category, they are null unless one of these other fields is selected here.
   """
   event: Event
   "One per outcome, in the venue's order; two for a binary market, more for a categorical one."

@@ -46,6 +46,8 @@ type MarketResolver interface {
 
 	Description(ctx context.Context, obj *model.Market) (*string, error)
 
+	Event(ctx context.Context, obj *model.Market) (*model.Event, error)
+
 	Resolution(ctx context.Context, obj *model.Market) (*model.Resolution, error)
 	Trades(ctx context.Context, obj *model.Market, first *int, after *string) (*model.TradeConnection, error)
 }
@@ -3271,7 +3273,7 @@ func (ec *executionContext) _Market_event(ctx context.Context, field graphql.Col
 			return ec.fieldContext_Market_event(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Event(), nil
+			return ec.Resolvers.Market().Event(ctx, obj)
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.Event) graphql.Marshaler {
@@ -3286,7 +3288,7 @@ func (ec *executionContext) fieldContext_Market_event(_ context.Context, field g
 		Object:     "Market",
 		Field:      field,
 		IsMethod:   true,
-		IsResolver: false,
+		IsResolver: true,
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Event(ctx, field)
 		},
@@ -11932,10 +11934,43 @@ func (ec *executionContext) _Market(ctx context.Context, sel ast.SelectionSet, o
 				atomic.AddUint32(&out.Invalids, 1)
 			}
 		case "event":
-			out.Values[i] = ec._Market_event(ctx, field, obj)
-			if out.Values[i] == graphql.RequiredNull {
-				atomic.AddUint32(&out.Invalids, 1)
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Market_event(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
 			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "tokens":
 			out.Values[i] = ec._Market_tokens(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -1,6 +1,7 @@
 package resolvers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -123,6 +124,25 @@ func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*str
 		return nil, err
 	}
 	return &full.Market.Description, nil
+}
+
+// fieldsOfReadEvents are the fields of an event that make the service read the event.
+var fieldsOfReadEvents = [][]string{{"startsAt"}, {"endsAt"}, {"volume"}, {"volume24h"}, {"status"}, {"image"}, {"description"}, {"exclusive"}, {"markets"}}
+
+// Event returns the event of a market. Some venues send a market without its event's title and category. If the client also selects a
+// field that makes the service read the event, the title and the category come from the event.
+func (r *marketResolver) Event(ctx context.Context, m *model.Market) (*model.Event, error) {
+	e := m.Event()
+	x := exec.From(ctx)
+	if e == nil || e.EventTitle != "" && e.EventCategory != "" || x == nil || !x.SelectsAny(fieldsOfReadEvents) {
+		return e, nil
+	}
+	events, ref := &loaders.From(ctx).Events, eventByID(e.EventID)
+	events.Prefetch([]market.EventRef{ref})
+	if read, ok := events.Peek(ref); ok && read.Value != nil { // otherwise, the other fields make the pass pending
+		e.EventTitle, e.EventCategory = cmp.Or(e.EventTitle, read.Value.Title), cmp.Or(e.EventCategory, read.Value.Category)
+	}
+	return e, nil
 }
 
 // mayBeResolved reports whether a market with this status can have a final result.

@@ -194,3 +194,37 @@ func oppositeLevels(levels []demo.Level) []demo.Level {
 	}
 	return out
 }
+
+// TestKalshiEventOfMarket checks the title and the category of a market's event. Kalshi sends a market without them. They must be
+// there if the query selects a field that makes the service read the event, in any order of the fields, and also if the event is
+// cached. Otherwise they are null, and the service makes no call for them.
+func TestKalshiEventOfMarket(t *testing.T) {
+	s := startKalshi(t)
+	ticker := s.Demo.Kalshi.Tickers()[0]
+	id := text(s.ask(t, `query($id: String!) { market(marketId: $id) { event { eventId } } }`, vars{"id": ticker}, anonymous), "market.event.eventId")
+	before, _ := kalshiCalls(t, s.App, nil)
+	query := func(fields string) any {
+		t.Helper()
+		return at(s.ask(t, `query($ids: [String!]!) { markets(marketIds: $ids) { event { `+fields+` } } }`, vars{"ids": []string{ticker}}, anonymous), "markets.0.event")
+	}
+	wantJSON(t, "an event without a read", query("title category"), `{"title":null,"category":null}`)
+	if _, calls := kalshiCalls(t, s.App, before); len(calls) > 0 {
+		t.Errorf("the title and the category caused the calls %v, want none", calls)
+	}
+	title, category := "", ""
+	for _, fields := range []string{"title category exclusive", "exclusive category title", "title category markets { totalCount }"} {
+		for _, state := range []string{"before", "after"} {
+			e := query(fields + " " + state + ": eventId") // the alias makes the query new, so the whole response is not cached
+			if title == "" {
+				want := at(s.ask(t, `query($id: String!) { event(eventId: $id) { title category } }`, vars{"id": id}, anonymous), "event")
+				if title, category = text(want, "title"), text(want, "category"); title == "" || category == "" {
+					t.Fatalf("the event is %s, want a title and a category", asJSON(want))
+				}
+			}
+			if text(e, "title") != title || text(e, "category") != category {
+				t.Errorf("%s the event is cached, the fields %s of the market's event are %s; want the title %q and the category %q", state, fields, asJSON(e), title, category)
+			}
+		}
+		s.expireCaches()
+	}
+}
