@@ -24,6 +24,11 @@ var calls = []mutation{
 		run: "^TestRedirectsAreNotFollowed$", message: "followed to",
 	},
 	{
+		name: "a failed order book counts as no spread",
+		file: "internal/venue/generic/spreads.go", oldText: "case r.Err == nil:\n\t\t\tr.Err = top.Err", newText: "case false:",
+		run: "^TestFailedBooksAreNotMissingSpreads$", message: "the result of token",
+	},
+	{
 		name: "failed calls are not retried", tests: "internal/venue/generic",
 		file: "internal/venue/rest/retry.go", oldText: "if attempt >= c.cfg.Retries ||", newText: "if true ||",
 		run: "^TestRetrySucceeds$",

@@ -196,3 +196,42 @@ func TestSearchWithoutOptions(t *testing.T) {
 		t.Errorf("after relearnAfter, the search returned the error %v after %d calls, want 2 calls", err, v.count()-before)
 	}
 }
+
+// TestRefusedSearchIsNotRepeated checks that a search that the venue refuses is sent once, if the venue has accepted the same sort and
+// page size before. After relearnAfter without such a search, the client tries again whether they are the reason of the refusal.
+func TestRefusedSearchIsNotRepeated(t *testing.T) {
+	v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
+		if q := r.URL.Query(); q.Has("endsBefore") || q.Get("limit") == "100" {
+			badParameter(w, r)
+			return
+		}
+		answer(`{"markets":[]}`)(w, r)
+	}))
+	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
+	bad := queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Descending, EndsBefore: time.Unix(1_800_000_000, 0)}
+	good, large, another := bad, bad, bad
+	good.EndsBefore, large.EndsBefore = time.Time{}, time.Time{}
+	large.Limit, another.Direction = 100, queries.Ascending
+	for i, read := range []struct {
+		q     queries.Search
+		after time.Duration
+		ok    bool
+		calls int
+	}{
+		{bad, 0, false, 2}, // the sort or the page size may be the reason
+		{good, 0, true, 1},
+		{bad, relearnAfter - 1, false, 1},
+		{another, 0, false, 2},
+		{bad, 1, false, 2},
+		{good, 0, true, 1},
+		{bad, 0, false, 1},
+		{large, 0, true, 2}, // the page size is the reason
+	} {
+		clock.Advance(read.after)
+		before := v.count()
+		if _, err := c.Search(t.Context(), read.q); (err == nil) != read.ok || v.count()-before != read.calls {
+			t.Errorf("search %d made %d calls and returned the error %v, want %d calls and success: %t", i, v.count()-before, err, read.calls, read.ok)
+		}
+	}
+}

@@ -68,7 +68,7 @@ func TestStatuses(t *testing.T) {
 		{status: 200, body: "{}", public: bad, user: bad},
 		{status: 200, body: "7", public: bad, user: bad},
 		{status: 200, body: `"x"`, public: bad, user: bad},
-		{status: 200, body: `{"positions":null,"orders":null,"trades":null,"history":null,"markets":null,"prices":null,"spreads":null,"bids":null,"asks":null}`, public: bad, user: bad},
+		{status: 200, body: `{"positions":null,"orders":null,"trades":null,"history":null,"markets":null,"prices":null,"spreads":null,"bids":null}`, public: bad, user: bad},
 		{status: 200, body: `{"data":[[]]}`, public: bad, user: bad},
 		{status: 200, body: failure, public: unavailable, user: unavailable},
 		{status: 200, body: `{"error":"the reason"}`, public: unavailable, user: unavailable},

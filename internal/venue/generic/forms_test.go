@@ -75,6 +75,10 @@ absent
 		{form: "map-of-sides", ids: three, want: "101 0.645 MIDPOINT -\n102 0.31 BEST_ASK -\n103 0.02 BEST_BID -"},
 		{form: "map-under-prices", ids: three, want: "101 0.65 VENUE -\nabsent\n103 0.02 VENUE -"},
 		{form: "foreign-ids", ids: three, want: "101 0.65 VENUE -\nabsent\n103 0.02 VENUE -"},
+		{form: "null-price", ids: []string{"101"}, want: "absent"},
+		{form: "null-prices", ids: []string{"101", "102", "103", "104", "105"}, want: "absent\nabsent\n103 0.4 BEST_ASK -\nUPSTREAM_BAD_RESPONSE\nUPSTREAM_BAD_RESPONSE",
+			drift: "prices: bad element, prices: bad element"},
+		{form: "map-of-null-prices", ids: three, want: "absent\nabsent\n103 0.4 VENUE -"},
 		{form: "unknown-fields", ids: []string{"101"}, want: "101 0.65 VENUE 2026-11-20T10:00:00Z"},
 		{form: "odd-literals", ids: []string{"101", "102", "103", "104", "105", "106", "107"}, want: `
 UPSTREAM_BAD_RESPONSE
@@ -133,6 +137,8 @@ func TestBookForms(t *testing.T) {
 		{form: "empty-side", want: "101 [667.12@0.001] [] spread - at - epoch - seq 0 hash - depth 2"},
 		{form: "null-side", want: "101 [] [1@0.9] spread - at - epoch - seq 0 hash - depth 2"},
 		{form: "empty", want: "101 [] [] spread - at - epoch e seq 3 hash - depth 2"},
+		{form: "null-sides", want: "101 [] [] spread - at - epoch - seq 0 hash - depth 2"},
+		{form: "null-and-missing-side", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
 		{form: "repeated-and-zero-levels", want: "101 [3.5@0.5] [] spread - at - epoch - seq 0 hash - depth 2", drift: "orderbook: repeated level"},
 		{form: "enveloped", want: "101 [1@0.2] [1@0.3] spread 0.1 at - epoch - seq 0 hash - depth 2"},
 		{form: "more-levels", want: "101 [1@0.64 2@0.62] [5@0.66 6@0.68] spread 0.02 at 2026-11-20T10:00:00Z epoch k3f9 seq 41 hash - depth 2"},

@@ -23,6 +23,9 @@ type listTraits struct {
 	sizesUntil time.Time
 	// Before the time plainUntil, the client sends no optional parameter, because the venue has refused one.
 	plainUntil time.Time
+	// acceptedUntil contains the values of optional parameters that the venue has accepted together. Before the time in the map, a
+	// refused request with these values is not repeated without them, because they cannot be the reason of the refusal.
+	acceptedUntil map[string]time.Time
 }
 
 // omitsOptions reports whether the client omits optional parameters.
@@ -37,6 +40,24 @@ func (h *listTraits) recordRefusedOptions(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.plainUntil = now.Add(relearnAfter)
+}
+
+// acceptsOptions reports whether the venue has recently accepted the given values of optional parameters.
+func (h *listTraits) acceptsOptions(now time.Time, values string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return now.Before(h.acceptedUntil[values])
+}
+
+// recordAcceptedOptions records that the venue has accepted values of optional parameters. There must be a bounded number of different
+// values.
+func (h *listTraits) recordAcceptedOptions(now time.Time, values string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.acceptedUntil == nil {
+		h.acceptedUntil = make(map[string]time.Time)
+	}
+	h.acceptedUntil[values] = now.Add(relearnAfter)
 }
 
 // isWhole reports whether the first page counts as the whole list even if the page's length suggests another page.

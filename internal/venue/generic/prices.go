@@ -38,7 +38,7 @@ func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 }
 
 // readPrice reads {price,timestamp} or {BUY,SELL}. SELL is the price that a seller receives, so it is the best bid. BUY is the
-// best ask.
+// best ask. If the price is null, or both other prices are, readPrice returns nil, because the token has no price.
 func readPrice(r *wire.Row, id string) *market.Price {
 	p := &market.Price{TokenID: id, Basis: market.BasisVenue, Timestamp: r.Time(fieldTimestamp)}
 	if !r.Of(wire.FieldPrice).IsNull() {
@@ -46,8 +46,12 @@ func readPrice(r *wire.Row, id string) *market.Price {
 		return p
 	}
 	var ok bool
-	if p.Price, p.Basis, ok = (&market.Spread{BestAsk: r.Unit(fieldBuy), BestBid: r.Unit(fieldSell)}).Price(); !ok {
+	if p.Price, p.Basis, ok = (&market.Spread{BestAsk: r.Unit(fieldBuy), BestBid: r.Unit(fieldSell)}).Price(); ok {
+		return p
+	}
+	isNull := func(f wire.Field) bool { return r.Has(f) && r.Of(f).IsNull() }
+	if !isNull(wire.FieldPrice) && !(isNull(fieldBuy) && isNull(fieldSell)) {
 		r.Fail(wire.FieldPrice, "is missing")
 	}
-	return p
+	return nil
 }

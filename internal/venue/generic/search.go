@@ -2,6 +2,7 @@ package generic
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,12 +64,15 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 }
 
 // fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
-// size. If this request succeeds, fetchSearch remembers the refusal.
+// size, unless the venue has recently accepted them. If this request succeeds, fetchSearch remembers the refusal.
 func (c *Client) fetchSearch(ctx context.Context, q queries.Search, start pageStart) (wire.Value, error) {
 	traits, now := &c.traits[reqctx.EndpointSearch], c.Now()
-	plain := traits.omitsOptions(now)
+	plain, options := traits.omitsOptions(now), fmt.Sprint(q.Sort, " ", q.Direction, " ", q.Limit)
 	payload, err := c.Get(ctx, searchRequest(q, start, plain))
-	if plain || !rest.RefusesParameter(err) {
+	if err == nil && !plain {
+		traits.recordAcceptedOptions(now, options)
+	}
+	if plain || !rest.RefusesParameter(err) || traits.acceptsOptions(now, options) {
 		return payload, err
 	}
 	found, failed := c.Get(ctx, searchRequest(q, start, true))

@@ -43,9 +43,10 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
 // spread, or every call failed, the endpoint may be missing. In this case, fillFromBooks also reads the order books of the tokens
-// without a result, and of the tokens with an error for which mayBeMissing returns true. If no order book gives a result,
-// fillFromBooks returns err, which is the error of the endpoint. If the venue has one of these order books, and no error of
-// the endpoint is a failure (isFailure), the client assumes that the endpoint is missing.
+// without a result, and of the tokens with an error for which mayBeMissing returns true. If the endpoint has neither a result nor an
+// error for a token, and its order book cannot be read, the result is the error of the book, because it is not known whether the token
+// has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint. If the venue has one of
+// these order books, and no error of the endpoint is a failure (isFailure), the client assumes that the endpoint is missing.
 func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures := 0
 	for _, r := range results {
@@ -67,16 +68,14 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	if len(missing) == 0 {
 		return err
 	}
-	tops, failed := c.topsOfBooks(ctx, ids[:1])
-	if failed != nil {
-		return err // the venue does not send order books either
-	}
-	rest, _ := c.topsOfBooks(ctx, ids[1:])
 	found := false
-	for i, top := range append(tops, rest...) {
+	for i, top := range c.topsUnlessDown(ctx, ids, failures > 0) {
+		switch r := &results[missing[i]]; {
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
-		if place := missing[i]; top.Value != nil || top.Err == nil && !isFailure(results[place].Err) {
-			results[place], err = top, nil
+		case top.Value != nil, top.Err == nil && !isFailure(r.Err):
+			*r, err = top, nil
+		case r.Err == nil:
+			r.Err = top.Err
 		}
 		found = found || top.Value != nil
 	}
@@ -85,6 +84,20 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		c.Log().Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
 	}
 	return err
+}
+
+// topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue limits the calls, all books get
+// the error of the first book. They also get it if endpointFailed is true and the first book fails, because the venue may be down.
+func (c *Client) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
+	tops, err := c.topsOfBooks(ctx, tokenIDs[:1])
+	if err != nil && (endpointFailed || market.CodeOf(err) == market.CodeRateLimited) {
+		for range tokenIDs[1:] {
+			tops = append(tops, market.Result[*market.Spread]{Err: err})
+		}
+		return tops
+	}
+	others, _ := c.topsOfBooks(ctx, tokenIDs[1:])
+	return append(tops, others...)
 }
 
 // isFailure reports whether err is a failure of the venue: no response, an internal error, or an unreadable response. An error that

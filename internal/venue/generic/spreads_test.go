@@ -186,6 +186,52 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 	}
 }
 
+// TestFailedBooksAreNotMissingSpreads checks the spreads of four tokens of a venue without a spreads endpoint. If the book of a token
+// cannot be read, its spread has an error, and the other tokens have their spreads, wherever the token is in the list. A token
+// without a book has no spread and no error. If the venue limits the calls, the remaining tokens have an error, too.
+func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
+	endpoints := map[string]http.HandlerFunc{
+		"404": answerWith(404, "application/json", `{"success":false}`), "400": answerWith(400, "application/json", `{"success":false}`),
+		"501": answerWith(501, "application/json", ``), "HTML": answerWith(404, "text/html", `<h1>Not Found</h1>`), "an empty list": answer(`{"spreads":[]}`),
+	}
+	books := map[string]http.HandlerFunc{
+		"crossed":       answer(`{"bids":[{"price":0.6,"size":1}],"asks":[{"price":0.5,"size":1}]}`),
+		"negative size": answer(`{"bids":[{"price":0.6,"size":-1}],"asks":[]}`),
+		"500":           answerWith(500, "application/json", `{}`),
+		"400":           answerWith(400, "application/json", `{}`),
+		"429":           answerWith(429, "application/json", `{}`),
+		"404":           answerWith(404, "application/json", `{}`),
+	}
+	ids := []string{"T0", "T1", "T2", "T3"}
+	for endpoint, serve := range endpoints {
+		for name, bad := range books {
+			for at := range ids {
+				v := newVenue(t, map[string]http.HandlerFunc{
+					paths[reqctx.EndpointSpreads]: serve,
+					paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+						if r.URL.Query().Get("tokenId") == ids[at] {
+							bad(w, r)
+							return
+						}
+						answer(testBook)(w, r)
+					},
+				})
+				results, err := v.client(t).Spreads(t.Context(), ids)
+				if allLimited := name == "429" && at == 0; err != nil && !allLimited {
+					t.Errorf("endpoint %s, book %s of token %d: Spreads returns the error %v", endpoint, name, at, err)
+				}
+				for i, r := range results {
+					known := r.Err == nil && r.Value != nil && r.Value.BestBid.String() == "0.4" && r.Value.BestAsk.String() == "0.43"
+					limited := name == "429" && i > at && r.Err != nil
+					if failed := r.Value == nil && (r.Err == nil) == (name == "404"); i == at && !failed || i != at && !known && !limited {
+						t.Errorf("endpoint %s, book %s of token %d: the result of token %d is %+v", endpoint, name, at, i, r)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestSpreadsWithoutNeedForBooks checks that the client reads no order books in three cases: the spreads endpoint works, it does
 // not know the token, or the rate limit is exceeded.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
