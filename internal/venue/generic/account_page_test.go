@@ -209,9 +209,9 @@ func TestRefusedSearchIsNotRepeated(t *testing.T) {
 	}))
 	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
-	bad := queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Descending, EndsBefore: time.Unix(1_800_000_000, 0)}
+	bad := queries.Search{Text: "x", Sort: queries.SortVolume, Direction: queries.Descending, EndsBefore: queries.At(time.Unix(1_800_000_000, 0))}
 	good, large, another := bad, bad, bad
-	good.EndsBefore, large.EndsBefore = time.Time{}, time.Time{}
+	good.EndsBefore, large.EndsBefore = queries.Bound{}, queries.Bound{}
 	large.Limit, another.Direction = 100, queries.Ascending
 	for i, read := range []struct {
 		q     queries.Search

@@ -126,10 +126,10 @@ func TestConditionsOfASearch(t *testing.T) {
 		{queries.Search{Status: []market.Status{market.StatusClosed}}, false},
 		{queries.Search{Tag: "crypto-prices"}, true},
 		{queries.Search{Tag: "crypto"}, false},
-		{queries.Search{EndsAfter: end}, true},
-		{queries.Search{EndsAfter: end.Add(time.Second)}, false},
-		{queries.Search{EndsBefore: end}, true},
-		{queries.Search{EndsBefore: end.Add(-time.Second)}, false},
+		{queries.Search{EndsAfter: queries.At(end)}, true},
+		{queries.Search{EndsAfter: queries.At(end.Add(time.Second))}, false},
+		{queries.Search{EndsBefore: queries.At(end)}, true},
+		{queries.Search{EndsBefore: queries.At(end.Add(-time.Second))}, false},
 	} {
 		if got := matches(m, test.q); got != test.want {
 			t.Errorf("matches returns %v for %+v, want %v", got, test.q, test.want)

@@ -35,7 +35,7 @@ func TestRequests(t *testing.T) {
 		{func() error { _, err := d.Search(t.Context(), queries.Search{Status: open}); return err },
 			[]string{"GET /markets/keyset closed=false&" + byVolume + "&include_tag=true&limit=20"}},
 		{func() error {
-			_, err := d.Search(t.Context(), queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: at, EndsBefore: at.Add(time.Hour)})
+			_, err := d.Search(t.Context(), queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour))})
 			return err
 		}, []string{"GET /markets/keyset closed=true&order=endDate&ascending=true&include_tag=true&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T03%3A03%3A04Z&limit=7"}},
 		{func() error {
@@ -59,7 +59,7 @@ func TestRequests(t *testing.T) {
 		{func() error { _, err := d.SearchEvents(t.Context(), queries.Search{}); return err },
 			[]string{"GET /events/keyset closed=false&" + byVolume + "&limit=50"}},
 		{func() error {
-			_, err := d.SearchEvents(t.Context(), queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: at, EndsBefore: at, Page: "closed C"})
+			_, err := d.SearchEvents(t.Context(), queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: "closed C"})
 			return err
 		}, []string{"GET /events/keyset closed=true&order=liquidity&ascending=true&tag_id=9&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T02%3A03%3A04Z&limit=50&after_cursor=C"}},
 		{func() error {
@@ -80,17 +80,17 @@ func TestRequests(t *testing.T) {
 			[]string{"GET /v2/positions " + user + whole + "&include_archived=true&limit=500"}},
 		{func() error { _, err := d.Balance(t.Context(), account); return err }, []string{"GET /v2/value " + user}},
 		{func() error {
-			_, err := d.Trades(t.Context(), account, queries.Trades{MarketID: "0xa1", From: at, To: at, Limit: 3})
+			_, err := d.Trades(t.Context(), account, queries.Trades{MarketID: "0xa1", From: queries.At(at), To: queries.At(at), Limit: 3})
 			return err
 		}, []string{"GET /v2/trades " + user + "&condition=0xa1&taker_only=false" + whole + "&start=1903831384&end=1903831384&limit=3"}},
 		{func() error {
-			_, err := d.Trades(t.Context(), account, queries.Trades{From: time.Unix(-5, 0)})
+			_, err := d.Trades(t.Context(), account, queries.Trades{From: queries.At(time.Unix(-5, 0))})
 			return err
 		},
 			[]string{"GET /v2/trades " + user + "&taker_only=false" + whole + "&start=1&limit=100"}},
 		{func() error { _, err := d.Trades(t.Context(), account, queries.Trades{MarketID: "KXRAIN"}); return err }, []string{}},
 		{func() error {
-			_, err := d.History(t.Context(), account, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: at})
+			_, err := d.History(t.Context(), account, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: queries.At(at)})
 			return err
 		}, []string{"GET /v2/activity " + user + "&type=REDEEM,MERGE&exclude_deposits_withdrawals=false&start=1&end=1903831384&limit=100"}},
 		{func() error {
@@ -129,7 +129,7 @@ func TestRowsOfARange(t *testing.T) {
 		return out
 	}
 	check(t, tokens(trades.Trades), "[1 2 3 4]")
-	trades, err = d.Trades(t.Context(), account, queries.Trades{From: from, To: to})
+	trades, err = d.Trades(t.Context(), account, queries.Trades{From: queries.At(from), To: queries.At(to)})
 	check(t, fmt.Sprint(tokens(trades.Trades), err), "[2 3] <nil>")
 	trades, err = d.Trades(t.Context(), account, queries.Trades{MarketID: "0xa1"})
 	check(t, fmt.Sprint(tokens(trades.Trades), err), "[1 2 4] <nil>")
@@ -137,8 +137,8 @@ func TestRowsOfARange(t *testing.T) {
 		q    queries.History
 		want string
 	}{
-		{queries.History{}, "1 2 3 4"}, {queries.History{From: from}, "2 3 4"}, {queries.History{To: to}, "1 2 3"},
-		{queries.History{Kinds: []market.HistoryKind{market.HistorySplit}}, "2"}, {queries.History{Kinds: []market.HistoryKind{market.HistoryTrade}, From: from}, "3 4"},
+		{queries.History{}, "1 2 3 4"}, {queries.History{From: queries.At(from)}, "2 3 4"}, {queries.History{To: queries.At(to)}, "1 2 3"},
+		{queries.History{Kinds: []market.HistoryKind{market.HistorySplit}}, "2"}, {queries.History{Kinds: []market.HistoryKind{market.HistoryTrade}, From: queries.At(from)}, "3 4"},
 	} {
 		page, err := d.History(t.Context(), account, test.q)
 		if err != nil || len(page.LeftOut) != 1 {
