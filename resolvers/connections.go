@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
@@ -68,9 +69,16 @@ type venuePage[T any] struct {
 	leftOut market.LeftOut
 }
 
+// place is the cursor of a row, and the hash of its key.
+type place struct {
+	pageCursor
+	hash uint64
+}
+
 // readPages reads one page of a connection whose list the venue sends in pages. A page of the venue may contain fewer rows than
 // requested, so readPages reads up to maxPages pages of the venue. If these pages contain fewer rows than the client has requested
-// and the venue has more pages, readPages returns a short page with HasNextPage set.
+// and the venue has more pages, readPages returns a short page with HasNextPage set. If an element moves to a later page of the venue
+// while the pages are read, the page of the connection has it once.
 func readPages[T any](ctx context.Context, read func(page string, limit int) (venuePage[T], error), key func(*T) string, list uint64, first int, after *string) (page[T], error) {
 	position, err := parsePageCursor(list, after, first, maxUpstreamPage)
 	if err != nil {
@@ -78,7 +86,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 	}
 	out := page[T]{info: model.PageInfo{HasPreviousPage: after != nil && *after != ""}}
 	var rows []T
-	var cursors []pageCursor
+	var places []place
 	current, limit, seeking, next := position.Page, position.Limit, position.Element, ""
 	for range maxPages {
 		p, err := read(current, limit)
@@ -93,7 +101,10 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 		for i := range p.rows {
 			hash := keyHash(key(&p.rows[i]))
 			if seeking != 0 && hash == seeking {
-				seeking, rows, cursors = 0, nil, nil // the page of the connection begins after this row
+				seeking, rows, places = 0, nil, nil // the page of the connection begins after this row
+				continue
+			}
+			if slices.ContainsFunc(places, func(p place) bool { return p.hash == hash }) {
 				continue
 			}
 			// The venue may return more rows than limit. The Limit of the cursor must be great enough to get this row again.
@@ -101,7 +112,7 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 			if i == len(p.rows)-1 && next != "" {
 				c = pageCursor{List: list, Page: next, Limit: first} // the same position, but the next read needs only the next page
 			}
-			rows, cursors = append(rows, p.rows[i]), append(cursors, c)
+			rows, places = append(rows, p.rows[i]), append(places, place{c, hash})
 		}
 		if next == "" || seeking == 0 && len(rows) >= first {
 			break
@@ -112,11 +123,11 @@ func readPages[T any](ctx context.Context, read func(page string, limit int) (ve
 	}
 	if seeking != 0 { // the element that the cursor names was removed, so the page begins at its old index
 		skip := min(position.Index, len(rows))
-		rows, cursors = rows[skip:], cursors[skip:]
+		rows, places = rows[skip:], places[skip:]
 	}
 	out.info.HasNextPage = len(rows) > first || next != ""
 	n := min(first, len(rows))
-	out.items, out.cursor = rows[:n], func(i int) string { return cursors[i].String() }
+	out.items, out.cursor = rows[:n], func(i int) string { return places[i].String() }
 	var empty *string
 	if n == 0 && next != "" {
 		empty = new(pageCursor{List: list, Page: next, Limit: first}.String())

@@ -18,7 +18,7 @@ const maxTape = 50
 func mergeTape(tape, latest []market.Trade, known bool) (merged []market.Trade, items Items) {
 	latest = slices.Clone(latest)
 	var n market.Numbering
-	n.NumberTrades(latest)
+	latest = n.NumberTrades(latest)
 	if !known {
 		return newest(latest), items
 	}

@@ -65,8 +65,8 @@ type Trade struct {
 	Fee                        *Decimal
 	Timestamp                  time.Time
 	TransactionHash            string
-	// Ordinal distinguishes equal trades without a TradeID (see Numbering), and at Kalshi also trades with the same TradeID. The
-	// first of these trades has 0.
+	// Ordinal distinguishes equal trades without a TradeID, and different trades with the same TradeID (see Numbering). The first of
+	// these trades has 0.
 	Ordinal int
 }
 
@@ -83,7 +83,8 @@ type HistoryRecord struct {
 	Side            OrderSide
 	Price, Size     *Decimal
 	TransactionHash string
-	// Ordinal distinguishes equal records without an ID (see Numbering). The first of these records has 0.
+	// Ordinal distinguishes equal records without an ID, and different records with the same ID (see Numbering). The first of these
+	// records has 0.
 	Ordinal int
 }
 

@@ -61,10 +61,10 @@ func (t *Trade) content() [16]byte {
 }
 
 // Key returns the venue's id of the record. If the record has no id, Key returns a digest of the record's fields. If the ordinal is
-// not 0, the digest is followed by the ordinal.
+// not 0, the key ends with the ordinal.
 func (h *HistoryRecord) Key() string {
 	if h.ID != "" {
-		return h.ID
+		return withOrdinal(h.ID, h.Ordinal)
 	}
 	return keyOf(h.content(), h.Ordinal)
 }
@@ -100,16 +100,19 @@ func digest(parts ...string) [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// Numbering numbers equal rows of a list, so that each row has its own key. Lists are sorted by time, and equal rows have the same
-// timestamp. Between two pages, Numbering therefore stores only counts of the rows with the last timestamp of the page. The zero
-// value is for the first page. A Numbering is not safe for concurrent use.
+// Numbering numbers the rows of a list that would have the same key, so that each row has its own key. Equal rows without an id are
+// different rows. But a row that has the id and the fields of an earlier row is the same row, which the venue has sent twice, and is
+// left out. Lists are sorted by time, and rows with the same key have the same timestamp. Between two pages, Numbering therefore
+// stores only counts of the rows with the last timestamp of the page. The zero value is for the first page. A Numbering is not safe
+// for concurrent use.
 type Numbering struct {
 	// at is the timestamp of the last row of the previous page. counts contains the counts of the rows with this timestamp.
 	at     time.Time
 	counts []hashCount
 }
 
-// hashCount contains a hash of the fields of a row, and the number of rows with this hash that were numbered so far.
+// hashCount contains a hash of a row, and the number of rows with this hash that were numbered so far. A row without an id has a
+// hash of its fields. A row with an id has a hash of its key, and another one of its key and its fields.
 type hashCount struct {
 	hash  uint32
 	count uint32
@@ -118,29 +121,42 @@ type hashCount struct {
 // maxHashes bounds the number of hashes that a Numbering stores.
 const maxHashes = 100
 
-// NumberTrades sets the ordinals of the trades without a TradeID on the next page. The page must be in the venue's order.
-func (t *Numbering) NumberTrades(rows []Trade) {
+// NumberTrades sets the ordinals of the trades on the next page, and returns the trades without repetitions, in the memory of rows.
+// The page must be in the venue's order.
+func (t *Numbering) NumberTrades(rows []Trade) []Trade {
 	p := t.newTally()
-	for i := range rows {
-		if r := &rows[i]; r.TradeID == "" {
-			r.Ordinal = p.next(r.Timestamp, r.content())
+	kept := rows[:0]
+	for _, r := range rows {
+		content := r.content()
+		if r.TradeID == "" {
+			r.Ordinal = p.next(r.Timestamp, content)
+		} else if p.isRepeated(r.Timestamp, r.TradeID, &r.Ordinal, content) {
+			continue
 		}
+		kept = append(kept, r)
 	}
 	t.close(p)
+	return kept
 }
 
-// NumberRecords sets the ordinals of the records without an ID on the next page. The page must be in the venue's order.
-func (t *Numbering) NumberRecords(rows []HistoryRecord) {
+// NumberRecords does for records what NumberTrades does for trades.
+func (t *Numbering) NumberRecords(rows []HistoryRecord) []HistoryRecord {
 	p := t.newTally()
-	for i := range rows {
-		if r := &rows[i]; r.ID == "" {
-			r.Ordinal = p.next(r.Timestamp, r.content())
+	kept := rows[:0]
+	for _, r := range rows {
+		content := r.content()
+		if r.ID == "" {
+			r.Ordinal = p.next(r.Timestamp, content)
+		} else if p.isRepeated(r.Timestamp, r.ID, &r.Ordinal, content) {
+			continue
 		}
+		kept = append(kept, r)
 	}
 	t.close(p)
+	return kept
 }
 
-// pageTally counts rows by their hash while a page is numbered. It includes the rows that the Numbering has stored.
+// pageTally counts rows by their hashes while a page is numbered. It includes the rows that the Numbering has stored.
 type pageTally struct {
 	counts map[uint32]uint32
 	rows   []talliedRow
@@ -167,6 +183,19 @@ func (p *pageTally) next(at time.Time, content [16]byte) int {
 	p.counts[hash]++
 	p.rows = append(p.rows, talliedRow{at, hash})
 	return int(n)
+}
+
+// isRepeated counts a row with an id. If an earlier row has the same id and ordinal but other fields, isRepeated raises the ordinal
+// to the next free one. It reports whether the row repeats an earlier row.
+func (p *pageTally) isRepeated(at time.Time, id string, ordinal *int, content [16]byte) bool {
+	for ; ; *ordinal++ {
+		key := withOrdinal(id, *ordinal)
+		isTaken := p.next(at, digest(key)) > 0
+		isEqual := p.next(at, digest(key, string(content[:]))) > 0
+		if !isTaken || isEqual { // both hashes of another row would have to collide
+			return isTaken
+		}
+	}
 }
 
 // close stores the counts of the rows with the last timestamp, for the next page. It begins at the last row and stores at most

@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,8 +93,53 @@ func TestKeysOfRows(t *testing.T) {
 			t.Errorf("trades with a different %s have the same key", name)
 		}
 	}
-	if (&Trade{TradeID: "x", Ordinal: 0}).Key() != "x" || (&HistoryRecord{ID: "y"}).Key() != "y" {
+	if (&Trade{TradeID: "x", Ordinal: 0}).Key() != "x" || (&HistoryRecord{ID: "y"}).Key() != "y" || (&HistoryRecord{ID: "y", Ordinal: 1}).Key() != "y-1" {
 		t.Error("the key of a row with an id is not the id")
+	}
+}
+
+// TestRowsWithTheSameID checks rows to which the venue gives the same id. A row that repeats another row is left out, also on the next
+// page. Rows with different fields have different keys, which do not depend on the page size.
+func TestRowsWithTheSameID(t *testing.T) {
+	trade := func(id, price string, second int64) Trade {
+		return Trade{TradeID: id, MarketID: "M", Price: MustDecimal(price), Size: NewDecimal(1, 0), Timestamp: time.Unix(second, 0)}
+	}
+	trades := []Trade{trade("a", "0.5", 9), trade("a", "0.50", 9), trade("b", "0.5", 8), trade("b", "0.6", 8), trade("c", "0.7", 8), trade("b", "0.5", 8), trade("b", "0.6", 8),
+		trade("b", "0.7", 8), trade("c", "0.7", 8), trade("d", "0.1", 7), trade("d", "0.1", 7)}
+	const want = "[a b b-1 c b-2 d]"
+	for size := len(trades); size > 0; size-- {
+		var forTrades, forRecords Numbering
+		var keys, recordKeys []string
+		for from := 0; from < len(trades); from += size {
+			page := slices.Clone(trades[from:min(from+size, len(trades))])
+			records := make([]HistoryRecord, len(page))
+			for i, x := range page {
+				records[i] = HistoryRecord{ID: x.TradeID, MarketID: x.MarketID, Price: &x.Price, Timestamp: x.Timestamp}
+			}
+			for _, x := range forTrades.NumberTrades(page) {
+				keys = append(keys, x.Key())
+			}
+			for _, h := range forRecords.NumberRecords(records) {
+				recordKeys = append(recordKeys, h.Key())
+			}
+			for _, n := range []*Numbering{&forTrades, &forRecords} { // as in the token of the next page
+				var err error
+				if *n, err = ParseNumbering(n.String()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if fmt.Sprint(keys) != want || fmt.Sprint(recordKeys) != want {
+			t.Errorf("with %d rows on a page, the trades have the keys %v and the records %v, want %s", size, keys, recordKeys, want)
+		}
+	}
+	// A driver has given the second of two trades another ordinal, and both are numbered again.
+	pair := []Trade{trade("a", "0.4", 9), trade("a", "0.6", 9)}
+	pair[1].Ordinal = 1
+	for range 2 {
+		if pair = new(Numbering).NumberTrades(pair); len(pair) != 2 || pair[0].Key() != "a" || pair[1].Key() != "a-1" {
+			t.Errorf("two trades with the ordinals 0 and 1 become %+v", pair)
+		}
 	}
 }
 

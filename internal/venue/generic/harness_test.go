@@ -339,8 +339,11 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext returns a page token as text. In a token with an offset, … replaces the text after the offset.
+// showNext returns a page token as text, without its numbering. In a token with an offset, … replaces the text after the offset.
 func showNext(token string) string {
+	if numbered, ok := strings.CutPrefix(token, "t:"); ok {
+		_, token, _ = strings.Cut(numbered, ":")
+	}
 	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
 		return token[:i+1] + "…"
 	}

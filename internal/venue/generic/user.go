@@ -110,7 +110,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
-	t.numbering.NumberTrades(trades)
+	trades = t.numbering.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
 		return q.MarketID != "" && trade.MarketID != q.MarketID || queries.IsOutside(trade.Timestamp, q.From, q.To)
 	})
@@ -137,7 +137,7 @@ func (c *Client) History(ctx context.Context, a market.Address, q queries.Histor
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
-	t.numbering.NumberRecords(records)
+	records = t.numbering.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})

@@ -231,8 +231,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	if err != nil {
 		return nil, err
 	}
-	p.at.numbering.NumberTrades(p.rows)
-	kept := slices.DeleteFunc(p.rows, func(t market.Trade) bool {
+	kept := slices.DeleteFunc(p.at.numbering.NumberTrades(p.rows), func(t market.Trade) bool {
 		return q.MarketID != "" && !strings.EqualFold(t.MarketID, id) || queries.IsOutside(t.Timestamp, q.From, q.To)
 	})
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
@@ -260,8 +259,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 	if err != nil {
 		return nil, err
 	}
-	p.at.numbering.NumberRecords(p.rows)
-	kept := slices.DeleteFunc(p.rows, func(h market.HistoryRecord) bool {
+	kept := slices.DeleteFunc(p.at.numbering.NumberRecords(p.rows), func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})
 	return &queries.HistoryPage{Records: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil

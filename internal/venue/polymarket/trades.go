@@ -36,7 +36,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	if err != nil {
 		return nil, err
 	}
-	p.at.numbering.NumberTrades(p.rows)
+	p.rows = p.at.numbering.NumberTrades(p.rows)
 	for i := range p.rows {
 		p.rows[i].TradeID = publicID(&p.rows[i])
 	}
