@@ -21,16 +21,18 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the keys of all calls of Lookup.
+// recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
 type recordingSource[K comparable, T any] struct {
 	loaders.Source[K, T]
-	mu    sync.Mutex
-	lists [][]K
-	reads int
+	mu      sync.Mutex
+	lists   [][]K
+	lookups int
+	reads   int
 }
 
 func (w *recordingSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	w.mu.Lock()
+	w.lookups++
 	w.reads += len(keys)
 	w.mu.Unlock()
 	return w.Source.Lookup(ctx, keys, out, missing)
@@ -200,6 +202,39 @@ func TestRefusedFieldsAreNotLookedUp(t *testing.T) {
 		}
 		if n := markets.reads + books.reads + positions.reads; n > 0 {
 			t.Fatalf("%s looks up %d keys", query, n)
+		}
+	}
+}
+
+// TestRowsAreLookedUpTogether checks that one look-up reads the markets of all positions, and one their prices, and that values that are
+// not selected are not looked up.
+func TestRowsAreLookedUpTogether(t *testing.T) {
+	s := start(t)
+	sources := app.Sources(s.Cache, 0)
+	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := reqctx.WithCredentials(t.Context(), c)
+	for positions, want := range map[string][2]int{ // the markets and prices that are looked up
+		`{ nodes { market { slug } token { price { price } } } }`:            {3, 3},
+		`{ edges { node { outcome m: market { slug } } } }`:                  {3, 0},
+		`{ nodes { token { tokenId p: price { price } } } }`:                 {0, 3},
+		`{ nodes { size } nodes { ... on Position { size outcome } } }`:      {0, 0},
+		`{ totalCount nodes { token { price @skip(if: true) { price } } } }`: {0, 0},
+	} {
+		query := `{ user(address: "` + addressOf50 + `") { positions(first: 3) ` + positions + ` } }`
+		if errs := execute(t, s, ctx, sources, query).Errors; len(errs) > 0 { // now all values are cached
+			t.Fatal(errs)
+		}
+		markets, prices := &recordingSource[market.MarketRef, market.Market]{Source: sources.Markets}, &recordingSource[string, market.Price]{Source: sources.Prices}
+		recorded := sources
+		recorded.Markets, recorded.Prices = markets, prices
+		if errs := execute(t, s, ctx, recorded, query).Errors; len(errs) > 0 {
+			t.Fatal(errs)
+		}
+		if got := [2]int{markets.reads, prices.reads}; got != want || markets.lookups > 1 || prices.lookups > 1 {
+			t.Errorf("%s: %d look-ups of %d markets and %d look-ups of %d prices, want at most one each, of %v", positions, markets.lookups, got[0], prices.lookups, got[1], want)
 		}
 	}
 }
