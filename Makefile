@@ -25,10 +25,10 @@ export HOME := $(shell getent passwd "$$(id -u)" | cut -d: -f6)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help run tools web test clients pages docs mutations screenshots soak check nightly generate fmt lint bench build binary reproducible release notes cc
+.PHONY: help run tools web test clients pages docs mutations screenshots soak check nightly generate fmt lint bench bench-quick plain build binary reproducible release notes cc
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: certificates $(if $(NPM),web) ## serve GraphQL on http://127.0.0.1:8080 over the embedded demo venue
 	@$(if $(NPM),,echo "npm is not here to build GraphiQL and the live board: serving the small page in their place" >&2)
@@ -112,10 +112,15 @@ lint: ## go vet and staticcheck
 	$(GO) vet ./...
 	GOGC=400 $(GO) tool staticcheck ./...
 
-bench: ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 38 minutes (BENCH=-quick: one), then the benchmarks of every layer
-	$(GO) generate ./bench/plain
+bench: plain ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 12 minutes; BENCH="-rounds 9" adds flags
 	$(GO) run ./bench -out bench $(BENCH)
-	$(if $(findstring -quick,$(BENCH)),,$(GO) test -run '^$$' -bench . -benchmem -timeout 60m ./...)
+
+bench-quick: plain ## a look at whether the benchmark works, less than a minute; writes nothing
+	$(GO) run ./bench -rounds 1 -duration 300ms -variety 100 -subscribers 500 $(BENCH)
+
+plain: binary
+	$(GO) generate ./bench/plain
+	$(GO) build -o bin/plain bench/plain/main.go
 
 build: web ## build bin/oddsgraph: one static binary with its version from git
 	@$(MAKE) --no-print-directory binary

@@ -1,137 +1,208 @@
 package main
 
 import (
-	"context"
 	"encoding/xml"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
+
+	"oddsgraph/app"
 )
 
-// shared builds each program under test once.
-var shared *builds
-
+// TestMain runs the tests, or the programs that TestMeasure measures: the test binary is each of them, so that the test builds none.
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "bench")
-		if err != nil {
-			panic(err)
-		}
-		defer os.RemoveAll(dir)
-		if shared, err = newBuilds(context.Background(), dir); err != nil {
-			panic(err)
-		}
-		return m.Run()
-	}())
+	switch {
+	case filepath.Base(os.Args[0]) == programName:
+		app.Main("")
+	case len(os.Args) == 3 && os.Args[1] == limitCommand:
+		fmt.Fprintln(os.Stderr, serveLimit(os.Args[2]))
+		os.Exit(1)
+	default:
+		goleak.VerifyTestMain(m)
+	}
 }
 
-func TestMeasure(t *testing.T) {
-	if testing.Short() {
-		t.Skip("this test builds and runs the servers")
+const programName = "oddsgraph"
+
+// program returns a path at which the test binary is oddsgraph.
+func program(t *testing.T) string {
+	t.Helper()
+	self, err := os.Executable()
+	path := filepath.Join(t.TempDir(), programName)
+	if err == nil {
+		err = os.Symlink(self, path)
 	}
-	// The plain server is left out, because its generated code does not exist in a fresh clone.
-	o := options{
-		duration: 50 * time.Millisecond, rounds: 1, connections: 4, latencies: []time.Duration{0}, variety: variety{8, 4, 4}, behind: time.Hour,
-		subscribers: []int{20}, events: 3, out: t.TempDir(), benchfmt: t.TempDir() + "/rounds",
-	}
-	var out strings.Builder
-	if err := measure(t.Context(), shared, o, &out); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
-	rows := map[string]int{
-		`W[1-4] +\| limit`: 4 + 3, `W[1-4] +\| oddsgraph`: 4 + 3,
-		`V[1-3] +\| limit`: 3, `V[1-3] +\| oddsgraph`: 3, `V[1-3] +\| uncached`: 3,
-		`20 +\| broadcast`: 1, `20 +\| oddsgraph`: 1,
-		`20, lists +\| broadcast`: 1, `20, lists +\| oddsgraph`: 1,
+	return path
+}
+
+// TestMeasure measures everything for a moment. plain is left out, because its generated code does not exist in a fresh clone.
+func TestMeasure(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test runs the program many times")
 	}
-	for row, want := range rows {
-		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
-			t.Errorf("the output has %d rows that match %s, want %d", len(got), row, want)
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	dir := t.TempDir()
+	o, err := parse([]string{
+		"-oddsgraph=" + program(t), "-plain=", "-rounds=1", "-duration=50ms", "-variety=4", "-subscribers=200", "-out=" + dir,
+		"-benchfmt=" + filepath.Join(dir, "lines.txt"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	if err := measure(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
+	}
+	read := func(name string) string {
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	for row, want := range map[string]int{
+		`W\d \| limit`: 4, `W\d \| oddsgraph`: 4, `V\d \| limit`: 3, `V\d \| oddsgraph`: 3, `V\d \| uncached`: 3,
+		`ColdPortfolio \| oddsgraph`: 1, `ColdPage \| oddsgraph`: 1, `Subscribers/of=(token|lists)/clients=(40|200) \| oddsgraph`: 4,
+	} {
+		if got := len(regexp.MustCompile(`(?m)^\| `+row+` \| .*\d+\.\d+ \|.* \|$`).FindAllString(read("results.md"), -1)); got != want {
+			t.Errorf("results.md has %d rows that match %s, want %d", got, row, want)
 		}
 	}
-	for _, row := range []string{`[WV][1-4] with one failing field`, `[WV]3 with one invalid id of 50`} {
-		want := map[bool]int{true: 7, false: 2}[strings.Contains(row, "field")]
-		if got := regexp.MustCompile(`(?m)^\| `+row+` +\|`).FindAllString(out.String(), -1); len(got) != want {
-			t.Errorf("the output has %d rows that match %s, want %d", len(got), row, want)
+	if line := `(?m)^Benchmark[WVCS]\S+/venue=demo/server=\w+-\d+\t\d+\t\S+ ns/op\t\S+ cpu-ns/op\t.*RSS-bytes$`; len(regexp.MustCompile(line).FindAllString(read("lines.txt"), -1)) != 23 {
+		t.Errorf("lines.txt has not 23 lines in the format of Go's benchmarks:\n%s", read("lines.txt"))
+	}
+	for _, args := range []string{"--venue-public-per-minute=1000000", "--cache-responses=0", "--max-connections=11000", "--demo-still"} {
+		if !strings.Contains(read("results.md"), args) {
+			t.Errorf("results.md does not give a reason for %s", args)
 		}
 	}
-	rounds, err := os.ReadFile(o.benchfmt)
-	if err != nil || strings.Count(string(rounds), "\nBenchmarkServe/") != 23 || strings.Count(string(rounds), "\nBenchmarkDeliver/") != 2 || strings.Count(string(rounds), "\nBenchmarkDeliverLists/") != 2 {
-		t.Errorf("the file of rounds is %s (error %v), want 23 lines of BenchmarkServe, and 2 each of BenchmarkDeliver and BenchmarkDeliverLists", rounds, err)
-	}
-	results, err := os.ReadFile(o.out + "/results.md")
-	if err != nil || !strings.HasSuffix(string(results), out.String()) {
-		t.Errorf("results.md is %s (error %v), want the printed tables at its end", results, err)
-	}
-	picture, err := os.ReadFile(o.out + "/chart.svg")
-	if err := errors.Join(err, xml.Unmarshal(picture, new(struct{}))); err != nil || strings.Count(string(picture), `<rect class="cached"`) != 8 {
-		t.Errorf("chart.svg is %s (error %v), want valid XML with 8 rectangles of the class cached", picture, err)
+	picture := read("chart.svg")
+	if err := xml.Unmarshal([]byte(picture), new(struct{})); err != nil || strings.Count(picture, "<title>") != 10 {
+		t.Errorf("chart.svg has %d bars (error %v), want 10", strings.Count(picture, "<title>"), err)
 	}
 	if t.Failed() {
 		t.Log(out.String())
 	}
 }
 
-func TestConnection(t *testing.T) {
-	long := strings.Repeat("x", 100_000)
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Header.Get("X-Venue-Credentials") {
-		case "chunks":
-			for part := range slices.Chunk([]byte(long), 30_000) {
-				_, _ = w.Write(part)
-				w.(http.Flusher).Flush()
-			}
-		case "long":
-			w.Header().Set("Content-Length", fmt.Sprint(len(long)))
-			_, _ = fmt.Fprint(w, long)
-		case "bad":
-			http.Error(w, "no", http.StatusBadRequest)
-		default:
-			_, _ = fmt.Fprint(w, "short")
-		}
-	}))
-	defer s.Close()
-	c, err := dial(t.Context(), s.Listener.Addr().String())
+// TestTwoPrograms checks that two programs are measured in turn and profiled, under names that tell them apart.
+func TestTwoPrograms(t *testing.T) {
+	if testing.Short() {
+		t.Skip("this test runs the program many times")
+	}
+	t.Cleanup(http.DefaultClient.CloseIdleConnections)
+	old, now := program(t), program(t)
+	o, err := parse([]string{"-oddsgraph=" + old, "-oddsgraph=" + now, "-plain=", "-rounds=1", "-duration=50ms", "-variety=4", "-run=W4", "-profile=" + filepath.Dir(old)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	for _, test := range []struct{ credentials, want string }{{"", "short"}, {"chunks", long}, {"long", long}, {"", "short"}} {
-		got, err := c.ask(wire("/graphql", []byte("{}"), test.credentials))
-		if err != nil || string(got) != test.want {
-			t.Fatalf("credentials %q: got the body %.20q of %d bytes and the error %v, want the body %.20q", test.credentials, got, len(got), err, test.want)
-		}
+	var out strings.Builder
+	if err := measure(t.Context(), o, &out); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := c.ask(wire("/graphql", []byte("{}"), "bad")); err == nil || !strings.Contains(err.Error(), "400: no") {
-		t.Errorf("got the error %v for a response with status 400, want an error with the status and the body", err)
+	var got []string
+	for _, line := range regexp.MustCompile(`(?m)^BenchmarkW4/venue=demo/server=(\S+)-\d+\t`).FindAllStringSubmatch(out.String(), -1) {
+		got = append(got, line[1])
+	}
+	name := func(path string) string { return "oddsgraph/binary=" + strings.ReplaceAll(path, "/", "_") }
+	if want := []string{limitServer, name(old), name(now)}; !slices.Equal(got, want) {
+		t.Errorf("the runs are %v, want %v", got, want)
+	}
+	if profiles, _ := filepath.Glob(filepath.Join(filepath.Dir(old), "W4.oddsgraph.binary=*.pprof")); len(profiles) != 2 {
+		t.Errorf("got the profiles %v, want one of each program", profiles)
+	}
+	if _, err := parse([]string{"-oddsgraph=" + old, "-oddsgraph=" + now, "-out=."}); err == nil {
+		t.Error("results.md would get the results of two programs")
 	}
 }
 
-func TestRun(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprint(w, "{}") }))
+func TestCheck(t *testing.T) {
+	r := newRequest(pricesQuery, object{"ids": []string{"A"}}, "", object{"tokenPrices": []object{{"tokenId": "A", "price": "0.5"}}})
+	const right = `{"data":{"tokenPrices":[{"tokenId":"A","price":"0.5"}]}}`
+	for range 2 { // the second time, the bytes are known
+		if err := r.check([]byte(right)); err != nil {
+			t.Error(err)
+		}
+		for _, wrong := range []string{
+			`{"data":{"tokenPrices":[{"tokenId":"A","price":"0.51"}]}}`, `{"data":{"tokenPrices":[null]}}`, `{"data":null}`, `{`,
+			`{"data":{"tokenPrices":[{"tokenId":"A","price":"0.5"}]},"errors":[{"message":"late"}]}`,
+		} {
+			if err := r.check([]byte(wrong)); err == nil {
+				t.Errorf("the check accepts the response %s", wrong)
+			}
+		}
+	}
+}
+
+// TestSend checks that the clients send each request, and stop at a wrong response or status.
+func TestSend(t *testing.T) {
+	status, response := http.StatusOK, `{"data":{"__typename":"Query"}}`
+	var received atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/graphql" && r.Header.Get("X-Venue-Credentials") == "e30=" {
+			received.Add(1)
+		}
+		w.WriteHeader(status)
+		_, _ = fmt.Fprint(w, response)
+	}))
 	defer s.Close()
-	for want, ok := range map[string]bool{"{}": true, "[]": false} {
-		c, err := dial(t.Context(), s.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		requests := []request{newRequest(typenameQuery, "", nil, question{})}
-		l, err := run(t.Context(), []*connection{c}, task{requests: requests, answers: [][]byte{[]byte(want)}, once: true})
-		if (err == nil) != ok || ok && len(l.latencies) != 1 {
-			t.Errorf("with the expected body %s: got %d latencies and the error %v", want, len(l.latencies), err)
-		}
-		c.close()
+	c := newClients(&process{url: s.URL}, 2)
+	defer c.close()
+	queries := make([]*request, 5)
+	for i := range queries {
+		queries[i] = newRequest(typenameQuery, nil, "{}", object{"__typename": "Query"})
+	}
+	l, err := c.send(t.Context(), queries, 0)
+	if err != nil || len(l.latencies) != 5 || received.Load() != 5 {
+		t.Fatalf("got %d latencies, %d requests and the error %v, want 5 latencies and requests", len(l.latencies), received.Load(), err)
+	}
+	response = `{"data":{"__typename":"query"}}`
+	if _, err := c.send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "the venue says") {
+		t.Errorf("the error for a wrong response is %v", err)
+	}
+	status = http.StatusTooManyRequests
+	if _, err := c.send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "429 Too Many Requests") {
+		t.Errorf("the error for a wrong status is %v", err)
 	}
 }
 
-func TestMedianAndPercentile(t *testing.T) {
+func TestLimit(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "responses.json")
+	if err := os.WriteFile(file, []byte(`{"{\"query\":\"q\",\"variables\":{\"n\":1}}":"eyJkYXRhIjoxfQ==","{\"query\":\"q\",\"variables\":{\"n\":2}}":"e30="}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h, err := loadLimit(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for request, want := range map[string]string{
+		`{"query":"q","variables":{"n":1}}`:                     `200 10 {"data":1}`,
+		`{"operationName":"x","variables":{"n":2},"query":"q"}`: `200 2 {}`,
+		`{"query":"q"}`: `404  this request has no response`,
+		`{`:             `400  unexpected end of JSON input`,
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("POST", "/graphql", strings.NewReader(request)))
+		if got := fmt.Sprintf("%d %s %s", w.Code, w.Header().Get("Content-Length"), strings.TrimSpace(w.Body.String())); got != want {
+			t.Errorf("%s: got %s, want %s", request, got, want)
+		}
+	}
+}
+
+func TestMedian(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
 		want   float64
@@ -145,6 +216,6 @@ func TestMedianAndPercentile(t *testing.T) {
 		l.latencies = append(l.latencies, time.Duration(i))
 	}
 	if a, b, c := l.percentile(.5), l.percentile(.99), l.percentile(1); a != 50 || b != 99 || c != 99 {
-		t.Errorf("the percentiles 50, 99 and 100 of 0 to 99 are %d, %d and %d, want 50, 99 and 99", a, b, c)
+		t.Errorf("the percentiles 50, 99 and 100 of 0 to 99 are %v, %v and %v, want 50, 99 and 99", a, b, c)
 	}
 }

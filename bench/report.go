@@ -1,104 +1,193 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
-
-	"oddsgraph/bench/subscribers"
+	"time"
 )
 
-// report has the results of all measurements.
-type report struct {
-	machine             string
-	rounds, connections int
-	tables              []*table
-	crowds              []*crowd
-	fleets              *fleets // nil if they were not measured
-	// failures are the measurements of the cost of failures. failuresIn are the options of these measurements.
-	failures   []*pairs
-	failuresIn options
+// section is a part of the report, with its own columns.
+type section struct {
+	title, about string
+	columns      []column
 }
 
-// markdown returns all tables in Markdown.
-func (r *report) markdown() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s. Medians of %d rounds, %d connections.\n", r.machine, r.rounds, r.connections)
-	var about []string
-	for _, t := range r.tables {
-		fmt.Fprintf(&b, "\n## %s\n\n", t.title())
-		for _, note := range t.notes {
-			fmt.Fprintf(&b, "%s\n\n", note)
-		}
-		b.WriteString(t.markdown())
-		for _, row := range t.rows {
-			if line := row.workload.name + ": " + row.workload.about; !slices.Contains(about, line) {
-				about = append(about, line)
+// column is a column of a table. Its value is the median of a unit in all rounds, divided by scale.
+type column struct {
+	title, unit, format string
+	scale               float64
+	withRange           bool // whether the least and the greatest value follow
+}
+
+var (
+	cpuColumn    = column{"CPU µs", cpuPerOp, "%.1f", 1e3, false}
+	allocsColumn = column{"allocs", allocsPerOp, "%.1f", 1, false}
+	p50Column    = column{"p50 ms", p50, "%.2f", 1e6, false}
+	p99Column    = column{"p99 ms", p99, "%.2f", 1e6, false}
+	callsColumn  = column{"calls", callsPerOp, "%.3f", 1, false}
+	rssColumn    = column{"RSS MB", resident, "%.0f", 1 << 20, false}
+)
+
+// The sections in the order of the report.
+var (
+	querySection = &section{"Queries", fmt.Sprintf("%d connections. Each run starts a new process, sends each request once, and measures what follows.", connections), []column{
+		cpuColumn, {"of limit", ofLimit, "%.3f", 1, true}, {"req/s", perSecond, "%.0f", 1, false}, {"req/s of limit", rateOfLimit, "%.3f", 1, false},
+		allocsColumn, {"KB", bytesPerOp, "%.1f", 1e3, false}, p50Column, p99Column, callsColumn, {"hits", hitsPerOp, "%.3f", 1, false}, rssColumn,
+	}}
+	coldSection  = &section{"Cold queries", "Single queries, one after the other. Nothing that a query reads is in the cache.", []column{p50Column, p99Column, cpuColumn, callsColumn}}
+	crowdSection = &section{"Subscribers", "Of one token with 10 events a second, or each of another list of 8 of 500 tokens with 2 events a second.", []column{
+		cpuColumn, allocsColumn, p50Column, p99Column, {"arrived", arrivedPerOp, "%.3f", 1, false}, rssColumn,
+	}}
+)
+
+// markdown returns the tables of all results.
+func (b *bench) markdown() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Results of `make bench`\n\n%s Medians of %d rounds of %v.\n", b.machine, b.rounds, b.duration)
+	for _, mode := range modes {
+		for _, s := range []*section{querySection, coldSection, crowdSection} {
+			if t := b.table(s, mode); t != "" {
+				fmt.Fprintf(&out, "\n## %s over %s\n\n%s\n\n%s", s.title, mode.about, s.about, t)
 			}
 		}
 	}
-	if len(about) > 0 {
-		fmt.Fprintf(&b, "\n%s.\n", strings.Join(about, "; "))
+	fmt.Fprintf(&out, "\n## Flags\n\nAll programs run with their defaults, and without GOGC or another variable of Go. The exceptions, besides addresses:\n\n")
+	for _, f := range slices.Concat(graphFlags, []setting{uncachedFlag, crowdFlag}) {
+		fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 	}
-	if len(r.crowds) > 0 {
-		fmt.Fprintf(&b, "\n## Subscribers of one token, %d events a second, and of different lists of %d of %d tokens, %d events a second\n\n%s", changesPerSecond, subscribers.ListLength, listedTokens, listEvents, crowdsMarkdown(r.crowds))
-	}
-	if r.fleets != nil {
-		fmt.Fprintf(&b, "\n## Replicas\n\n%s", r.fleets.markdown())
-	}
-	if len(r.failures) > 0 {
-		fmt.Fprintf(&b, "\n## What a failure costs\n\n%s", failuresMarkdown(r.failures, r.failuresIn))
-	}
-	return b.String()
-}
-
-// benchfmt returns every round in the format of Go's benchmarks.
-func (r *report) benchfmt() []byte {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "goos: %s\ngoarch: %s\npkg: oddsgraph/bench\n", runtime.GOOS, runtime.GOARCH)
-	for _, t := range r.tables {
-		venue := map[bool]string{false: "still", true: "moving"}[t.moving]
-		for _, row := range t.rows {
-			for _, c := range row.cells {
-				v := c.values
-				fmt.Fprintf(&b, "BenchmarkServe/%s/latency=%v/%s/%s %d %.0f cpu-ns/op %.1f allocs/op %.0f B/op %.0f p50-ns %.0f p99-ns %.1f req/s %.4f calls/op %.0f RSS-bytes\n",
-					venue, t.latency, row.workload.name, row.server, c.queries,
-					v[cpu], v[allocs], v[heapBytes], v[p50], v[p99], v[perSecond], v[upstream], v[resident])
-			}
+	for _, mode := range modes {
+		fmt.Fprintf(&out, "\nFlags of %s:\n\n", mode.about)
+		for _, f := range mode.flags {
+			fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 		}
 	}
-	for _, c := range r.crowds {
-		for _, s := range c.servers {
-			for _, d := range s.rounds {
-				fmt.Fprintf(&b, "Benchmark%s/subscribers=%d/%s %.0f %.0f cpu-ns/op %.1f allocs/op %.0f p50-ns %.0f p99-ns\n",
-					c.benchmark(), c.subscribers, s.name, d.deliveries, d.cpu, d.allocs, d.p50, d.p99)
-			}
-		}
-	}
-	if r.fleets != nil {
-		b.WriteString(r.fleets.benchfmt())
-	}
-	return b.Bytes()
+	return out.String()
 }
 
-// machine describes the computer and its load average, as far as the system reports them.
+// table returns a table with a row for each benchmark and server of a section, or "" if there is no result.
+func (b *bench) table(s *section, mode venueMode) string {
+	var rows []row
+	for _, r := range b.results {
+		if r.section == s && r.mode == mode.name && !slices.Contains(rows, r.row) {
+			rows = append(rows, r.row)
+		}
+	}
+	if len(rows) == 0 {
+		return ""
+	}
+	titles, rule, lines := "| benchmark | server |", "| --- | --- |", ""
+	for _, c := range s.columns {
+		titles, rule = titles+" "+c.title+" |", rule+" ---: |"
+	}
+	for _, r := range rows {
+		lines += "| " + r.benchmark + " | " + r.server + " |"
+		for _, c := range s.columns {
+			lines += " " + c.text(b.runs(r, c.unit)) + " |"
+		}
+		lines += "\n"
+	}
+	return titles + "\n" + rule + "\n" + lines
+}
+
+// text returns the column's value, or "-" if there are no values.
+func (c column) text(values []float64) string {
+	if len(values) == 0 {
+		return "-"
+	}
+	text := fmt.Sprintf(c.format, median(values)/c.scale)
+	if c.withRange {
+		text += fmt.Sprintf(" ("+c.format+" to "+c.format+")", slices.Min(values)/c.scale, slices.Max(values)/c.scale)
+	}
+	return text
+}
+
+// machine describes the computer, and says how much ran on it before the measurement.
 func machine() string {
-	s := fmt.Sprintf("%d CPUs, %s, %s/%s", runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
-	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(b)) {
-			if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				s = strings.TrimSpace(model) + ", " + s
-				break
-			}
+	model := runtime.GOARCH
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if _, rest, ok := strings.Cut(string(text), "model name\t: "); ok {
+			model, _, _ = strings.Cut(rest, "\n")
 		}
 	}
-	if b, err := os.ReadFile("/proc/loadavg"); err == nil {
-		if fields := strings.Fields(string(b)); len(fields) >= 3 {
-			s += ", load averages before the run: " + strings.Join(fields[:3], " ")
+	loads, _ := os.ReadFile("/proc/loadavg") // of 1, 5 and 15 minutes
+	return fmt.Sprintf("%s, %s, %d processors that venue, servers and clients share, %s, %s. Load averages before the run: %s.",
+		time.Now().Format(time.DateOnly), model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, strings.Join(strings.Fields(string(loads))[:3], " "))
+}
+
+// The units of the figures, as benchstat reads them.
+const (
+	nsPerOp      = "ns/op" // time of the whole run, divided by the number of operations
+	cpuPerOp     = "cpu-ns/op"
+	ofLimit      = "of-limit" // cpuPerOp of limit in the same round, divided by cpuPerOp
+	perSecond    = "req/s"
+	rateOfLimit  = "of-limit-req/s" // perSecond divided by perSecond of limit in the same round
+	allocsPerOp  = "allocs/op"
+	bytesPerOp   = "B/op"
+	p50          = "p50-ns"
+	p99          = "p99-ns"
+	callsPerOp   = "calls/op"   // calls to the venue
+	hitsPerOp    = "hits/op"    // share of the queries that the cache of whole responses answered
+	arrivedPerOp = "arrived/op" // share of the events that arrived; newer events replaced the others
+	resident     = "RSS-bytes"
+)
+
+var units = []string{nsPerOp, cpuPerOp, ofLimit, perSecond, rateOfLimit, allocsPerOp, bytesPerOp, p50, p99, callsPerOp, hitsPerOp, arrivedPerOp, resident}
+
+// figures are the measurements of one run by unit. n is the number of operations, which are queries or delivered messages.
+type figures struct {
+	n      int
+	values map[string]float64
+}
+
+// row is a row of a table: a server that is measured with a benchmark. mode is the name of the venue's mode.
+type row struct {
+	section                 *section
+	mode, benchmark, server string
+}
+
+// result is one run of a server.
+type result struct {
+	row
+	figures
+}
+
+// add records a result, and prints it in the format of Go's benchmarks. If limit has been measured in the same round, add compares
+// the result with limit's.
+func (b *bench) add(k benchmark, s server, f figures) {
+	r := row{k.section, b.mode.name, k.name, s.name()}
+	limit := row{k.section, b.mode.name, k.name, limitServer}
+	if all := b.runs(limit, cpuPerOp); r != limit && len(all) > 0 {
+		rates := b.runs(limit, perSecond)
+		f.values[ofLimit], f.values[rateOfLimit] = all[len(all)-1]/f.values[cpuPerOp], f.values[perSecond]/rates[len(rates)-1]
+	}
+	b.results = append(b.results, result{r, f})
+	line := fmt.Sprintf("Benchmark%s/venue=%s/server=%s-%d\t%d", r.benchmark, r.mode, r.server, runtime.GOMAXPROCS(0), f.n)
+	for _, unit := range units {
+		if v, ok := f.values[unit]; ok {
+			line += fmt.Sprintf("\t%.4g %s", v, unit)
 		}
 	}
-	return s
+	fmt.Fprintln(b.lines, line)
+}
+
+// runs returns a figure of all rounds, in order.
+func (b *bench) runs(of row, unit string) (values []float64) {
+	for _, r := range b.results {
+		if v, ok := r.values[unit]; ok && r.row == of {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// median returns the median, or 0 if there are no values.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }

@@ -2,353 +2,153 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
-	"reflect"
-	"slices"
 	"strconv"
-	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
-// venue reads the demo venue directly. The responses of the servers are compared with its data.
-type venue struct{ url string }
+// object is a JSON object.
+type object = map[string]any
 
-// listing has the venue's data from which the workloads are made.
-type listing struct {
-	open []listedMarket
-	// deep are open markets with exactly two tokens, whose books both have at least 20 levels on each side.
-	deep []listedMarket
-	// held are the tokens of the positions of the address holder.
-	held []string
+// venue reads the demo venue directly, so that the responses of the servers can be compared with its data.
+type venue struct {
+	url string
+	// markets are all markets, those with the greatest volume first. byID and prices have the same data by market id and token id.
+	markets []*listedMarket
+	byID    map[string]*listedMarket
+	prices  map[string]json.Number
 }
 
-// listedMarket is an open market.
 type listedMarket struct {
-	MarketID string        `json:"marketId"`
-	TickSize json.Number   `json:"tickSize"`
-	Outcomes []listedToken `json:"outcomes"`
-}
-
-type listedToken struct {
-	TokenID string      `json:"tokenId"`
-	Price   json.Number `json:"price"`
-}
-
-func (m listedMarket) tokens() []string {
-	ids := make([]string, len(m.Outcomes))
-	for i, t := range m.Outcomes {
-		ids[i] = t.TokenID
+	MarketID, Slug, Question, Category, Status string
+	TickSize                                   json.Number
+	Outcomes                                   []struct {
+		TokenID, Outcome string
+		Price            json.Number
+		book             *book // nil before readBooks
 	}
-	return ids
 }
 
-func (l *listing) tokens() (ids []string) {
-	for _, m := range l.open {
-		ids = append(ids, m.tokens()...)
-	}
-	return ids
-}
+type book struct{ Bids, Asks []venueLevel }
 
-// list reads all open markets, and finds up to the given number of deep markets.
-func (v venue) list(ctx context.Context, deep int) (*listing, error) {
-	l := &listing{}
+type venueLevel struct{ Price, Size json.Number }
+
+const (
+	maxCalls  = 16 // concurrent calls to the venue
+	bookDepth = 20 // levels on each side of the books that are compared
+)
+
+// readVenue reads all markets.
+func readVenue(ctx context.Context, url string) (*venue, error) {
+	v := &venue{url: url, byID: map[string]*listedMarket{}, prices: map[string]json.Number{}}
 	for cursor := ""; ; {
 		var page struct {
-			Markets    []listedMarket `json:"markets"`
-			NextCursor string         `json:"nextCursor"`
+			Markets    []*listedMarket
+			NextCursor string
 		}
-		query := url.Values{"status": {"OPEN"}, "sort": {"volume"}, "limit": {"100"}}
-		if cursor != "" {
-			query.Set("cursor", cursor)
-		}
-		if err := v.get(ctx, "/api/exchange/market-search", query, &page); err != nil {
+		if err := v.read(ctx, "/api/exchange/market-search?sort=volume&limit=100&cursor="+cursor, &page); err != nil {
 			return nil, err
 		}
-		l.open = append(l.open, page.Markets...)
+		v.markets = append(v.markets, page.Markets...)
 		if cursor = page.NextCursor; cursor == "" {
 			break
 		}
 	}
-	for _, m := range l.open {
-		if len(l.deep) == deep {
-			break
-		}
-		ok := len(m.Outcomes) == 2
+	for _, m := range v.markets {
+		v.byID[m.MarketID] = m
 		for _, t := range m.Outcomes {
-			if !ok {
-				break
-			}
-			b, err := v.book(ctx, t.TokenID)
-			if err != nil {
-				return nil, err
-			}
-			ok = len(b.Bids) == bookDepth && len(b.Asks) == bookDepth
-		}
-		if ok {
-			l.deep = append(l.deep, m)
+			v.prices[t.TokenID] = t.Price
 		}
 	}
-	positions, err := v.positions(ctx, holder, holderCredentials)
+	return v, nil
+}
+
+func (v *venue) read(ctx context.Context, path string, into any) error {
+	response, err := fetch(ctx, http.MethodGet, v.url+path, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	for _, p := range positions {
-		l.held = append(l.held, p.TokenID)
-	}
-	if len(l.deep) == 0 || len(l.tokens()) < 2*boardSize {
-		return nil, errors.New("the venue has too few markets")
-	}
-	return l, nil
+	return json.Unmarshal(response, into)
 }
 
-// bookDepth is the number of levels that the market page has on each side of a book.
-const bookDepth = 20
-
-type (
-	venuePosition struct {
-		MarketID, TokenID, Outcome string
-		Size, AvgPrice             json.Number
-	}
-	venueMarket struct {
-		MarketID, Slug, Question, Category string
-		Outcomes                           []struct{ TokenID, Outcome string }
-	}
-	venueLevel struct{ Price, Size json.Number }
-	venueBook  struct{ Bids, Asks []venueLevel }
-)
-
-func (v venue) positions(ctx context.Context, address, credentials string) ([]venuePosition, error) {
-	plain, err := base64.StdEncoding.DecodeString(credentials)
-	if err != nil {
-		return nil, err
-	}
-	var in struct{ Positions []venuePosition }
-	err = v.get(ctx, "/api/user/positions", url.Values{"address": {address}, "credentials": {string(plain)}}, &in)
-	return in.Positions, err
-}
-
-func (v venue) book(ctx context.Context, token string) (b venueBook, err error) {
-	err = v.get(ctx, "/api/exchange/orderbook", url.Values{"tokenId": {token}, "depth": {strconv.Itoa(bookDepth)}}, &b)
-	return b, err
-}
-
-// markets returns markets by their ids.
-func (v venue) markets(ctx context.Context, ids []string) (map[string]venueMarket, error) {
-	out := make(map[string]venueMarket, len(ids))
-	for part := range slices.Chunk(slices.Compact(slices.Sorted(slices.Values(ids))), 40) {
-		var in struct{ Markets []venueMarket }
-		if err := v.get(ctx, "/api/exchange/market-details", url.Values{"ids": {strings.Join(part, ",")}}, &in); err != nil {
-			return nil, err
-		}
-		for _, m := range in.Markets {
-			out[m.MarketID] = m
+// open returns the open markets.
+func (v *venue) open() (open []*listedMarket) {
+	for _, m := range v.markets {
+		if m.Status == "OPEN" {
+			open = append(open, m)
 		}
 	}
-	return out, nil
+	return open
 }
 
-// prices returns a map from tokens to prices. The map omits tokens without a price at the venue. prices does not send invalidID
-// to the venue.
-func (v venue) prices(ctx context.Context, tokens []string) (map[string]any, error) {
-	tokens = slices.DeleteFunc(slices.Clone(tokens), func(id string) bool { return id == invalidID })
-	out := make(map[string]any, len(tokens))
-	for part := range slices.Chunk(tokens, 40) {
-		var in struct{ Prices []listedToken }
-		if err := v.get(ctx, "/api/exchange/prices", url.Values{"tokenIds": {strings.Join(part, ",")}}, &in); err != nil {
-			return nil, err
-		}
-		for _, p := range in.Prices {
-			out[p.TokenID] = p.Price.String()
+// readBooks reads the books of all tokens of the markets.
+func (v *venue) readBooks(ctx context.Context, markets []*listedMarket) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxCalls)
+	for _, m := range markets {
+		for i, t := range m.Outcomes {
+			g.Go(func() error {
+				m.Outcomes[i].book = &book{}
+				return v.read(ctx, "/api/exchange/orderbook?depth="+strconv.Itoa(bookDepth)+"&tokenId="+t.TokenID, m.Outcomes[i].book)
+			})
 		}
 	}
-	return out, nil
+	return g.Wait()
 }
 
-// answer reads the venue and returns the data that a server must return for a question.
-func (v venue) answer(ctx context.Context, q question) (any, error) {
-	switch {
-	case q.address != "":
-		return v.answerPortfolio(ctx, q)
-	case q.market != "":
-		return v.answerMarket(ctx, q.market)
-	case q.tokens != nil:
-		known, err := v.prices(ctx, q.tokens)
-		list := make([]any, len(q.tokens))
-		for i, id := range q.tokens {
-			list[i] = price(known, id, true)
-		}
-		return object{"tokenPrices": list}, err
-	}
-	return object{"__typename": "Query"}, nil
-}
-
-type object = map[string]any
-
-// price returns the price object of a token, or nil if the price is not known. If named is true, the object also has the
-// token's id.
-func price(known object, id string, named bool) any {
-	p, ok := known[id]
-	switch {
-	case !ok:
-		return nil
-	case named:
-		return object{"tokenId": id, "price": p}
-	}
-	return object{"price": p}
-}
-
-func (v venue) answerPortfolio(ctx context.Context, q question) (any, error) {
-	positions, err := v.positions(ctx, q.address, q.credentials)
-	if err != nil {
-		return nil, err
-	}
-	positions = positions[:min(len(positions), 50)]
-	var ids, tokens []string
-	for _, p := range positions {
-		ids, tokens = append(ids, p.MarketID), append(tokens, p.TokenID)
-	}
-	markets, err := v.markets(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	known, err := v.prices(ctx, tokens)
-	if err != nil {
-		return nil, err
-	}
-	nodes := make([]any, len(positions))
-	for i, p := range positions {
-		m := markets[p.MarketID]
-		nodes[i] = object{
-			"marketId": p.MarketID, "outcome": p.Outcome, "size": p.Size.String(), "avgPrice": p.AvgPrice.String(),
-			"market": object{"question": m.Question, "slug": m.Slug},
-			"token":  object{"tokenId": p.TokenID, "outcome": p.Outcome, "price": price(known, p.TokenID, false)},
-		}
-	}
-	return object{"user": object{"positions": object{"nodes": nodes}}}, nil
-}
-
-func (v venue) answerMarket(ctx context.Context, id string) (any, error) {
-	markets, err := v.markets(ctx, []string{id})
-	if err != nil {
-		return nil, err
-	}
-	m := markets[id]
-	var ids []string
+// deep reports whether a market has exactly two tokens, whose books both have bookDepth levels on each side.
+func (m *listedMarket) deep() bool {
 	for _, t := range m.Outcomes {
-		ids = append(ids, t.TokenID)
-	}
-	known, err := v.prices(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	tokens := make([]any, len(m.Outcomes))
-	for i, t := range m.Outcomes {
-		b, err := v.book(ctx, t.TokenID)
-		if err != nil {
-			return nil, err
-		}
-		tokens[i] = object{
-			"tokenId": t.TokenID, "outcome": t.Outcome, "price": price(known, t.TokenID, false),
-			"orderbook": object{"bids": levels(b.Bids), "asks": levels(b.Asks)},
+		if len(m.Outcomes) != 2 || len(t.book.Bids) < bookDepth || len(t.book.Asks) < bookDepth {
+			return false
 		}
 	}
-	return object{"market": object{"question": m.Question, "slug": m.Slug, "category": m.Category, "tokens": tokens}}, nil
+	return true
 }
 
-func levels(in []venueLevel) []any {
-	out := make([]any, len(in))
-	for i, l := range in {
-		out[i] = object{"price": l.Price.String(), "size": l.Size.String()}
+// tokensOf returns the data for the tokens of a market, with their prices and books.
+func tokensOf(m *listedMarket) (tokens []object) {
+	levels := func(in []venueLevel) []object {
+		out := make([]object, len(in))
+		for i, l := range in {
+			out[i] = object{"price": l.Price.String(), "size": l.Size.String()}
+		}
+		return out
 	}
-	return out
-}
-
-// check compares the response to a question with the present data of the venue.
-func (v venue) check(ctx context.Context, q question, answer []byte) error {
-	want, err := v.answer(ctx, q)
-	if err != nil {
-		return err
+	for _, t := range m.Outcomes {
+		tokens = append(tokens, object{
+			"tokenId": t.TokenID, "outcome": t.Outcome, "price": object{"price": t.Price.String()},
+			"orderbook": object{"bids": levels(t.book.Bids), "asks": levels(t.book.Asks)},
+		})
 	}
-	var got any
-	if q.fails {
-		err = readFailing(answer, &got)
-	} else {
-		err = readData(answer, &got)
-	}
-	if err != nil {
-		return err
-	}
-	if q.hasFailingField {
-		want.(object)[failingName] = failedData
-	}
-	if !reflect.DeepEqual(got, want) {
-		said, _ := json.Marshal(want)
-		return fmt.Errorf("the answer is\n%.2000s\nand the venue says\n%.2000s", answer, said)
-	}
-	return nil
+	return tokens
 }
 
 // calls returns the number of requests that the venue has received.
-func (v venue) calls(ctx context.Context) (n int64, err error) {
-	n, _, err = v.stats(ctx)
+func (v *venue) calls(ctx context.Context) (n float64, err error) {
+	var stats struct{ Requests map[string]float64 }
+	err = v.read(ctx, "/__control/stats", &stats)
+	for _, requests := range stats.Requests {
+		n += requests
+	}
 	return n, err
 }
 
-// stats returns the number of requests that the venue has received, and the number of ids in these requests.
-func (v venue) stats(ctx context.Context) (calls, ids int64, err error) {
-	var stats struct{ Requests, Keys map[string]int64 }
-	err = v.get(ctx, "/__control/stats", nil, &stats)
-	for _, n := range stats.Requests {
-		calls += n
-	}
-	for _, n := range stats.Keys {
-		ids += n
-	}
-	return calls, ids, err
+// move is a change of a token's price. The unit of the price is 1/10,000.
+type move struct {
+	token string
+	price int
 }
 
-func (v venue) get(ctx context.Context, path string, query url.Values, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, v.url+path+"?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	b, err := fetch(req)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(b, into)
-}
+// literal returns the price as the venue and the service write it.
+func (m move) literal() string { return strconv.FormatFloat(float64(m.price)/10_000, 'f', -1, 64) }
 
-// readFailing reads the data of a response that must have exactly one error.
-func readFailing(answer []byte, data any) error {
-	var in struct {
-		Data   json.RawMessage   `json:"data"`
-		Errors []json.RawMessage `json:"errors"`
-	}
-	if err := json.Unmarshal(answer, &in); err != nil {
-		return err
-	}
-	if len(in.Errors) != 1 {
-		return fmt.Errorf("answer with %d errors: %.500s", len(in.Errors), answer)
-	}
-	return json.Unmarshal(in.Data, data)
-}
-
-// readData reads the data of a response that must have no errors.
-func readData(answer []byte, data any) error {
-	var in struct {
-		Data   json.RawMessage `json:"data"`
-		Errors json.RawMessage `json:"errors"`
-	}
-	if err := json.Unmarshal(answer, &in); err != nil {
-		return err
-	}
-	if in.Errors != nil {
-		return fmt.Errorf("answer with errors: %.500s", in.Errors)
-	}
-	return json.Unmarshal(in.Data, data)
+// move changes the price of a token. The book of the token moves too.
+func (v *venue) move(ctx context.Context, m move) error {
+	v.prices[m.token] = json.Number(m.literal())
+	_, err := fetch(ctx, http.MethodPost, v.url+"/__control/price", fmt.Sprintf(`{"tokenId":%q,"price":%s}`, m.token, m.literal()))
+	return err
 }

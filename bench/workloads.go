@@ -1,121 +1,169 @@
 package main
 
 import (
-	"encoding/base64"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // The GraphQL documents of the workloads.
 const (
-	portfolioQuery = `query Portfolio($address: Address!) {
-  user(address: $address) {
-    positions(first: 50) {
-      nodes { marketId outcome size avgPrice market { question slug } token { tokenId outcome price { price } } }
-    }
-  }
-}`
-	marketQuery = `query MarketPage($id: String!) {
-  market(marketId: $id) {
-    question slug category
-    tokens { tokenId outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } }
-  }
-}`
+	portfolioQuery = `query Portfolio($address: Address!) { user(address: $address) { positions(first: 50) {
+  nodes { marketId outcome size avgPrice market { question slug } token { tokenId outcome price { price } } }
+} } }`
+	tokenFields = `tokens { tokenId outcome price { price } orderbook(depth: 20) { bids { price size } asks { price size } } }`
+	marketQuery = `query MarketPage($id: String!) { market(marketId: $id) { question slug category ` + tokenFields + ` } }`
+	searchQuery = `query Search($first: Int!) { searchMarkets(filter: { status: OPEN }, sort: VOLUME, first: $first) {
+  nodes { question ` + tokenFields + ` }
+} }`
 	pricesQuery   = `query Prices($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price } }`
 	typenameQuery = `{ __typename }`
 )
 
-// holder is the address of the demo account with 50 positions.
-const holder = "0x2222222222222222222222222222222222222222"
-
-var (
-	holderCredentials = encode(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
-	anyCredentials    = encode(`{"apiKey":"demo","secret":"demo","passphrase":"demo"}`)
+const (
+	portfolioSize = 50   // positions of a portfolio
+	boardSize     = 50   // prices of a request of W3 or V3
+	boardTokens   = 1000 // tokens from which W3 and V3 choose
+	searchSize    = 25   // markets of the page in searchQuery
 )
 
-func encode(credentials string) string { return base64.StdEncoding.EncodeToString([]byte(credentials)) }
+// holder is the address of the demo account with 50 positions. anyCredentials open every account.
+const (
+	holder            = "0x2222222222222222222222222222222222222222"
+	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
+	anyCredentials    = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
+)
 
-// workload is a list of requests that clients send in turn.
+// workload is a list of requests that the clients send in turn. If varied is true, each request differs from the previous one. Only
+// these workloads are measured without the cache of whole responses too.
 type workload struct {
-	name, about string
-	requests    []request
-	// tokens are the tokens whose prices move in measurements with moving prices.
-	tokens []string
-	// varied is true if each request differs from the previous request.
-	varied bool
+	name     string
+	requests []*request
+	varied   bool
 }
 
-// request is a request as a JSON body and as the bytes that are sent, together with its question.
-type request struct {
-	body, wire []byte
-	question
-}
-
-// question says which data a request asks for: a portfolio, a market page, prices of tokens, or no data of the venue.
-type question struct {
-	address, credentials string
-	market               string
-	tokens               []string
-	// fails is true if the response must have one error. hasFailingField is true if the request has failingField in addition to its
-	// own fields.
-	fails, hasFailingField bool
-}
-
-func newRequest(document, operation string, variables map[string]any, q question) request {
-	body, err := json.Marshal(struct {
-		Query         string         `json:"query"`
-		OperationName string         `json:"operationName,omitempty"`
-		Variables     map[string]any `json:"variables,omitempty"`
-	}{document, operation, variables})
+// workloads returns all workloads, those with the letter V with n different requests. The requests are the same in every run with
+// the same venue.
+func (v *venue) workloads(ctx context.Context, n int) ([]workload, error) {
+	held, err := v.portfolio(ctx, holder, holderCredentials)
 	if err != nil {
-		panic("bench: " + err.Error()) // impossible: strings and lists of strings always have a JSON form
+		return nil, err
 	}
-	return request{body, wire("/graphql", body, q.credentials), q}
-}
-
-func portfolio(address, credentials string) request {
-	return newRequest(portfolioQuery, "Portfolio", map[string]any{"address": address}, question{address: address, credentials: credentials})
-}
-
-func marketPage(id string) request {
-	return newRequest(marketQuery, "MarketPage", map[string]any{"id": id}, question{market: id})
-}
-
-func prices(tokens []string) request {
-	return newRequest(pricesQuery, "Prices", map[string]any{"ids": tokens}, question{tokens: tokens})
-}
-
-// boardSize is the number of prices in a request of W3 or V3.
-const boardSize = 50
-
-// variety has the numbers of different requests of the workloads V1 (wallets), V2 (markets) and V3 (boards).
-type variety struct{ wallets, markets, boards int }
-
-// newWorkloads returns all workloads. The requests are the same in every run with the same venue.
-func newWorkloads(l *listing, v variety) []workload {
-	random := rand.New(rand.NewPCG(1, 2))
-	tokens := l.tokens()
-	boards := make([]request, v.boards)
-	for i := range boards {
-		random.Shuffle(len(tokens), func(i, j int) { tokens[i], tokens[j] = tokens[j], tokens[i] })
-		boards[i] = prices(append([]string(nil), tokens[:boardSize]...))
+	wallets, err := v.wallets(ctx, n)
+	if err != nil {
+		return nil, err
 	}
-	pages := make([]request, min(v.markets, len(l.deep)))
-	for i := range pages {
-		pages[i] = marketPage(l.deep[i].MarketID)
+	pages, err := v.pages(ctx, n)
+	if err != nil {
+		return nil, err
 	}
-	wallets := make([]request, v.wallets)
-	for i := range wallets {
-		wallets[i] = portfolio(fmt.Sprintf("0x%016x%024x", random.Uint64(), i), anyCredentials)
-	}
+	boards, err := v.boards(n)
+	empty := newRequest(typenameQuery, nil, "", object{"__typename": "Query"})
 	return []workload{
-		{name: "W1", about: "the same portfolio of 50 positions", requests: []request{portfolio(holder, holderCredentials)}, tokens: l.held},
-		{name: "W2", about: "the same market page with two books of 20 levels a side", requests: pages[:1], tokens: l.deep[0].tokens()},
-		{name: "W3", about: "the same 50 prices", requests: boards[:1], tokens: boards[0].tokens},
-		{name: "W4", about: "`{ __typename }`", requests: []request{newRequest(typenameQuery, "", nil, question{})}},
-		{name: "V1", about: fmt.Sprintf("portfolios of 50 positions of %d wallets in turn", len(wallets)), requests: wallets, varied: true},
-		{name: "V2", about: fmt.Sprintf("the pages of %d markets in turn", len(pages)), requests: pages, varied: true},
-		{name: "V3", about: fmt.Sprintf("50 prices, %d sets in turn", len(boards)), requests: boards, varied: true},
+		{"W1", []*request{held}, false}, {"W2", pages[:1], false}, {"W3", boards[:1], false}, {"W4", []*request{empty}, false},
+		{"V1", wallets, true}, {"V2", pages, true}, {"V3", boards, true},
+	}, err
+}
+
+func (v *venue) portfolio(ctx context.Context, address, credentials string) (*request, error) {
+	var in struct {
+		Positions []struct {
+			MarketID, TokenID, Outcome string
+			Size, AvgPrice             json.Number
+		}
 	}
+	query := url.Values{"address": {address}, "credentials": {credentials}}
+	if err := v.read(ctx, "/api/user/positions?"+query.Encode(), &in); err != nil {
+		return nil, err
+	}
+	var nodes []object
+	for _, p := range in.Positions[:min(portfolioSize, len(in.Positions))] {
+		m := v.byID[p.MarketID]
+		if m == nil {
+			return nil, fmt.Errorf("the position's market %s is not listed", p.MarketID)
+		}
+		nodes = append(nodes, object{
+			"marketId": p.MarketID, "outcome": p.Outcome, "size": p.Size.String(), "avgPrice": p.AvgPrice.String(),
+			"market": object{"question": m.Question, "slug": m.Slug},
+			"token":  object{"tokenId": p.TokenID, "outcome": p.Outcome, "price": object{"price": v.prices[p.TokenID].String()}},
+		})
+	}
+	return newRequest(portfolioQuery, object{"address": address}, credentials, object{"user": object{"positions": object{"nodes": nodes}}}), nil
+}
+
+func (v *venue) wallets(ctx context.Context, n int) ([]*request, error) {
+	random := rand.New(rand.NewPCG(1, 2))
+	wallets := make([]*request, n)
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxCalls)
+	for i := range wallets {
+		address := fmt.Sprintf("0x%016x%024x", random.Uint64(), i)
+		g.Go(func() (err error) {
+			wallets[i], err = v.portfolio(ctx, address, anyCredentials)
+			return err
+		})
+	}
+	return wallets, g.Wait()
+}
+
+// pages returns requests for the pages of n markets that have two deep books.
+func (v *venue) pages(ctx context.Context, n int) (pages []*request, err error) {
+	for some := range slices.Chunk(v.open(), 100) {
+		if len(pages) == n {
+			break
+		}
+		if err := v.readBooks(ctx, some); err != nil {
+			return nil, err
+		}
+		for _, m := range some {
+			if m.deep() && len(pages) < n {
+				page := object{"question": m.Question, "slug": m.Slug, "category": m.Category, "tokens": tokensOf(m)}
+				pages = append(pages, newRequest(marketQuery, object{"id": m.MarketID}, "", object{"market": page}))
+			}
+		}
+	}
+	if len(pages) < n {
+		return nil, fmt.Errorf("the venue has %d markets with two deep books, want %d", len(pages), n)
+	}
+	return pages, nil
+}
+
+// boards returns n requests for boardSize of boardTokens prices.
+func (v *venue) boards(n int) ([]*request, error) {
+	var ids []string
+	for _, m := range v.open() {
+		for _, t := range m.Outcomes {
+			ids = append(ids, t.TokenID)
+		}
+	}
+	if len(ids) < boardTokens {
+		return nil, fmt.Errorf("the venue has %d open tokens, want %d", len(ids), boardTokens)
+	}
+	boards := make([]*request, n)
+	for i := range boards {
+		board, prices := make([]string, boardSize), make([]object, boardSize)
+		for k, at := range rand.New(rand.NewPCG(uint64(i), 0)).Perm(boardTokens)[:boardSize] {
+			board[k], prices[k] = ids[at], object{"tokenId": ids[at], "price": v.prices[ids[at]].String()}
+		}
+		boards[i] = newRequest(pricesQuery, object{"ids": board}, "", object{"tokenPrices": prices})
+	}
+	return boards, nil
+}
+
+// searchPage returns the request for searchQuery.
+func (v *venue) searchPage(ctx context.Context) (*request, error) {
+	found := v.open()[:searchSize]
+	if err := v.readBooks(ctx, found); err != nil {
+		return nil, err
+	}
+	var nodes []object
+	for _, m := range found {
+		nodes = append(nodes, object{"question": m.Question, "tokens": tokensOf(m)})
+	}
+	return newRequest(searchQuery, object{"first": searchSize}, "", object{"searchMarkets": object{"nodes": nodes}}), nil
 }

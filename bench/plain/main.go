@@ -6,13 +6,14 @@ package main
 import (
 	"flag"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
-	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"oddsgraph/bench/plain"
 	"oddsgraph/bench/plain/graph"
-	_ "oddsgraph/bench/probe"
 )
 
 type resolvers struct{ venue *plain.Venue }
@@ -23,13 +24,17 @@ func (r resolvers) Position() graph.PositionResolver { return plain.Positions{} 
 func (r resolvers) Token() graph.TokenResolver       { return plain.Tokens{Venue: r.venue} }
 
 func main() {
-	listen := flag.String("listen", "127.0.0.1:8083", "host:port to serve on")
-	base := flag.String("venue-url", "", "base `URL` of the venue")
-	wait := flag.Duration("wait", time.Millisecond, "how long a loader waits for more keys")
+	url := flag.String("venue-url", "", "base `URL` of the venue")
 	flag.Parse()
-	venue := plain.NewVenue(*base)
-	schema := graph.NewExecutableSchema(graph.Config{Resolvers: resolvers{venue}})
-	err := http.ListenAndServe(*listen, plain.New(schema, venue, *wait))
+	venue := plain.NewVenue(*url)
+	http.Handle("POST /graphql", plain.New(graph.NewExecutableSchema(graph.Config{Resolvers: resolvers{venue}}), venue))
+	http.Handle("GET /metrics", promhttp.Handler())
+	http.HandleFunc("POST /cache/flush", func(http.ResponseWriter, *http.Request) {}) // it keeps nothing
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err == nil {
+		fmt.Fprintf(os.Stderr, "plain: url=http://%s admin=http://%[1]s\n", l.Addr())
+		err = http.Serve(l, nil)
+	}
 	fmt.Fprintln(os.Stderr, "plain:", err)
 	os.Exit(1)
 }

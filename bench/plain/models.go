@@ -1,6 +1,5 @@
 // Package plain is a simple GraphQL server, such as a developer might write first. It uses gqlgen's defaults and dataloaders
-// for each request. It calls the venue directly and keeps no data between requests. It answers the documents of the benchmark,
-// so that oddsgraph can be compared with it.
+// for each request. It calls the venue directly and keeps no data between requests.
 //
 // The generated code is in the directory graph, which is not committed. The file main.go connects it to this package. The command
 // go build ./... ignores main.go because of a build constraint.
@@ -15,58 +14,30 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// The models. The JSON names are those of the venue. The Go names are those of the GraphQL schema.
+// The models have the names of the schema. The tags are names of the venue that differ.
 type (
-	// User is an account.
-	User struct{ Address string }
-
-	// PositionConnection is a list of positions.
+	User               struct{ Address string }
 	PositionConnection struct {
 		Nodes []*Position `json:"positions"`
 	}
-
-	// Position is the number of shares of a token that an account has.
 	Position struct {
-		MarketID string      `json:"marketId"`
-		TokenID  string      `json:"tokenId"`
-		Outcome  string      `json:"outcome"`
-		Size     json.Number `json:"size"`
-		AvgPrice json.Number `json:"avgPrice"`
+		MarketID, TokenID, Outcome string
+		Size, AvgPrice             json.Number
 	}
-
-	// Market is a question on whose outcomes users can bet.
 	Market struct {
-		MarketID string   `json:"marketId"`
-		Slug     string   `json:"slug"`
-		Question string   `json:"question"`
-		Category string   `json:"category"`
-		Tokens   []*Token `json:"outcomes"`
+		MarketID, Slug, Question, Category string
+		Tokens                             []*Token `json:"outcomes"`
 	}
-
-	// Token is an outcome of a market.
-	Token struct {
-		TokenID string `json:"tokenId"`
-		Outcome string `json:"outcome"`
-	}
-
-	// TokenPrice is the price of a token.
+	Token      struct{ TokenID, Outcome string }
 	TokenPrice struct {
-		TokenID string      `json:"tokenId"`
-		Price   json.Number `json:"price"`
+		TokenID string
+		Price   json.Number
 	}
-
-	// Orderbook has the bids and asks for a token.
 	Orderbook struct {
-		TokenID string            `json:"tokenId"`
-		Bids    []*OrderbookLevel `json:"bids"`
-		Asks    []*OrderbookLevel `json:"asks"`
+		TokenID    string
+		Bids, Asks []*OrderbookLevel
 	}
-
-	// OrderbookLevel is a price and the total size of the orders at this price.
-	OrderbookLevel struct {
-		Price json.Number `json:"price"`
-		Size  json.Number `json:"size"`
-	}
+	OrderbookLevel struct{ Price, Size json.Number }
 )
 
 // MarshalDecimal writes the venue's number as a string with the same digits.

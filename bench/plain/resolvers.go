@@ -15,11 +15,11 @@ func (Query) User(_ context.Context, address string) (*User, error) {
 }
 
 func (Query) Market(ctx context.Context, marketID string) (*Market, error) {
-	return loadersFrom(ctx).markets.Load(ctx, marketID)()
+	return requestOf(ctx).markets.Load(ctx, marketID)()
 }
 
 func (Query) TokenPrices(ctx context.Context, tokenIDs []string) ([]*TokenPrice, error) {
-	prices, errs := loadersFrom(ctx).prices.LoadMany(ctx, tokenIDs)()
+	prices, errs := requestOf(ctx).prices.LoadMany(ctx, tokenIDs)()
 	for _, err := range errs {
 		if err != nil {
 			return nil, err
@@ -40,7 +40,7 @@ func (u Users) Positions(ctx context.Context, user *User, first *int) (*Position
 }
 
 func (Positions) Market(ctx context.Context, p *Position) (*Market, error) {
-	return loadersFrom(ctx).markets.Load(ctx, p.MarketID)()
+	return requestOf(ctx).markets.Load(ctx, p.MarketID)()
 }
 
 func (Positions) Token(_ context.Context, p *Position) (*Token, error) {
@@ -48,7 +48,7 @@ func (Positions) Token(_ context.Context, p *Position) (*Token, error) {
 }
 
 func (Tokens) Price(ctx context.Context, t *Token) (*TokenPrice, error) {
-	return loadersFrom(ctx).prices.Load(ctx, t.TokenID)()
+	return requestOf(ctx).prices.Load(ctx, t.TokenID)()
 }
 
 func (t Tokens) Orderbook(ctx context.Context, token *Token, depth *int) (*Orderbook, error) {

@@ -14,31 +14,24 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// loaders has the dataloaders of one request.
-type loaders struct {
-	markets *dataloader.Loader[string, *Market]
-	prices  *dataloader.Loader[string, *TokenPrice]
+// request has the dataloaders and the credentials of a request.
+type request struct {
+	markets     *dataloader.Loader[string, *Market]
+	prices      *dataloader.Loader[string, *TokenPrice]
+	credentials string
 }
 
-type (
-	loadersKey     struct{}
-	credentialsKey struct{}
-)
+type requestKey struct{}
 
-func loadersFrom(ctx context.Context) *loaders { return ctx.Value(loadersKey{}).(*loaders) }
+func requestOf(ctx context.Context) *request { return ctx.Value(requestKey{}).(*request) }
 
-func credentialsFrom(ctx context.Context) string {
-	credentials, _ := ctx.Value(credentialsKey{}).(string)
-	return credentials
-}
-
-// The maximum numbers of ids in one call to the venue.
 const (
-	maxMarkets = 50
-	maxPrices  = 100
+	wait = time.Millisecond // how long a loader waits for more keys
+	// The maximum numbers of ids in one call to the venue.
+	maxMarkets, maxPrices = 50, 100
 )
 
-func newLoader[V any](wait time.Duration, capacity int, fetch func(context.Context, []string) ([]V, error), id func(V) string) *dataloader.Loader[string, V] {
+func newLoader[V any](capacity int, fetch func(context.Context, []string) ([]V, error), id func(V) string) *dataloader.Loader[string, V] {
 	return dataloader.NewBatchedLoader(func(ctx context.Context, keys []string) []*dataloader.Result[V] {
 		values, err := fetch(ctx, keys)
 		byID := make(map[string]V, len(values))
@@ -53,25 +46,21 @@ func newLoader[V any](wait time.Duration, capacity int, fetch func(context.Conte
 	}, dataloader.WithWait[string, V](wait), dataloader.WithBatchCapacity[string, V](capacity))
 }
 
-// New returns a server for a schema that uses the resolvers of this package. wait is how long a dataloader waits for more keys.
-func New(schema graphql.ExecutableSchema, venue *Venue, wait time.Duration) http.Handler {
+// New returns a server for a schema that uses the resolvers of this package.
+func New(schema graphql.ExecutableSchema, venue *Venue) http.Handler {
 	srv := handler.New(schema)
-	srv.AddTransport(transport.GET{})
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		ctx := context.WithValue(r.Context(), loadersKey{}, &loaders{
-			markets: newLoader(wait, maxMarkets, venue.markets, func(m *Market) string { return m.MarketID }),
-			prices:  newLoader(wait, maxPrices, venue.prices, func(p *TokenPrice) string { return p.TokenID }),
-		})
-		if header := r.Header.Get("X-Venue-Credentials"); header != "" {
-			credentials, err := base64.StdEncoding.DecodeString(header)
-			if err != nil {
-				http.Error(w, "bad credentials", http.StatusBadRequest)
-				return
-			}
-			ctx = context.WithValue(ctx, credentialsKey{}, string(credentials))
+		credentials, err := base64.StdEncoding.DecodeString(r.Header.Get("X-Venue-Credentials"))
+		if err != nil {
+			http.Error(w, "bad credentials", http.StatusBadRequest)
+			return
 		}
-		srv.ServeHTTP(w, r.WithContext(ctx))
+		srv.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), requestKey{}, &request{
+			newLoader(maxMarkets, venue.markets, func(m *Market) string { return m.MarketID }),
+			newLoader(maxPrices, venue.prices, func(p *TokenPrice) string { return p.TokenID }),
+			string(credentials),
+		})))
 	})
 }

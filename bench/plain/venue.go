@@ -35,33 +35,29 @@ func (v *Venue) get(ctx context.Context, path string, query url.Values, into any
 		return err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", path, resp.Status)
+	}
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
-	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", path, resp.Status)
 	}
 	return json.Unmarshal(body, into)
 }
 
 func (v *Venue) positions(ctx context.Context, address string) (*PositionConnection, error) {
 	var out PositionConnection
-	return &out, v.get(ctx, "/api/user/positions", url.Values{"address": {address}, "credentials": {credentialsFrom(ctx)}}, &out)
+	return &out, v.get(ctx, "/api/user/positions", url.Values{"address": {address}, "credentials": {requestOf(ctx).credentials}}, &out)
 }
 
 func (v *Venue) markets(ctx context.Context, ids []string) ([]*Market, error) {
-	var out struct {
-		Markets []*Market `json:"markets"`
-	}
+	var out struct{ Markets []*Market }
 	err := v.get(ctx, "/api/exchange/market-details", url.Values{"ids": {strings.Join(ids, ",")}}, &out)
 	return out.Markets, err
 }
 
 func (v *Venue) prices(ctx context.Context, tokenIDs []string) ([]*TokenPrice, error) {
-	var out struct {
-		Prices []*TokenPrice `json:"prices"`
-	}
+	var out struct{ Prices []*TokenPrice }
 	err := v.get(ctx, "/api/exchange/prices", url.Values{"tokenIds": {strings.Join(tokenIDs, ",")}}, &out)
 	return out.Prices, err
 }

@@ -69,7 +69,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 }
 
 // pictures maps a file to the number of its plain-text blocks, which are not executed.
-var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1, "bench/edges.md": 2}
+var pictures = map[string]int{"README.md": 1, "docs/configuration.md": 1}
 
 // docs executes the blocks one after the other, and keeps the results that later blocks need.
 type docs struct {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Redis is a redis-server of a test or benchmark, on a Unix socket.
+// Redis is a redis-server of a test, on a Unix socket.
 type Redis struct {
 	path, dir string
 	args      []string

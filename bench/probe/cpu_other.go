@@ -1,5 +1,0 @@
-//go:build !unix
-
-package probe
-
-func cpu() int64 { return 0 }

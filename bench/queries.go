@@ -1,0 +1,140 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// connections is the number of clients that send queries at once.
+const connections = 64
+
+// queryBenchmarks measure all servers with all workloads.
+func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error) {
+	workloads, err := b.venue.workloads(ctx, b.variety)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := b.queryServers(workloads)
+	for _, w := range workloads {
+		suited := slices.DeleteFunc(slices.Clone(servers), func(s server) bool { return s.kind == uncachedServer && !w.varied })
+		all = append(all, benchmark{querySection, w.name, suited, func(ctx context.Context, p *process) (figures, error) {
+			return b.measureQueries(ctx, p, w)
+		}})
+	}
+	return all, err
+}
+
+// measureQueries sends each request once and measures the requests that follow.
+func (b *bench) measureQueries(ctx context.Context, p *process, w workload) (f figures, err error) {
+	c := newClients(p, connections)
+	defer c.close()
+	if _, err := c.send(ctx, w.requests, 0); err != nil {
+		return f, err
+	}
+	return b.observe(ctx, p, func() (*load, error) { return c.send(ctx, w.requests, b.duration) })
+}
+
+// observe returns what a server uses for a load.
+func (b *bench) observe(ctx context.Context, p *process, put func() (*load, error)) (f figures, err error) {
+	before, err := b.usage(ctx, p)
+	if err != nil {
+		return f, err
+	}
+	var profiling errgroup.Group
+	profiling.Go(func() error { return p.writeProfile(ctx, b.duration) })
+	l, err := put()
+	if err := errors.Join(err, profiling.Wait()); err != nil {
+		return f, err
+	}
+	if len(l.latencies) == 0 {
+		return f, errors.New("no event arrived")
+	}
+	after, err := b.usage(ctx, p)
+	if err != nil {
+		return f, err
+	}
+	n := float64(len(l.latencies))
+	f = figures{len(l.latencies), map[string]float64{
+		nsPerOp: float64(l.elapsed) / n, perSecond: n * float64(time.Second) / float64(l.elapsed),
+		p50: l.percentile(.5), p99: l.percentile(.99), resident: after[resident],
+	}}
+	for _, unit := range []string{cpuPerOp, allocsPerOp, bytesPerOp, callsPerOp, hitsPerOp} {
+		f.values[unit] = (after[unit] - before[unit]) / n
+	}
+	if l.cpu > 0 {
+		f.values[cpuPerOp] = float64(l.cpu) / n
+	}
+	return f, nil
+}
+
+// coldKinds are the kinds of cached data that the cold queries read.
+var coldKinds = []string{"response", "positions", "market", "search", "price", "book"}
+
+// leastColdCalls is the number of calls for a portfolio: its positions, their markets and their prices.
+const leastColdCalls = 3
+
+// coldBenchmarks measure single queries that find nothing in the cache of oddsgraph.
+func (b *bench) coldBenchmarks(ctx context.Context) ([]benchmark, error) {
+	portfolio, err := b.venue.portfolio(ctx, holder, holderCredentials)
+	if err != nil {
+		return nil, err
+	}
+	page, err := b.venue.searchPage(ctx)
+	cold := func(query *request) func(context.Context, *process) (figures, error) {
+		return func(ctx context.Context, p *process) (figures, error) { return b.measureCold(ctx, p, query) }
+	}
+	return []benchmark{
+		{coldSection, "ColdPortfolio", slices.Concat(b.plainServers(), b.graphServers(graphServer)), cold(portfolio)},
+		{coldSection, "ColdPage", b.graphServers(graphServer), cold(page)},
+	}, err
+}
+
+// measureCold sends one query after the other. Before each query it removes everything that the query reads from the cache. The
+// figures include the allocations for that, but not its processor time.
+func (b *bench) measureCold(ctx context.Context, p *process, query *request) (f figures, err error) {
+	c := newClients(p, 1)
+	defer c.close()
+	ask := func(total *load) error {
+		for _, kind := range coldKinds {
+			if _, err := fetch(ctx, http.MethodPost, p.admin+"/cache/flush?kind="+kind, ""); err != nil {
+				return err
+			}
+		}
+		before, err := p.cpuTime()
+		if err != nil {
+			return err
+		}
+		l, err := c.send(ctx, []*request{query}, 0)
+		if err != nil {
+			return err
+		}
+		after, err := p.cpuTime()
+		total.elapsed, total.latencies, total.cpu = total.elapsed+l.elapsed, append(total.latencies, l.latencies...), total.cpu+after-before
+		return err
+	}
+	for range 5 { // opens the connections and compiles the document
+		if err := ask(&load{}); err != nil {
+			return f, err
+		}
+	}
+	f, err = b.observe(ctx, p, func() (*load, error) {
+		total := &load{}
+		for begun := time.Now(); len(total.latencies) == 0 || time.Since(begun) < b.duration; {
+			if err := ask(total); err != nil {
+				return nil, err
+			}
+		}
+		slices.Sort(total.latencies)
+		return total, nil
+	})
+	if made := f.values[callsPerOp]; err == nil && made < leastColdCalls {
+		err = fmt.Errorf("the query made %v calls to the venue, want %d: something was in the cache", made, leastColdCalls)
+	}
+	return f, err
+}
