@@ -37,7 +37,7 @@ func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *
 }
 
 // candles returns the candlesticks of a market. It appends priceSuffix to the names of prices, and countSuffix to the names of
-// counts.
+// counts. As reported by users of Kalshi's API, a candlestick without trades has only the previous price.
 func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix string) ([]object, *refusal) {
 	start, err1 := number(query, "start_ts", 0, 1<<40)
 	end, err2 := number(query, "end_ts", 0, 1<<40)
@@ -60,6 +60,9 @@ func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix st
 				"open" + priceSuffix: p, "low" + priceSuffix: p, "high" + priceSuffix: p, "close" + priceSuffix: p, "mean" + priceSuffix: p,
 			},
 			"volume" + countSuffix: "12.50", "open_interest" + countSuffix: "100.00",
+		}
+		if m.quiet {
+			candle["price"], candle["volume"+countSuffix] = object{"previous" + priceSuffix: nil}, "0.00"
 		}
 		if n := len(out); n > 0 && out[n-1]["end_period_ts"] == candle["end_period_ts"] {
 			out[n-1] = candle

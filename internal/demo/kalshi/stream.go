@@ -155,6 +155,9 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	if m.quiet {
+		return
+	}
 	next := bidsOf(b)
 	list := changes(m.bids, next)
 	m.bids = next
@@ -192,6 +195,9 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	t := v.byDemoToken[demoToken]
+	if t.market.quiet {
+		return
+	}
 	p := t.executionOf(trade)
 	t.market.last = p.Price
 	msg := p.row()

@@ -28,9 +28,11 @@ func (t demoToken) executionOf(trade demo.Trade) execution {
 	return p
 }
 
-// tape returns the last trades of a market, newest first. For a silent market it omits trades from before the simulator was
-// created.
+// tape returns the last trades of a market, newest first.
 func (v *Venue) tape(m *market) (all []execution) {
+	if m.quiet {
+		return nil
+	}
 	tokens := []string{m.demoToken}
 	if m.binary {
 		v.mu.Lock()
@@ -39,9 +41,7 @@ func (v *Venue) tape(m *market) (all []execution) {
 	}
 	for _, id := range tokens {
 		for _, trade := range v.engine.Tape(id) {
-			if !m.silent || trade.At.After(v.created) {
-				all = append(all, v.byDemoToken[id].executionOf(trade))
-			}
+			all = append(all, v.byDemoToken[id].executionOf(trade))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b execution) int { return b.At.Compare(a.At) })

@@ -6,7 +6,7 @@
 // WebSocket handshake, and of each call for several books. The documented token bucket limits the rate of calls. The simulator also
 // has the following documented or reported oddities. A call for several books costs tokens for each book, and answers an unknown
 // ticker with an empty book. The worst level of a side comes first. Some settled markets are only in the archive. Days are days of
-// Eastern time. The simulator has no orders and no accounts.
+// Eastern time. In one of eleven markets nothing ever happens. The simulator has no orders and no accounts.
 package kalshi
 
 import (
@@ -73,12 +73,12 @@ type event struct {
 
 // market is a question with the outcomes YES and NO. The fields before state never change.
 type market struct {
-	number                   int
-	ticker, title, yes, no   string
-	event                    *event
-	demoToken                string // the demo venue's token whose price is the price of YES
-	outcome                  int    // index of demoToken in state.TokenIDs
-	binary, archived, silent bool   // silent: the market has no trades from before the simulator was created
+	number                  int
+	ticker, title, yes, no  string
+	event                   *event
+	demoToken               string // the demo venue's token whose price is the price of YES
+	outcome                 int    // index of demoToken in state.TokenIDs
+	binary, archived, quiet bool   // quiet: nobody trades in the market, and its book never changes
 
 	state demo.Market
 	bids  [2]map[demo.Price]demo.Size // of YES and NO
@@ -165,7 +165,7 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	n := len(v.markets)
 	m := &market{
 		number: n, ticker: fmt.Sprintf("%s-T%d", e.ticker, len(e.markets)+1), title: s.Question, yes: s.GroupTitle, no: "Not " + s.GroupTitle,
-		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, silent: n%11 == 3,
+		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, quiet: n%11 == 3,
 		archived: s.Status == "RESOLVED" && n%3 == 0,
 	}
 	if !s.Binary {
@@ -178,7 +178,7 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	q, _ := v.engine.Quote(m.demoToken)
 	b, _ := v.engine.Book(m.demoToken)
 	m.bids = bidsOf(b)
-	if !m.silent && s.Status != "UPCOMING" {
+	if !m.quiet && s.Status != "UPCOMING" {
 		m.last = min(max(q.Price/s.TickSize*s.TickSize, s.TickSize), payout-s.TickSize)
 	}
 	v.markets, e.markets = append(v.markets, m), append(e.markets, m)
@@ -208,6 +208,16 @@ func (v *Venue) Tickers() (tickers []string) {
 	for _, m := range v.markets {
 		if m.state.Status == "OPEN" {
 			tickers = append(tickers, m.ticker)
+		}
+	}
+	return tickers
+}
+
+// QuietTickers returns the tickers of the open markets in which nobody trades and whose books never change.
+func (v *Venue) QuietTickers() (tickers []string) {
+	for _, ticker := range v.Tickers() {
+		if v.byTicker[ticker].quiet {
+			tickers = append(tickers, ticker)
 		}
 	}
 	return tickers
