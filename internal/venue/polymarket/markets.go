@@ -189,6 +189,8 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 			result.Err = rest.BadElement(by.endpoint, row.row.Err)
 		case by.endpoint == reqctx.EndpointMarketsByToken && row.market.OutcomeByToken(id) == nil:
 			continue // the row contains the id, but no outcome has it
+		case by.endpoint == reqctx.EndpointMarketsByID && !strings.EqualFold(row.market.MarketID, conditionID(id)):
+			continue // the id of the market is its condition, not its id in the Gamma API
 		}
 		out[id] = result
 	}

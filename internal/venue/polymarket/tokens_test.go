@@ -47,6 +47,8 @@ func TestMarketsOfOutcomesWithoutTokens(t *testing.T) {
 		switch {
 		case q.Get("closed") == "true":
 			return ok(map[string]any{"markets": []any{}})
+		case q.Get("id") == "501":
+			return ok(map[string]any{"markets": rows[:1]})
 		case q.Has("id"):
 			return ok(map[string]any{"markets": []any{unnamed}})
 		}
@@ -67,6 +69,7 @@ func TestMarketsOfOutcomesWithoutTokens(t *testing.T) {
 	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1:0", "x", "1234567890123456789"})),
 		[]string{"503 OPEN 503:0 503:1", "absent", "absent", "absent"})
 	check(t, filters, []string{"false [] [503] []"})
+	check(t, showLookup(d.MarketsByID(t.Context(), []string{"501"})), []string{"absent"}) // the id of this market is its condition
 }
 
 // TestAClosedMarketWithoutACondition checks that the driver does not request the market from the CLOB API, whose ids of markets are
