@@ -35,6 +35,61 @@ func TestOneCallFillsBothTokens(t *testing.T) {
 	s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1 signed")
 }
 
+// TestRowWithoutTicker checks lists with a row whose ticker is missing. The row may belong to any of the requested markets, so a
+// market without a row has an error and is not unknown. The driver must not ask the archive for this market.
+func TestRowWithoutTicker(t *testing.T) {
+	quote := `"status":"active","yes_bid_dollars":"0.4000","yes_ask_dollars":"0.5000"`
+	book := `"orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[]}`
+	candles := `"candlesticks":[{"end_period_ts":1795687200,"price":{"close_dollars":"0.4450"}}]`
+	day := market.DateOf(start)
+	for _, test := range []struct {
+		path, list string
+		read       func(d *Driver) (values []bool, errs []error, err error)
+	}{
+		{"/markets", `{"markets":[{"ticker":"A-1",` + quote + `},{` + quote + `}]}`, func(d *Driver) ([]bool, []error, error) {
+			return valuesOf(d.Prices(t.Context(), []string{"A-1:yes", "B-1:yes"}))
+		}},
+		{"/markets", `{"markets":[{"ticker":"A-1",` + quote + `},{"ticker":null,` + quote + `}]}`, func(d *Driver) ([]bool, []error, error) {
+			return valuesOf(d.MarketsByID(t.Context(), []string{"A-1", "B-1"}))
+		}},
+		{"/markets/orderbooks", `{"orderbooks":[{"ticker":"A-1",` + book + `},{` + book + `}]}`, func(d *Driver) ([]bool, []error, error) {
+			return valuesOf(d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes")))
+		}},
+		{"/markets/candlesticks", `{"markets":[{"market_ticker":"A-1",` + candles + `},{` + candles + `}]}`, func(d *Driver) ([]bool, []error, error) {
+			return valuesOf(d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "A-1:yes", From: day, To: day}, {TokenID: "B-1:yes", From: day, To: day}}))
+		}},
+	} {
+		d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){test.path: text(test.list)})
+		values, errs, err := test.read(d)
+		if err != nil || !slices.Equal(values, []bool{true, false}) || errs[0] != nil || market.CodeOf(errs[1]) != market.CodeUpstreamBadResponse || len(s.calls) != 1 {
+			t.Errorf("for %s, there are the values %v, the errors %v and %v and the calls %q, want a value, UPSTREAM_BAD_RESPONSE and one call", test.list, values, errs, err, s.calls)
+		}
+	}
+}
+
+// valuesOf returns which results have a value, and the errors of the results.
+func valuesOf[T any](got []market.Result[*T], err error) (values []bool, errs []error, _ error) {
+	for _, r := range got {
+		values, errs = append(values, r.Value != nil), append(errs, r.Err)
+	}
+	return values, errs, err
+}
+
+// TestArchiveFails checks that a failure of the archive affects only the markets that the list of markets lacks.
+func TestArchiveFails(t *testing.T) {
+	const list = `{"markets":[{"ticker":"A-1","status":"active"}]}`
+	for _, archive := range []func(url.Values) (int, string){status(http.StatusInternalServerError), status(http.StatusNotFound), text(`{"rows":[]}`)} {
+		d, _ := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(list), "/historical/markets": archive})
+		values, errs, err := valuesOf(d.MarketsByID(t.Context(), []string{"A-1", "B-1"}))
+		if err != nil || !slices.Equal(values, []bool{true, false}) || errs[0] != nil || errs[1] == nil {
+			t.Errorf("there are the values %v and the errors %v and %v, want a value of A-1 and an error of B-1", values, errs, err)
+		}
+		if values, errs, err := valuesOf(d.MarketsByID(t.Context(), []string{"B-1"})); err == nil && (len(errs) != 1 || errs[0] == nil) {
+			t.Errorf("if the list has no market, there are the values %v and no error", values)
+		}
+	}
+}
+
 // TestEmptyBooks checks that the book of a market without orders is empty, and that the book of an unknown market is nil.
 func TestEmptyBooks(t *testing.T) {
 	empty := `{"yes_dollars":[],"no_dollars":null}`

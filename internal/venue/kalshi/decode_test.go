@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -60,69 +59,6 @@ func (g *golden) compare() {
 	if got := g.text.String(); got != string(want) {
 		g.t.Errorf("%s differs; run the test with -update and look at the difference\n%s", g.name, got)
 	}
-}
-
-// rows calls read for each row of a list. It returns a golden that contains the results, the errors and the drift of the rows.
-func rows(t *testing.T, name string, list []wire.Value, read func(r *wire.Row) any) *golden {
-	t.Helper()
-	g := &golden{t: t, name: name}
-	for i, v := range list {
-		r := wire.NewRow(v, func(what string) { fmt.Fprintf(&g.text, "note: %s\n", what) })
-		value := read(r)
-		if r.Err != nil {
-			fmt.Fprintf(&g.text, "row %d: bad: %v\n", i, r.Err)
-			continue
-		}
-		g.add(fmt.Sprintf("row %d", i), value)
-	}
-	return g
-}
-
-func TestMarketRows(t *testing.T) {
-	rows(t, "markets.golden", document(t, "markets.json").Member("markets").Elements(), func(r *wire.Row) any {
-		return readMarket(r, nil)
-	}).compare()
-}
-
-func TestEventRow(t *testing.T) {
-	v := document(t, "event.json").Member("event")
-	r := wire.NewRow(v, func(what string) { t.Errorf("readEvent notes the drift %q, want none", what) })
-	e := readEvent(r)
-	e.readSeries(r.Child(document(t, "series.json").Member("series")))
-	var markets []*market.Market
-	for _, v := range v.Member("markets").Elements() {
-		in := r.Child(v)
-		if m := readMarket(in, e); in.Err == nil {
-			markets = append(markets, m)
-		}
-	}
-	g := &golden{t: t, name: "event.golden"}
-	g.add("event", e.toEvent(markets, nil))
-	g.compare()
-}
-
-func TestQuotes(t *testing.T) {
-	rows(t, "quotes.golden", document(t, "markets.json").Member("markets").Elements(), func(r *wire.Row) any {
-		q := readQuote(r)
-		var out []any
-		for _, s := range sides {
-			out = append(out, q.price("T", s), q.spread("T", s))
-		}
-		return out
-	}).compare()
-}
-
-func TestBooks(t *testing.T) {
-	rows(t, "orderbooks.golden", document(t, "orderbooks.json").Member("orderbooks").Elements(), func(r *wire.Row) any {
-		in := r.Child(r.Object.Member("orderbook_fp"))
-		b := readBids(in, false)
-		r.Err = in.Err
-		books := [...]*market.Book{b.book("T", yes, 2), b.book("T", no, 2)}
-		for _, b := range books {
-			b.Rendered = nil
-		}
-		return books
-	}).compare()
 }
 
 // TestUnifiedPrices checks that readBids converts the prices of NO bids if the venue sends these bids at YES prices.

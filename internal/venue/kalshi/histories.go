@@ -71,6 +71,7 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 				ticker, _ := fieldMarketTicker.Of(v).ID()
 				found[ticker] = readHistory(v, s, now, note)
 			}
+			failMissing(e, tickers, found)
 			for _, ticker := range unread(tickers, found) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)

@@ -47,7 +47,8 @@ func statusOf(raw string) market.Status {
 	return market.StatusUnknown
 }
 
-// minOrder is the least number of contracts of an order. minFraction is this number for markets with fractional trading.
+// minFraction is the least number of contracts of an order. Older markets accepted only whole contracts, at least minOrder, and
+// said so with the flag fractional_trading_enabled. The flag became true for all markets and was then removed from the API.
 var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
 
 // readMarket reads a market. Its second argument is the event of the market, or nil. readMarket leaves out the volumes, because
@@ -64,15 +65,15 @@ func readMarket(r *wire.Row, e *eventRow) *market.Market {
 		StartsAt:       r.Time(fieldOpenTime),
 		EndsAt:         r.Time(fieldCloseTime),
 		TickSize:       tickSize(r),
-		MinOrderSize:   &minOrder,
+		MinOrderSize:   &minFraction,
 		EventID:        r.ID(fieldEventTicker),
 		UpdatedAt:      r.Time(fieldUpdatedTime),
 	}
 	if !isTicker(ticker) {
 		r.Fail(fieldTicker, "is not a ticker")
 	}
-	if fractional := r.Bool(fieldFractional); fractional != nil && *fractional {
-		m.MinOrderSize = &minFraction
+	if fractional := r.Bool(fieldFractional); fractional != nil && !*fractional {
+		m.MinOrderSize = &minOrder
 	}
 	m.Status, m.AcceptingOrders = statusOf(m.StatusRaw), new(m.StatusRaw == "active")
 	m.EventSlug = slug(m.EventID)

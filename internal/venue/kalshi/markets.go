@@ -3,6 +3,7 @@ package kalshi
 import (
 	"cmp"
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -24,13 +25,15 @@ func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest
 			}
 			rq := &rest.Request{Endpoint: e, Path: path, Keys: len(missing)}
 			rq.Query.List("tickers", missing).Set("limit", strconv.Itoa(len(missing)))
-			payload, err := d.client.Get(ctx, rq)
+			list, _, err := d.getMarkets(ctx, rq)
 			if err != nil {
-				return nil, err
-			}
-			list, err := listOfMarkets(e, payload)
-			if err != nil {
-				return nil, err
+				if len(found) == 0 {
+					return nil, err
+				}
+				for _, ticker := range missing { // the archive has failed, but the list had other markets
+					found[ticker] = market.Result[*T]{Err: rest.BadIfNotFound(e, err)}
+				}
+				break
 			}
 			for _, v := range list {
 				r := wire.NewRow(v, note)
@@ -42,10 +45,36 @@ func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest
 				}
 				found[ticker] = result
 			}
+			failMissing(e, tickers, found)
 		}
 		return found, nil
 	}}
 }
+
+// getMarkets makes a call. It returns the list of markets in the response, and the whole response.
+func (d *Driver) getMarkets(ctx context.Context, rq *rest.Request) (list []wire.Value, payload wire.Value, err error) {
+	if payload, err = d.client.Get(ctx, rq); err != nil {
+		return nil, payload, err
+	}
+	list, ok := payload.Member("markets").List()
+	if !ok {
+		return nil, payload, rest.UnknownForm(rq.Endpoint, "no list of markets")
+	}
+	return list, payload, nil
+}
+
+// failMissing is called with the results of the rows of a response, by ticker. If a row has no readable ticker, it may belong to
+// any requested ticker without a result, so failMissing gives these tickers an error.
+func failMissing[T any](e reqctx.Endpoint, tickers []string, found rest.Values[T]) {
+	if _, ok := found[""]; !ok {
+		return
+	}
+	for _, ticker := range unread(tickers, found) {
+		found[ticker] = market.Result[*T]{Err: rest.BadElement(e, errNoTicker)}
+	}
+}
+
+var errNoTicker = errors.New("a row has no readable ticker, so it may belong to this id")
 
 // unread returns the tickers without a result.
 func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {

@@ -92,13 +92,9 @@ func unixBound(b queries.Bound) string {
 
 func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
-	payload, err := d.client.Get(ctx, rq)
+	list, payload, err := d.getMarkets(ctx, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
-	}
-	list, err := listOfMarkets(e, payload)
-	if err != nil {
-		return nil, err
 	}
 	var n rest.Drift
 	defer func() { d.client.Report(e, n) }()
@@ -138,13 +134,9 @@ func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([
 	const e = reqctx.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
-	payload, err := d.client.Get(ctx, rq)
+	list, _, err := d.getMarkets(ctx, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
-	}
-	list, err := listOfMarkets(e, payload)
-	if err != nil {
-		return nil, err
 	}
 	listed := make(map[string]bool, len(list))
 	for _, v := range list {
@@ -152,15 +144,6 @@ func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([
 		listed[ticker] = true
 	}
 	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
-}
-
-// listOfMarkets returns the rows of a response of markets.
-func listOfMarkets(e reqctx.Endpoint, payload wire.Value) ([]wire.Value, error) {
-	list, ok := payload.Member("markets").List()
-	if !ok {
-		return nil, rest.UnknownForm(e, "no list of markets")
-	}
-	return list, nil
 }
 
 // nextCursor returns the cursor of the next page, or "" if there is none. The argument current is the cursor of this page. If the
@@ -277,13 +260,9 @@ func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, erro
 	const e = reqctx.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
 	rq.Query.Set("event_ticker", event).Set("limit", "1000")
-	payload, err := d.client.Get(ctx, rq)
+	list, payload, err := d.getMarkets(ctx, rq)
 	if err != nil {
 		return nil, rest.NilIfNotFound(err)
-	}
-	list, err := listOfMarkets(e, payload)
-	if err != nil {
-		return nil, err
 	}
 	if nextCursor(payload, "") != "" {
 		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")

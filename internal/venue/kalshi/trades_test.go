@@ -12,12 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/venue/wire"
 )
-
-func TestTradeRows(t *testing.T) {
-	rows(t, "trades.golden", document(t, "trades.json").Member("trades").Elements(), func(r *wire.Row) any { return readTrade(r) }).compare()
-}
 
 // TestMarketTrades reads a page of trades of a market and of each of its tokens. The driver must leave out the rows of other
 // markets and report them. If all rows belong to other markets, the read must fail.
