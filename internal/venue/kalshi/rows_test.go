@@ -364,12 +364,14 @@ func TestMarketsOfEvent(t *testing.T) {
 const tradeJSON = `{"trade_id":"c0a3","ticker":"KXRAIN-1","count_fp":"57.51","yes_price_dollars":"0.9980","no_price_dollars":"0.0020",
 	"taker_outcome_side":"yes","taker_book_side":"bid","taker_side":"yes","created_time":"2026-08-05T14:01:09.49656Z","is_block_trade":false}`
 
+// describeTrade returns the fields of a trade that Kalshi has as text.
+func describeTrade(x market.Trade) string {
+	return fmt.Sprintf("%s.%d %s %s %s %s %s %s@%s %s", x.TradeID, x.Ordinal, x.MarketID, x.TokenID, x.Outcome, x.Side, x.SideRaw, x.Size, x.Price, timeText(x.Timestamp))
+}
+
 // TestTradeRow checks every field of the two trades of a row, for changed members. taker_side is the older name of
 // taker_outcome_side. Frames of the stream have market_ticker and ts_ms instead of ticker and created_time.
 func TestTradeRow(t *testing.T) {
-	describe := func(x market.Trade) string {
-		return fmt.Sprintf("%s.%d %s %s %s %s %s %s@%s %s", x.TradeID, x.Ordinal, x.MarketID, x.TokenID, x.Outcome, x.Side, x.SideRaw, x.Size, x.Price, timeText(x.Timestamp))
-	}
 	const at = "2026-08-05T14:01:09.49656Z"
 	for _, test := range []struct {
 		change  map[string]any
@@ -408,7 +410,7 @@ func TestTradeRow(t *testing.T) {
 		var notes []string
 		r := parseRow(t, changed(t, tradeJSON, test.change), &notes)
 		both := readTrade(r)
-		got := [2]string{describe(both[yes]), describe(both[no])}
+		got := [2]string{describeTrade(both[yes]), describeTrade(both[no])}
 		if r.Err != nil {
 			got = [2]string{"error " + r.Err.Error()}
 		}
