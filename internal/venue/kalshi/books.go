@@ -1,7 +1,6 @@
 package kalshi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -129,7 +128,11 @@ func (d *Driver) readSingly(ctx context.Context, tickers []string, note func(str
 func readBook(r *wire.Row) market.Result[*bids] {
 	book := r.Child(r.Of(fieldBook))
 	b := readBids(book, false)
-	if err := cmp.Or(r.Err, book.Err); err != nil {
+	err := r.Err
+	if err == nil {
+		err = book.Err
+	}
+	if err != nil {
 		r.Note("bad element")
 		return market.Result[*bids]{Err: rest.BadElement(reqctx.EndpointBook, err)}
 	}
