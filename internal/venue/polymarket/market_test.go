@@ -41,6 +41,9 @@ func TestMarketsWithoutAnOrderBook(t *testing.T) {
 			t.Errorf("%q\n got %s\nwant %s", ids, got, want+drift)
 		}
 	}
+	equal(t, []string{
+		readOne(t, `{"conditionId":"0xa1","question":"Q","outcomes":[]}`), readOne(t, `{"conditionId":"0xa1","question":"Q","outcomes":["Only"]}`),
+	}, "bad: outcomes are missing or do not match their tokens", "0xa1  UNKNOWN/ Only=0xa1:0@-/- summary")
 	resolved := `{"conditionId":"0xa2","question":"Q","description":"D","outcomes":["Yes","No"],"outcomePrices":["0","1"],"closed":true,"umaResolutionStatus":"resolved"}`
 	equal(t, []string{readOne(t, resolved)}, "0xa2  RESOLVED/resolved Yes=0xa2:0@0/false No=0xa2:1@1/true resolution=No,-,")
 }

@@ -229,3 +229,28 @@ func TestErrorsOfLookups(t *testing.T) {
 		}
 	}
 }
+
+// TestPagesOfFoundEvents checks the result of a search for events by text, and the rows that a list of markets leaves out.
+func TestPagesOfFoundEvents(t *testing.T) {
+	d, _, _ := open(t, answers{
+		"GET /public-search": func(q url.Values, _ []byte) answer {
+			return ok(map[string]any{"events": []any{event(1)}, "pagination": map[string]any{"hasMore": q.Get("page") == "1"}})
+		},
+		"GET /markets/keyset": func(url.Values, []byte) answer {
+			return ok(map[string]any{"markets": []any{gammaMarket(1, false, nil), map[string]any{"id": "7"}, gammaMarket(2, false, nil)}})
+		},
+	})
+	first, err := d.SearchEvents(t.Context(), queries.Search{Text: "a"})
+	if err != nil || len(first.Events) != 1 || first.Events[0].EventID != "1" || first.Next != "2" {
+		t.Fatalf("SearchEvents returns %+v and the error %v, want the event 1 and the next page 2", first, err)
+	}
+	last, err := d.SearchEvents(t.Context(), queries.Search{Text: "a", Page: first.Next})
+	if err != nil || len(last.Events) != 1 || last.Next != "" {
+		t.Errorf("SearchEvents returns %+v and the error %v, want the last page", last, err)
+	}
+	list, err := d.Search(t.Context(), queries.Search{Status: []market.Status{market.StatusOpen}})
+	if err != nil || len(list.Markets) != 2 || len(list.LeftOut) != 1 {
+		t.Fatalf("Search returns %+v and the error %v, want two markets and one row left out", list, err)
+	}
+	check(t, list.LeftOut[0], "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read and is left out (market-search): question is missing")
+}

@@ -30,6 +30,7 @@ func TestIDsOfProtocolV2(t *testing.T) {
 		}
 	}
 	for token, want := range map[string]bool{
+		"115339776388732929035197660848497720713218148788040405586178452820382218977280": true, // the module 255
 		yesV2: true, noV2: true, "5": false, "": false, "-" + yesV2: false, shortV2: false, yesV2 + "0000": false,
 		strings.Repeat("7", 77):          false, // a hash
 		yesV2[:60] + "0" + yesV2[61:]:    false, // the bits that must be 0 are not 0
