@@ -11,6 +11,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/auth/jwt"
 	"oddsgraph/internal/config"
+	"oddsgraph/resolvers"
 )
 
 // consumer is a row of the table in docs/limits.md: the number of objects, and the size of one object in bytes.
@@ -50,6 +51,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		row("Compiled documents", httpapi.MaxDocumentBytes),
 		row("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
 		row("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),
+		row("Orders of lists that clients read page by page", resolvers.MaxListOrderBytes),
 		each("Results of checks of tokens and credentials", auth.MaxRefusals, auth.RefusalBytes),
 		each("Credentials of clients", httpapi.MaxCredentials, httpapi.CredentialsBytes),
 		each("Sessions of JSON Web Tokens", jwt.MaxSessions, jwt.SessionBytes),

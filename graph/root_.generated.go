@@ -3212,8 +3212,8 @@ type User implements Node {
   balance: Balance
   """
   Holdings. The service first reads the venue's whole list. Then it filters and sorts the list and cuts it into pages. So a
-  further page costs no upstream call while the list is cached. A list of more than 10,000 positions is
-  ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
+  further page costs no upstream call while the list is cached. A further page keeps the order of the first page if the
+  client reads it within a minute. A list of more than 10,000 positions is ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
   """
   positions(
     "Page size, 1 to 500."
@@ -3234,7 +3234,8 @@ type User implements Node {
   ): PositionConnection
   """
   Active orders only (not completely filled), in the venue's order. The service first reads the venue's whole list. Then it
-  filters the list and cuts it into pages. A list of more than 10,000 orders is ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
+  filters the list and cuts it into pages. A further page keeps the order of the first page if the client reads it within a
+  minute. A list of more than 10,000 orders is ` + "`" + `UPSTREAM_BAD_RESPONSE` + "`" + `.
   """
   orders(
     "Page size, 1 to 500."
@@ -3265,7 +3266,7 @@ type User implements Node {
     first: Int = 50
     "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
-    "Only records of these kinds. Omit for all kinds."
+    "Only records of these kinds. Omitted or empty: all kinds."
     kinds: [HistoryKind!]
     "Only records from this instant on."
     from: DateTime
@@ -4193,11 +4194,11 @@ type Category {
 
 "Conditions of a market search. A market must meet all conditions that are set."
 input MarketSearchFilter {
-  "Only markets in one of these states."
+  "Only markets in one of these states. Empty: in any state."
   status: [MarketStatus!]
-  "Only markets of this category, as in ` + "`" + `Market.category` + "`" + `."
+  "Only markets of this category, as in ` + "`" + `Market.category` + "`" + `. Empty: of any category."
   category: String
-  "Only markets with this tag, as in ` + "`" + `Market.tags` + "`" + `."
+  "Only markets with this tag, as in ` + "`" + `Market.tags` + "`" + `. Empty: with any tags."
   tag: String
   "Only markets whose ` + "`" + `endsAt` + "`" + ` is at or before this instant."
   endsBefore: DateTime

@@ -22,7 +22,7 @@ import (
 // MaxDocumentBytes is the maximum size in bytes of all cached documents. MaxSubscribedBytes is the maximum size in bytes of the
 // documents and variables of all operations on WebSockets and event streams.
 const (
-	MaxDocumentBytes   = 40 << 20
+	MaxDocumentBytes   = 36 << 20
 	MaxSubscribedBytes = 16 << 20
 )
 

@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"fmt"
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
@@ -101,6 +102,14 @@ func addLeftOut(ctx context.Context, rows market.LeftOut) {
 	for _, err := range rows {
 		exec.Report(ctx, err)
 	}
+}
+
+// textOf returns *p as a text, or "" if p is nil.
+func textOf[T any](p *T) string {
+	if p == nil {
+		return ""
+	}
+	return fmt.Sprint(*p)
 }
 
 // valueOr returns *p, or fallback if p is nil.

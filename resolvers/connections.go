@@ -18,11 +18,13 @@ type page[T any] struct {
 	total  *int
 }
 
-// pageArguments contains the checked arguments of a connection whose list is read as a whole, and the listHash of this list.
+// pageArguments contains the checked arguments of a connection whose list is read as a whole, the listHash of this list, and the
+// place of its order.
 type pageArguments struct {
 	list  uint64
 	first int
 	after listPosition
+	order listOrderPlace
 }
 
 // parsePageArguments checks the arguments of a connection. Call it before reading the list, so that bad arguments cause no upstream
@@ -36,9 +38,14 @@ func parsePageArguments(list uint64, first *int, after *string) (c pageArguments
 }
 
 // cutPage returns the page that the page arguments select from a whole list. Cursors in the page's info are set only if the
-// client selects pageInfo.
-func cutPage[T any](ctx context.Context, items []T, key func(*T) string, c pageArguments) page[T] {
-	hashes := newKeyHashes(len(items), func(i int) string { return key(&items[i]) })
+// client selects pageInfo. If the client can read a second page, cutPage keeps the order of the list for this page.
+func cutPage[T any](ctx context.Context, items []T, hash func(*T) uint64, c pageArguments) page[T] {
+	hashes := newKeyHashes(len(items), func(i int) uint64 { return hash(&items[i]) })
+	if len(c.after) > 0 {
+		items, hashes = arrange(items, hashes, c.order)
+	} else if c.order.in != nil && len(items) > c.first && (selects(ctx, "pageInfo") || selects(ctx, "edges")) {
+		c.order.in.keep(c.order.key, hashes.all())
+	}
 	start := c.after.start(hashes)
 	end := min(start+c.first, len(items))
 	p := page[T]{items: items[start:end], total: new(len(items)), cursor: func(i int) string { return listCursor(c.list, hashes, start+i) }}

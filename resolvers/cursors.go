@@ -4,6 +4,8 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
+
+	"oddsgraph/internal/market"
 )
 
 // listHash returns a hash that identifies a list. The parameter kind names the kind of the list's elements. The owner, for example
@@ -25,29 +27,48 @@ const (
 )
 
 // keyHash returns the FNV-1a hash of a string. Package hash/fnv would require a copy of the string as bytes.
-func keyHash(key string) uint64 {
-	h := uint64(14695981039346656037)
-	for i := range len(key) {
-		h = (h ^ uint64(key[i])) * 1099511628211
+func keyHash(key string) uint64 { return addToHash(14695981039346656037, key) }
+
+// addToHash returns the hash of the hashed string followed by more.
+func addToHash(h uint64, more string) uint64 {
+	for i := range len(more) {
+		h = (h ^ uint64(more[i])) * 1099511628211
 	}
 	return h
 }
 
+// positionHash returns keyHash of the position's key as a text, without making the text of the key.
+func positionHash(p *market.Position) uint64 {
+	key := p.Key()
+	if key.Ordinal != 0 {
+		return keyHash(key.String())
+	}
+	return addToHash(addToHash(keyHash(key.MarketID), "\n"), key.Outcome)
+}
+
 // keyHashes contains the hashes of the keys of a list's elements. Each hash is computed on first use.
 type keyHashes struct {
-	key      func(i int) string
+	hash     func(i int) uint64
 	computed []uint64
 }
 
-func newKeyHashes(n int, key func(i int) string) *keyHashes {
-	return &keyHashes{key, make([]uint64, n)}
+func newKeyHashes(n int, hash func(i int) uint64) *keyHashes {
+	return &keyHashes{hash, make([]uint64, n)}
 }
 
 func (h *keyHashes) at(i int) uint64 {
 	if h.computed[i] == 0 {
-		h.computed[i] = keyHash(h.key(i))
+		h.computed[i] = h.hash(i)
 	}
 	return h.computed[i]
+}
+
+// all returns the hashes of all elements. The result must not be changed.
+func (h *keyHashes) all() []uint64 {
+	for i := range h.computed {
+		h.at(i)
+	}
+	return h.computed
 }
 
 // index returns the index of the first element with a hash, or -1.

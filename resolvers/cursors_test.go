@@ -13,7 +13,7 @@ import (
 )
 
 func hashesOf(keys []string) *keyHashes {
-	return newKeyHashes(len(keys), func(i int) string { return keys[i] })
+	return newKeyHashes(len(keys), func(i int) uint64 { return keyHash(keys[i]) })
 }
 
 // testList is the list hash in the cursors of these tests.

@@ -124,7 +124,7 @@ func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int,
 		return nil, err
 	}
 	addLeftOut(ctx, full.Loaded.LeftOut)
-	p := cutPage(ctx, full.Loaded.Markets, marketKey, part)
+	p := cutPage(ctx, full.Loaded.Markets, func(m **market.Market) uint64 { return keyHash(marketKey(m)) }, part)
 	return marketConnection(ctx, p, full.Meta), nil
 }
 
@@ -183,7 +183,7 @@ func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f found
 			f.ended = true
 			return f, nil
 		}
-		hashes := newKeyHashes(len(f.list), func(i int) string { return f.list[i].EventID })
+		hashes := newKeyHashes(len(f.list), func(i int) uint64 { return keyHash(f.list[i].EventID) })
 		if part.after.reached(hashes) && len(f.list) > part.after.start(hashes)+part.first {
 			f.hasMore = true
 			return f, nil
@@ -215,7 +215,7 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 // eventConnection returns the requested page of the found events.
 func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
-	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) string { return e.EventID }, part)
+	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) uint64 { return keyHash(e.EventID) }, part)
 	p.info.HasNextPage = p.info.HasNextPage || found.hasMore
 	if !found.ended {
 		p.total = nil

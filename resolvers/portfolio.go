@@ -10,7 +10,8 @@ import (
 )
 
 func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) (*model.PositionConnection, error) {
-	part, in, err := listArguments("positions", u.Address, first, after, marketIDs)
+	by := valueOr(sort, valuation.SortVenue)
+	part, in, err := r.listArguments(ctx, "positions", u.Address, first, after, marketIDs, string(by), textOf(minSize), textOf(redeemable))
 	if err != nil {
 		return nil, err
 	}
@@ -23,10 +24,10 @@ func (r *userResolver) Positions(ctx context.Context, u *model.User, first *int,
 	if positions, err = valuation.KeepRedeemable(set, positions, redeemable); err != nil {
 		return nil, err
 	}
-	if err := valuation.SortPositions(set, positions, read.Meta, valueOr(sort, valuation.SortVenue)); err != nil {
+	if err := valuation.SortPositions(set, positions, read.Meta, by); err != nil {
 		return nil, err
 	}
-	p := cutPage(ctx, positions, func(p **market.Position) string { return (*p).Key().String() }, part)
+	p := cutPage(ctx, positions, func(p **market.Position) uint64 { return positionHash(*p) }, part)
 	nodes, edges := rowsOf(ctx, p, func(p **market.Position) model.Position {
 		return model.Position{Position: *p, Address: u.Address, Meta: read.Meta}
 	}, func(p *model.Position) tokenRef { return tokenRefOf(p.Position) },

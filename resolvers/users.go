@@ -72,7 +72,7 @@ func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*mar
 }
 
 func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, after *string, marketIDs []string, side *market.OrderSide) (*model.OrderConnection, error) {
-	part, isSelected, err := listArguments("orders", u.Address, first, after, marketIDs)
+	part, isSelected, err := r.listArguments(ctx, "orders", u.Address, first, after, marketIDs, textOf(side))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 		return nil, err
 	}
 	orders := pick(*read.Value, func(o *market.Order) bool { return isSelected(o.MarketID) && (side == nil || o.Side == *side) })
-	p := cutPage(ctx, orders, func(o **market.Order) string { return (*o).OrderID }, part)
+	p := cutPage(ctx, orders, func(o **market.Order) uint64 { return keyHash((*o).OrderID) }, part)
 	nodes, edges := rowsOf(ctx, p, func(o **market.Order) model.Order { return model.Order{Order: *o, Address: u.Address} }, tokenRefOfOrder,
 		func(cursor string, node model.Order) model.OrderEdge {
 			return model.OrderEdge{Cursor: cursor, Node: node}
@@ -90,14 +90,16 @@ func (r *userResolver) Orders(ctx context.Context, u *model.User, first *int, af
 }
 
 // listArguments checks the arguments of an account's list that is read as a whole. It returns the page arguments, and a function
-// that reports whether a market id is in marketIDs. If marketIDs is nil, isSelected returns true for every id.
-func listArguments(list string, a market.Address, first *int, after *string, marketIDs []string) (part pageArguments, isSelected func(string) bool, err error) {
+// that reports whether a market id is in marketIDs. If marketIDs is nil, isSelected returns true for every id. The parameter others
+// contains the sort and the other filters.
+func (r *Resolver) listArguments(ctx context.Context, list string, a market.Address, first *int, after *string, marketIDs []string, others ...string) (part pageArguments, isSelected func(string) bool, err error) {
 	if part, err = parsePageArguments(listHash(list, string(a)), first, after); err == nil {
 		err = checkIDCount("marketIds", marketIDs)
 	}
 	if err != nil {
 		return part, nil, err
 	}
+	part.order = r.listOrderOf(ctx, part.list, others, marketIDs)
 	wanted := make(map[string]bool, len(marketIDs))
 	for _, id := range marketIDs {
 		wanted[id] = true

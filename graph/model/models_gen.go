@@ -117,11 +117,11 @@ type MarketEdge struct {
 
 // Conditions of a market search. A market must meet all conditions that are set.
 type MarketSearchFilter struct {
-	// Only markets in one of these states.
+	// Only markets in one of these states. Empty: in any state.
 	Status []market.Status `json:"status,omitempty"`
-	// Only markets of this category, as in `Market.category`.
+	// Only markets of this category, as in `Market.category`. Empty: of any category.
 	Category *string `json:"category,omitempty"`
-	// Only markets with this tag, as in `Market.tags`.
+	// Only markets with this tag, as in `Market.tags`. Empty: with any tags.
 	Tag *string `json:"tag,omitempty"`
 	// Only markets whose `endsAt` is at or before this instant.
 	EndsBefore *time.Time `json:"endsBefore,omitempty"`
