@@ -242,7 +242,7 @@ func TestDecimalsAreReadExactly(t *testing.T) {
 	}
 	for _, value := range []any{[]int{1}, vars{"a": 1}} {
 		_, errors := s.query(t, `query ($size: Decimal) { token(tokenId: "1") { fillEstimate(side: BUY, size: $size) { cost } } }`, vars{"size": value}, anonymous)
-		wantErrors(t, errors, "token.fillEstimate BAD_USER_INPUT")
+		wantErrors(t, errors, " GRAPHQL_VALIDATION_FAILED")
 	}
 }
 
