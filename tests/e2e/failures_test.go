@@ -1,7 +1,9 @@
 package e2e
 
 import (
+	"fmt"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -60,6 +62,80 @@ func TestPortfolioSumsNeedAllInputs(t *testing.T) {
 				t.Errorf("the sizes of the positions are %v, want %v", got, pluck(intact, "user.positions.nodes", "size"))
 			}
 		})
+	}
+}
+
+// TestFailedBooksAreErrors checks a venue without an endpoint for spreads, whose best prices come from order books. The first read
+// of the service needs two books, and one of them fails. The spread and the valuation of its token have an error, and so have the
+// sums of the portfolio, for every basis that needs the best prices. The other token is not affected.
+func TestFailedBooksAreErrors(t *testing.T) {
+	level := func(price string) []object { return []object{{"price": price, "size": "1"}} }
+	good := object{"bids": level("0.40"), "asks": level("0.44")}
+	for name, bad := range map[string]struct {
+		status int
+		body   any
+		code   string
+	}{
+		"status 500":    {http.StatusInternalServerError, object{"error": "no"}, "UPSTREAM_UNAVAILABLE"},
+		"negative size": {http.StatusOK, object{"bids": []object{{"price": "0.4", "size": "-1"}}, "asks": []object{}}, "UPSTREAM_BAD_RESPONSE"},
+	} {
+		for _, failing := range []string{"t1", "t2"} {
+			for field, arguments := range map[string]string{
+				"default": "", "MIDPOINT": "(basis: MIDPOINT)", "BEST_BID": "(basis: BEST_BID)", "BEST_ASK": "(basis: BEST_ASK)", "spreads": "", "spread": "",
+			} {
+				t.Run(name+" of "+failing+" "+field, func(t *testing.T) {
+					v := newStub(t, map[string]func(q url.Values) (int, any){
+						"positions": func(url.Values) (int, any) {
+							return http.StatusOK, object{"totalCount": 2, "positions": []object{
+								{"marketId": "m1", "tokenId": "t1", "outcome": "Yes", "size": "10", "avgPrice": "0.1", "currentPrice": "0.9"},
+								{"marketId": "m2", "tokenId": "t2", "outcome": "Yes", "size": "10", "avgPrice": "0.1", "currentPrice": "0.9"},
+							}}
+						},
+						"balance": func(url.Values) (int, any) { return http.StatusOK, object{"cashBalance": "5"} },
+						"prices":  pick("prices", "tokenIds", "tokenId", nil),
+						"market-details": pick("markets", "ids", "id", map[string]object{
+							"m1": {"marketId": "m1", "status": "OPEN", "outcomes": []object{{"tokenId": "t1", "outcome": "Yes"}, {"tokenId": "n1", "outcome": "No"}}},
+							"m2": {"marketId": "m2", "status": "OPEN", "outcomes": []object{{"tokenId": "t2", "outcome": "Yes"}, {"tokenId": "n2", "outcome": "No"}}},
+						}),
+						"orderbook": func(q url.Values) (int, any) {
+							if q.Get("tokenId") == failing {
+								return bad.status, bad.body
+							}
+							return http.StatusOK, good
+						},
+					})
+					s := start(t, "--venue-url="+v.URL, "--venue-retries=0")
+					lost := int(failing[1] - '1') // the index of the token
+					switch field {
+					case "spreads":
+						data, errors := s.query(t, `{ spreads(tokenIds: ["t1", "t2"]) { bestBid basis } }`, nil, keyOfAny)
+						want := []string{`{"basis":"ORDER_BOOK","bestBid":"0.40"}`, `{"basis":"ORDER_BOOK","bestBid":"0.40"}`}
+						want[lost] = "null"
+						wantJSON(t, "spreads", at(data, "spreads"), "["+want[0]+","+want[1]+"]")
+						wantErrors(t, errors, fmt.Sprint("spreads.", lost, " ", bad.code))
+					case "spread":
+						data, errors := s.query(t, `{ t1: token(tokenId: "t1") { spread { bestAsk } } t2: token(tokenId: "t2") { spread { bestAsk } } }`, nil, keyOfAny)
+						for _, id := range []string{"t1", "t2"} {
+							want := `{"bestAsk":"0.44"}`
+							if id == failing {
+								want = "null"
+							}
+							wantJSON(t, "the spread of "+id, at(data, id+".spread"), want)
+						}
+						wantErrors(t, errors, failing+".spread "+bad.code)
+					default:
+						data, errors := s.query(t, `{ user(address: "`+addressOfAny+`") { portfolio`+arguments+` { positionsValue totalValue } positions { nodes { valuation`+arguments+` { value } } } } }`, nil, keyOfAny)
+						want := []string{`{"valuation":{"value":"4.2"}}`, `{"valuation":{"value":"4.2"}}`}
+						if value := map[string]string{"BEST_BID": "4", "BEST_ASK": "4.4"}[field]; value != "" {
+							want = []string{`{"valuation":{"value":"` + value + `"}}`, `{"valuation":{"value":"` + value + `"}}`}
+						}
+						want[lost] = `{"valuation":null}`
+						wantJSON(t, "user", at(data, "user"), `{"portfolio":null,"positions":{"nodes":[`+want[0]+`,`+want[1]+`]}}`)
+						wantErrors(t, errors, "user.portfolio "+bad.code, fmt.Sprint("user.positions.nodes.", lost, ".valuation ", bad.code))
+					}
+				})
+			}
+		}
 	}
 }
 
