@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,8 +26,9 @@ type live struct {
 // openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. metrics may be
 // nil. linger is how long a topic stays open after its last feed.Watch was closed.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
+	cfg.Protocol = cmp.Or(cfg.Protocol, stream.Documented())
 	state := feed.Config{
-		Sink: c, Origin: c.Origin(), Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
+		Sink: c, Snapshots: cfg.Protocol.Snapshots, Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}
 	if metrics != nil {
 		state.Lag, cfg.Observer = metrics.Stream().Lag, metrics.Stream()
@@ -35,7 +37,7 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	if cfg.URL == "" {
 		return l, nil
 	}
-	cfg.Tokens = c.YesAndNo
+	cfg.Market = c.CachedMarket
 	client, err := stream.New(cfg, l.Feed)
 	if err != nil {
 		return nil, fmt.Errorf("stream: %w", err)

@@ -232,11 +232,10 @@ var rateLimitFamilies = []telemetry.Family[rateLimitState]{
 var feedFamilies = []telemetry.Family[feed.Stats]{
 	counter("oddsgraph_feed_gaps_total", "Gaps in the sequence numbers of a topic's messages.", func(s feed.Stats) uint64 { return s.Gaps }),
 	counter("oddsgraph_feed_resyncs_total", "Snapshots that replaced the state of a topic after a gap or an outage.", func(s feed.Stats) uint64 { return s.Resyncs }),
-	counter("oddsgraph_feed_spliced_total", "States that were read over REST because the stream sent no snapshot.", func(s feed.Stats) uint64 { return s.Spliced }),
+	counter("oddsgraph_feed_spliced_total", "Books that were read over REST and continued with the changes of the stream, because the stream sent no snapshot.", func(s feed.Stats) uint64 { return s.Spliced }),
 	counter("oddsgraph_feed_conflated_total", "States that were replaced by a newer state before a subscription had read them.", func(s feed.Stats) uint64 { return s.Conflated }),
 	counter("oddsgraph_feed_dropped_total", "Trades and market changes that were lost because the queue of a slow subscription was full.", func(s feed.Stats) uint64 { return s.Dropped }),
-	counter("oddsgraph_feed_reconnects_total", "Connections that were closed because one of their topics could not be resynced.", func(s feed.Stats) uint64 { return s.Reconnects }),
-	counter("oddsgraph_feed_unacknowledged_total", "Subscriptions to markets that were sent again because the venue did not confirm them in time.", func(s feed.Stats) uint64 { return s.Unacknowledged }),
+	counter("oddsgraph_feed_resubscribed_total", "Subscriptions that were sent again because neither a snapshot nor a confirmation arrived in time.", func(s feed.Stats) uint64 { return s.Resubscribed }),
 	gauge("oddsgraph_feed_topics", "Topics that the feed follows.", func(s feed.Stats) int { return s.Topics }),
 	gauge("oddsgraph_feed_tokens", "Tokens that the feed follows.", func(s feed.Stats) int { return s.Tokens }),
 	gauge("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),

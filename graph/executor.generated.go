@@ -1179,7 +1179,8 @@ func NewCompiler(cfg Config) *exec.Compiler {
 		"TradesUpdate": {Fields: map[string]exec.FieldOf{
 			"reason": {Number: 1},
 			"trades": {Number: 2},
-			"gap":    {Number: 3},
+			"known":  {Number: 3},
+			"gap":    {Number: 4},
 		}},
 		"User": {Fields: map[string]exec.FieldOf{
 			"id":      {Number: 1},
@@ -5398,7 +5399,9 @@ func (g *executor) writeTradesUpdate(x *exec.Execution, s *exec.Selection, obj *
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 3: // gap
+		case 3: // known
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Known)
+		case 4: // gap
 			x.Buf = exec.AppendBoolean(x.Buf, obj.Gap)
 		}
 	}

@@ -505,6 +505,7 @@ type ComplexityRoot struct {
 
 	TradesUpdate struct {
 		Gap    func(childComplexity int) int
+		Known  func(childComplexity int) int
 		Reason func(childComplexity int) int
 		Trades func(childComplexity int) int
 	}
@@ -2660,6 +2661,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.TradesUpdate.Gap(childComplexity), true
+	case "TradesUpdate.known":
+		if e.ComplexityRoot.TradesUpdate.Known == nil {
+			break
+		}
+
+		return e.ComplexityRoot.TradesUpdate.Known(childComplexity), true
 	case "TradesUpdate.reason":
 		if e.ComplexityRoot.TradesUpdate.Reason == nil {
 			break
@@ -4559,14 +4566,24 @@ type MarketUpdate implements Update {
 
 """
 New trades, oldest first. ` + "`" + `INITIAL` + "`" + ` has the latest known trades: at most 50, possibly none. Every later event adds trades,
-also with the reason ` + "`" + `RESYNC` + "`" + `. An event can repeat trades that were sent before. They have the same ` + "`" + `id` + "`" + `.
+also with the reason ` + "`" + `RESYNC` + "`" + `. A ` + "`" + `RESYNC` + "`" + ` can add trades that are older than those of earlier events: sort by ` + "`" + `timestamp` + "`" + `. An
+event can repeat trades that were sent before. They have the same ` + "`" + `id` + "`" + `.
 """
 type TradesUpdate implements Update {
   "Why the event was sent."
   reason: UpdateReason!
   "The added trades."
   trades: [Trade!]!
-  "True if trades that happened before these may be missing."
+  """
+  True if the latest trades from before the subscription are known, so that no trades means that there were none. False until
+  the service has read them, at the lowest priority: a ` + "`" + `RESYNC` + "`" + ` then adds them. At a venue that neither lists its public
+  trades nor streams the latest ones, always false.
+  """
+  known: Boolean!
+  """
+  True if trades that happened before these may be missing. After an interruption of the stream, the service first tries to
+  read the missing trades.
+  """
   gap: Boolean!
 }
 
@@ -5468,6 +5485,8 @@ func (ec *executionContext) childFields_TradesUpdate(ctx context.Context, field 
 		return ec.fieldContext_TradesUpdate_reason(ctx, field)
 	case "trades":
 		return ec.fieldContext_TradesUpdate_trades(ctx, field)
+	case "known":
+		return ec.fieldContext_TradesUpdate_known(ctx, field)
 	case "gap":
 		return ec.fieldContext_TradesUpdate_gap(ctx, field)
 	}

@@ -9776,6 +9776,29 @@ func (ec *executionContext) fieldContext_TradesUpdate_trades(_ context.Context, 
 	return fc, nil
 }
 
+func (ec *executionContext) _TradesUpdate_known(ctx context.Context, field graphql.CollectedField, obj *model.TradesUpdate) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_TradesUpdate_known(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Known, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_TradesUpdate_known(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("TradesUpdate", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _TradesUpdate_gap(ctx context.Context, field graphql.CollectedField, obj *model.TradesUpdate) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -15377,6 +15400,11 @@ func (ec *executionContext) _TradesUpdate(ctx context.Context, sel ast.Selection
 			}
 		case "trades":
 			out.Values[i] = ec._TradesUpdate_trades(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "known":
+			out.Values[i] = ec._TradesUpdate_known(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

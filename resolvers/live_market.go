@@ -36,8 +36,27 @@ func (r *subscriptionResolver) PricesChanged(ctx context.Context, tokenIDs []str
 
 func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]] {
 	results := make([]market.Result[market.Read[*market.Price]], len(tokenIDs))
-	r.read(ctx, func(set *loaders.Set) { set.Prices.GetMany(tokenIDs, results) })
+	r.read(ctx, func(set *loaders.Set) {
+		set.Prices.GetMany(tokenIDs, results)
+		for i, id := range tokenIDs {
+			if results[i].Err == nil && results[i].Value.Value == nil {
+				results[i].Err = absentPrice(set, id)
+			}
+		}
+	})
 	return results
+}
+
+// absentPrice returns the error of a token without a price, or nil if the venue does not know the token. A token that has never
+// traded and has no orders has no price, but may get one.
+func absentPrice(set *loaders.Set, tokenID string) error {
+	switch m, err := set.Markets.Get(byToken(tokenID)); {
+	case err != nil && market.CodeOf(err) != market.CodeUnsupported:
+		return err
+	case m.Value == nil:
+		return nil
+	}
+	return market.Errorf(market.CodeBadUserInput, "the token %s has no price at present", tokenID)
 }
 
 func pricesUpdate(reason model.UpdateReason, list []follow.Event[follow.PriceUpdate]) model.PricesUpdate {
@@ -72,7 +91,9 @@ func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID str
 		return nil, err
 	}
 	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, valueOr(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
-		return readOne(ctx, r.Resolver, func(set *loaders.Set) (market.Read[*market.Book], error) { return set.Book(tokenID, d) })
+		return readOne(ctx, r.Resolver, func(set *loaders.Set) (market.Read[*market.Book], error) {
+			return set.Book(tokenID, queries.MaxBookDepth)
+		})
 	}), orderbookUpdate), nil
 }
 
@@ -118,11 +139,11 @@ func (r *subscriptionResolver) TradesAdded(ctx context.Context, tokenIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, follow.Trades(ctx, r.source(ctx), ids), tradesUpdate), nil
+	return subscribe(ctx, follow.Trades(ctx, r.source(ctx), ids, r.readLatestTrades()), tradesUpdate), nil
 }
 
 func tradesUpdate(reason model.UpdateReason, t follow.TradesUpdate) model.TradesUpdate {
-	u := model.TradesUpdate{Reason: reason, Trades: make([]model.Trade, len(t.Trades)), Gap: t.Gap}
+	u := model.TradesUpdate{Reason: reason, Trades: make([]model.Trade, len(t.Trades)), Known: t.Known, Gap: t.Gap}
 	for i := range t.Trades {
 		u.Trades[i] = model.Trade{Trade: &t.Trades[i]}
 	}

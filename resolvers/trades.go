@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
@@ -55,6 +56,44 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 		return nil, err
 	}
 	return tradeConnection(ctx, p), nil
+}
+
+// readLatestTrades returns the function that reads the latest trades of tokens for a subscription: one call for each market, at the
+// lowest priority. It returns nil if the venue does not list trades.
+func (r *Resolver) readLatestTrades() follow.ReadTrades {
+	if r.Can != nil && r.Can(reqctx.EndpointMarketTrades) != nil {
+		return nil
+	}
+	return func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]] {
+		out := make([]market.Result[market.Read[*queries.TradePage]], len(tokenIDs))
+		r.read(reqctx.WithLowPriority(reqctx.WithFresh(ctx)), func(set *loaders.Set) {
+			for i, id := range tokenIDs {
+				out[i].Value, out[i].Err = latestTrades(set, id)
+			}
+		})
+		return out
+	}
+}
+
+// latestTrades reads the latest trades of a token, newest first. The page is nil if the venue does not know the token.
+func latestTrades(set *loaders.Set, tokenID string) (read market.Read[*queries.TradePage], err error) {
+	m, err := set.Markets.Get(byToken(tokenID))
+	if err != nil || m.Value == nil {
+		return read, err
+	}
+	read, err = set.MarketTrades(queries.MarketTrades{MarketID: m.Value.MarketID, EveryToken: true, Limit: maxUpstreamPage})
+	if err != nil || read.Value == nil {
+		return read, err
+	}
+	page := *read.Value
+	page.Trades = nil
+	for _, t := range read.Value.Trades {
+		if t.TokenID == tokenID {
+			page.Trades = append(page.Trades, t)
+		}
+	}
+	read.Value = &page
+	return read, nil
 }
 
 // tradePage converts the result of a read to a venuePage.

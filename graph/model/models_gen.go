@@ -322,13 +322,19 @@ type TradeEdge struct {
 }
 
 // New trades, oldest first. `INITIAL` has the latest known trades: at most 50, possibly none. Every later event adds trades,
-// also with the reason `RESYNC`. An event can repeat trades that were sent before. They have the same `id`.
+// also with the reason `RESYNC`. A `RESYNC` can add trades that are older than those of earlier events: sort by `timestamp`. An
+// event can repeat trades that were sent before. They have the same `id`.
 type TradesUpdate struct {
 	// Why the event was sent.
 	Reason UpdateReason `json:"reason"`
 	// The added trades.
 	Trades []Trade `json:"trades"`
-	// True if trades that happened before these may be missing.
+	// True if the latest trades from before the subscription are known, so that no trades means that there were none. False until
+	// the service has read them, at the lowest priority: a `RESYNC` then adds them. At a venue that neither lists its public
+	// trades nor streams the latest ones, always false.
+	Known bool `json:"known"`
+	// True if trades that happened before these may be missing. After an interruption of the stream, the service first tries to
+	// read the missing trades.
 	Gap bool `json:"gap"`
 }
 

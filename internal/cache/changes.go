@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -67,37 +68,51 @@ func (w *announced) override(now time.Time, later bool) bool {
 
 // withChange returns the streamed changes of a market, including the new change c. The earlier changes are in w, which may be nil.
 // If c is RESOLVED and its status is known or empty, the result contains c and the latest earlier changes, at most maxAnnounced
-// changes in all. If c is of another kind and its status is known, the result contains only c. Otherwise, the result is w.
+// changes in all. If c has another known status, c replaces the earlier changes, except a new tick size. If c has neither a status
+// nor a tick size, the result is w.
 func (w *announced) withChange(c *market.MarketChange, at time.Time, s *market.Session) *announced {
-	var said []market.MarketChange
-	switch resolved := c != nil && c.Kind == "RESOLVED"; {
-	case c == nil, c.Status == market.StatusUnknown, c.Status == "" && !resolved:
+	resolved := c != nil && c.Kind == "RESOLVED"
+	if c == nil || c.Status == market.StatusUnknown || c.Status == "" && !resolved && c.TickSize == nil {
 		return w
-	case resolved && w != nil:
-		said = append(said, w.changes[max(len(w.changes)-maxAnnounced+1, 0):]...)
 	}
-	return &announced{changes: append(said, *c), at: at, session: s}
+	var said []market.MarketChange
+	if w != nil {
+		said = slices.Clone(w.changes)
+	}
+	switch {
+	case resolved:
+	case c.TickSize != nil:
+		said = slices.DeleteFunc(said, func(x market.MarketChange) bool { return x.TickSize != nil })
+	default:
+		said = slices.DeleteFunc(said, func(x market.MarketChange) bool { return x.TickSize == nil })
+	}
+	return &announced{changes: append(said[max(len(said)-maxAnnounced+1, 0):], *c), at: at, session: s}
 }
 
-// apply returns a copy of m with the changes applied. If the copy has the same status and outcome as m, and both or neither have a
-// winner, apply returns m itself, and later is false. Otherwise, later reports whether the status of m is unknown, or a later step
-// of the market's life than the status of the copy.
-func (w *announced) apply(m *market.Market) (amended *market.Market, later bool) {
+// apply returns a copy of m with the changes applied. contradicts reports whether m has another status, outcome or tick size than
+// the changes say, or lacks a winner that they name. A time of the resolution that m lacks is no contradiction. later reports
+// whether the status of m is unknown, or a later step of the market's life than the status of the copy.
+func (w *announced) apply(m *market.Market) (amended *market.Market, contradicts, later bool) {
 	next := m
 	for _, c := range w.changes {
 		next = next.With(c)
 	}
-	if next.Status == m.Status && (next.Winner() == nil) == (m.Winner() == nil) && resolvedTo(next) == resolvedTo(m) {
-		return m, false
+	if next.Status == m.Status && (next.Winner() == nil) == (m.Winner() == nil) && resolvedTo(next) == resolvedTo(m) &&
+		same(next.TickSize, m.TickSize) {
+		return next, false, false
 	}
-	return next, m.Status == market.StatusUnknown || step(m.Status) > step(next.Status)
+	return next, true, m.Status == market.StatusUnknown || step(m.Status) > step(next.Status)
 }
 
+// resolvedTo returns the outcome to which a market was resolved, or "".
 func resolvedTo(m *market.Market) string {
-	if m.Resolution == nil {
-		return ""
+	if m.Resolution != nil && m.Resolution.Outcome != "" {
+		return m.Resolution.Outcome
 	}
-	return m.Resolution.Outcome
+	if w := m.Winner(); w != nil {
+		return w.Label
+	}
+	return ""
 }
 
 // step returns the position of a status in the life of a market, or 0 if the status has no position there.
@@ -130,7 +145,7 @@ func (s *store[K, T]) markChanged(slot K, session *market.Session, c *market.Mar
 	if old := s.entries.get(slot); old != nil {
 		e := &entry[T]{read: old.read, freshUntil: market.Earlier(old.freshUntil, s.clock.Now()), staleUntil: old.staleUntil, outdated: true}
 		if last.announced != nil && e.read.Value != nil {
-			e.read.Value, _ = s.amend(last.announced, e.read.Value)
+			e.read.Value, _, _ = s.amend(last.announced, e.read.Value)
 		}
 		e.read.Handle = market.NewHandle(e.freshUntil)
 		s.replace(s.entries, slot, e)
@@ -172,12 +187,11 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	made := from.startedAt.Add(-from.age.Most) // the earliest time at which the venue can have created the response
 	older := from.age.Most > 0 && made.Before(c.at)
 	if c.announced != nil && e.read.Value != nil {
-		value, later := s.amend(c.announced, e.read.Value)
-		switch {
-		case from.age.Known && !made.Before(c.announced.at.Add(headerSlack)), !c.announced.override(now, later):
+		value, contradicts, later := s.amend(c.announced, e.read.Value)
+		if from.age.Known && !made.Before(c.announced.at.Add(headerSlack)) || contradicts && !c.announced.override(now, later) {
 			c.announced = nil
-		case value != e.read.Value:
-			e.read.Value, older = value, true
+		} else {
+			e.read.Value, older = value, older || contradicts
 		}
 	}
 	if !before && !older {

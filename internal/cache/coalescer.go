@@ -132,7 +132,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 // key is nil if the key is cached or cannot be fetched; join then writes the result of the key to out.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
 	req := reqctx.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: reqctx.CallerFrom(ctx)}
-	if refresh {
+	if refresh || reqctx.HasLowPriority(ctx) {
 		req.Priority = reqctx.PriorityRefresh
 	}
 	req.Deadline, _ = ctx.Deadline()

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"time"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
@@ -222,6 +224,9 @@ func (c *Cache) buildUsers(b *builder) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
 	c.balances.user, c.positions.user, c.orders.user = userKey.user, userKey.user, userKey.user
+	for _, changed := range []**lru.Cache[userKey, *change]{&c.balances.changed, &c.positions.changed, &c.orders.changed} {
+		*changed = newChanges[userKey](min(cfg.User.Size, cfg.Changes))
+	}
 	c.trades.user, c.userHistories.user = tradesKey.user, historyKey.user
 }
 

@@ -80,18 +80,13 @@ func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.
 	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
 }
 
-// YesAndNo returns the tokens of the outcomes YES and NO of a cached market. ok is false if the market is not cached or has other
-// outcomes. YesAndNo never calls the venue.
-func (c *Cache) YesAndNo(marketID string) (yes, no string, ok bool) {
+// CachedMarket returns a market of the cache, of any age, or nil. It never calls the venue.
+func (c *Cache) CachedMarket(marketID string) *market.Market {
 	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
 	if e == nil {
-		return "", "", false
+		return nil
 	}
-	y, n := e.read.Value.OutcomeByLabel(string(market.OutcomeYes)), e.read.Value.OutcomeByLabel(string(market.OutcomeNo))
-	if y == nil || n == nil {
-		return "", "", false
-	}
-	return y.TokenID, n.TokenID, true
+	return e.read.Value
 }
 
 // Scope returns the scope of an account's stream topic for the caller in ctx; see messages.Topic.
@@ -118,6 +113,23 @@ func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []mark
 	}
 }
 
+// StreamUnread records a change of an account's list or balance that the stream has announced and the feed could not apply. The next
+// read fetches the list again.
+func (c *Cache) StreamUnread(t messages.Topic, kind messages.Kind) {
+	key, ok := keyOfTopic(t)
+	if !ok {
+		return
+	}
+	switch kind {
+	case messages.KindOrder:
+		c.orders.markChanged(key, nil, nil)
+	case messages.KindPosition:
+		c.positions.markChanged(key, nil, nil)
+	case messages.KindBalance:
+		c.balances.markChanged(key, nil, nil)
+	}
+}
+
 // keyOfTopic returns the key of a topic's account and caller. It returns false if the topic's scope cannot be a result of
 // Cache.Scope.
 func keyOfTopic(t messages.Topic) (userKey, bool) {
@@ -127,44 +139,6 @@ func keyOfTopic(t messages.Topic) (userKey, bool) {
 	}
 	_, err := hex.Decode(key.caller[:], []byte(t.Scope))
 	return key, err == nil
-}
-
-// Origin reads prices and books from the venue without the cache. The calls of an Origin are batched, limited and counted like all
-// other calls. An Origin is safe for concurrent use.
-type Origin struct {
-	prices *coalescer[string, market.Price]
-	books  *coalescer[queries.Book, market.Book]
-}
-
-// Origin returns a reader that does not use the cache. The feed uses it to get the venue's REST values, because the cache would
-// return streamed values.
-func (c *Cache) Origin() *Origin {
-	return &Origin{prices: uncached(c.prices.routes[0]), books: uncached(c.books.routes[0])}
-}
-
-// Price reads a token's price. A nil value means that the venue has no price.
-func (o *Origin) Price(ctx context.Context, tokenID string) (market.Read[*market.Price], error) {
-	r := o.prices.do(ctx, []string{tokenID}, false)[0]
-	return r.Value, r.Err
-}
-
-// Book reads a token's book. A nil value means that the venue has no book.
-func (o *Origin) Book(ctx context.Context, tokenID string, depth int) (market.Read[*market.Book], error) {
-	r := o.books.do(ctx, []queries.Book{{TokenID: tokenID, Depth: depth}}, false)[0]
-	return r.Value, r.Err
-}
-
-// uncached returns a coalescer that makes the same calls as c without a cache. The new coalescer shares the counters and bounds of
-// c.
-func uncached[K comparable, T any](c *coalescer[K, T]) *coalescer[K, T] {
-	return &coalescer[K, T]{
-		kind: c.kind, observer: c.observer, fetch: c.fetch, cost: c.cost, admission: c.admission, clock: c.clock, maxKeys: c.maxKeys, priority: c.priority, endpoint: c.endpoint,
-		unsupported: c.unsupported, counters: c.counters, tasks: c.tasks, slots: c.slots, flights: make(map[K]*flight[K, T]),
-		accept: func(_ K, value *T, from origin) market.Read[*T] {
-			return market.Read[*T]{Value: value, Meta: market.Meta{Handle: market.NewHandleOfAge(time.Time{}, from.age)}}
-		},
-		cached: func(K) (read market.Read[*T], ok bool) { return read, false },
-	}
 }
 
 // restLag is the assumed greatest lag of the venue's REST values behind its stream. A streamed value overrides older REST values

@@ -3,7 +3,6 @@ package cache
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -253,93 +252,6 @@ func TestRESTBehindStream(t *testing.T) {
 		}
 		if p := mustRead(t, c.Prices(), "t"); p.Value != q.price {
 			t.Errorf("got %+v, want the price of REST", p)
-		}
-	})
-}
-
-// TestOriginBypassesCache checks that Origin reads the venue even if a value is cached, and does not change the cache.
-func TestOriginBypassesCache(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q := &quoteVenue{price: newPrice("0.4", 1), book: newBook("e", 4, 1, 200, 4)}
-		c := openQuotes(t, q)
-		o := c.Origin()
-		s := &market.Session{}
-		c.StreamPrice(s, newPrice("0.5", 2), market.Meta{Source: market.SourceStream})
-		c.StreamBook(s, newBook("e", 5, 2, 200, 5), market.Meta{Source: market.SourceStream})
-		p, err := o.Price(t.Context(), "t")
-		if err != nil || p.Value.Price.String() != "0.4" {
-			t.Errorf("got price %v, %v; want 0.4", p.Value, err)
-		}
-		b, err := o.Book(t.Context(), "t", 200)
-		if err != nil || b.Value.Seq != 4 || b.Value.Depth != 200 {
-			t.Errorf("got book %+v, %v; want sequence number 4 and depth 200", b, err)
-		}
-		if got := mustRead(t, c.Prices(), "t").Value.Price.String(); got != "0.5" {
-			t.Errorf("cached price: got %s, want 0.5", got)
-		}
-		s.End(time.Now()) // the streamed book stays cached after the end, because the REST book is older
-		time.Sleep(time.Second)
-		if _, err = o.Book(t.Context(), "t", 200); err != nil {
-			t.Fatal(err)
-		}
-		if got := mustRead(t, c.Books(), queries.Book{TokenID: "t", Depth: 20}).Value.Seq; got != 5 {
-			t.Errorf("cached book: got sequence number %d, want 5", got)
-		}
-		if b, err = o.Book(t.Context(), "t", 200); err != nil || b.Value.Seq != 4 {
-			t.Errorf("got book %+v, %v; want sequence number 4", b, err)
-		}
-		q.setUnknown("u", true)
-		if p, err := o.Price(t.Context(), "u"); p.Value != nil || err != nil {
-			t.Errorf("token without a price: got %v, error %v; want neither", p, err)
-		}
-		synctest.Wait() // wait for the refresh of the stale book
-		q.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "away") }
-		if b, err := o.Book(t.Context(), "t", 200); b.Value != nil || market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Errorf("failing venue: got %v, %v; want UPSTREAM_UNAVAILABLE", b, err)
-		}
-	})
-}
-
-// TestOriginBatches checks that concurrent reads of single prices share calls.
-func TestOriginBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
-		o := open(t, v).Origin()
-		var wg sync.WaitGroup
-		for _, id := range ids("t", 0, 84) {
-			wg.Go(func() {
-				if p, err := o.Price(t.Context(), id); err != nil || p.Value.TokenID != id {
-					t.Errorf("%s: got %v, %v; want the price of this token", id, p.Value, err)
-				}
-			})
-		}
-		wg.Wait()
-		if n := len(v.calls(reqctx.EndpointPrices)); n > 7 {
-			t.Errorf("got %d calls for 84 prices, want at most 7", n)
-		}
-	})
-}
-
-// TestOriginReservesItsEndpoint checks that a read of Origin counts against the limit of its endpoint.
-func TestOriginReservesItsEndpoint(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		a := newAdmission()
-		o := open(t, &venue{}, withAdmission(a)).Origin()
-		reads := []struct {
-			endpoint reqctx.Endpoint
-			read     func() error
-		}{
-			{reqctx.EndpointPrices, func() error { _, err := o.Price(t.Context(), "t"); return err }},
-			{reqctx.EndpointBook, func() error { _, err := o.Book(t.Context(), "t", 20); return err }},
-		}
-		for i, r := range reads {
-			go func() { a.verdict <- nil }()
-			if err := r.read(); err != nil {
-				t.Fatal(err)
-			}
-			if got := a.request(i).Endpoint; got != r.endpoint {
-				t.Errorf("read %d: got endpoint %d, want %d", i, got, r.endpoint)
-			}
 		}
 	})
 }

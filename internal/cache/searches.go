@@ -19,7 +19,9 @@ func (c *Cache) EventSearches() Source[queries.SearchKey, queries.EventPage] { r
 func (c *Cache) Categories() Source[struct{}, queries.Categories] { return c.categories }
 
 // MarketTrades returns the source of pages of the public trades of markets.
-func (c *Cache) MarketTrades() Source[queries.MarketTrades, queries.TradePage] { return c.marketTrades }
+func (c *Cache) MarketTrades() Source[queries.MarketTrades, queries.TradePage] {
+	return freshSource[queries.MarketTrades, queries.TradePage]{c.marketTrades}
+}
 
 // The fresh time of categories is categoriesFactor times the fresh time of searches, because a read of the categories takes several
 // calls.

@@ -94,7 +94,7 @@ type store[K comparable, T any] struct {
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
 	// amend applies streamed changes to a value; see announced.apply.
-	amend func(w *announced, value *T) (amended *T, later bool)
+	amend func(w *announced, value *T) (amended *T, contradicts, later bool)
 
 	// shared is the shared cache. It is nil for user data, and if no shared cache is configured.
 	shared *sharedCache[K, T]

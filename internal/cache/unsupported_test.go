@@ -37,10 +37,6 @@ func TestUnsupported(t *testing.T) {
 			wantUnsupported("balance", err)
 			_, err = readOne(t.Context(), c.Markets(), bySlug("s"))
 			wantUnsupported("slug", err)
-			_, err = c.Origin().Price(t.Context(), "a")
-			wantUnsupported("price of the feed", err)
-			_, err = c.Origin().Book(t.Context(), "a", 20)
-			wantUnsupported("book of the feed", err)
 		}
 		if n, released, _ := a.state(); n != 0 || released != 0 || len(v.calls()) != 0 {
 			t.Errorf("got %d reservations, %d released, %d calls; want none", n, released, len(v.calls()))

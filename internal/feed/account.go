@@ -83,6 +83,33 @@ func (a *mutableAccount) apply(m *messages.Message) {
 	a.current = nil
 }
 
+// markUnread counts a change of an account whose list is unknown, and tells Sink that earlier reads of the list are out of date. A
+// list is never built from changes alone. Changes that arrive before the snapshot also count, because the snapshot may never come.
+// t.mu must be locked.
+func (t *topic) markUnread(m *messages.Message) {
+	if t.key.Channel != messages.ChannelUser {
+		return
+	}
+	a, u := t.state.mutable, &t.state.Unread
+	known := t.phase == following && a != nil
+	switch {
+	case m.Kind == messages.KindOrder && !(known && a.orders.index != nil):
+		u.Orders++
+	case m.Kind == messages.KindPosition && !(known && a.positions.index != nil):
+		u.Positions++
+	case m.Kind == messages.KindBalance && !known:
+		u.Balance++
+	case m.Kind == messages.KindFill && !known:
+		u.Trades++
+		t.publish()
+		return // only subscriptions read an account's trades without a cache
+	default:
+		return
+	}
+	t.feed.cfg.Sink.StreamUnread(t.key, m.Kind)
+	t.publish()
+}
+
 // applyPosition applies a change of a position. An account may have several positions with the same market and outcome, called
 // lots. A message does not say which lot it changes:
 //   - If a lot has the size and the average price in the message, the message replaces that lot.

@@ -86,8 +86,6 @@ func (c *chaos) Unwatch(t messages.Topic) { c.record("unwatch", t) }
 
 func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 
-func (c *chaos) Reconnect(t messages.Topic) { c.record("reconnect", t) }
-
 // listen executes the feed's requests as stream.Client does. listen delays each resync by a random time of less than 250 ms, and
 // sends at most one resync per second for each topic.
 func (c *chaos) listen() {
@@ -119,9 +117,6 @@ func (c *chaos) listen() {
 					k.resyncAt = again
 				}
 			}
-		case "reconnect":
-			c.faults["reconnect"]++
-			c.close(l)
 		}
 	}
 }

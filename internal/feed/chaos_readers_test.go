@@ -131,8 +131,8 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 }
 
 // checkQuery reads a token's book from the cache as a query does, and checks the book. If the cache has no book, a goroutine
-// fetches the book from the venue and checks it. While the token is live, the cache must have a book.
-func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State) error {
+// fetches the book from the venue, checks it and offers it to the topic. While the token is live, the cache must have a book.
+func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, w *Watch, live State) error {
 	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
 		if live.Live {
@@ -141,7 +141,9 @@ func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, live State)
 		go func() {
 			r := c.cache.Books().Fetch(ctx, keys)[0]
 			if r.Err == nil {
-				r.Err = c.checkBook(r.Value.Value, depth)
+				if r.Err = c.checkBook(r.Value.Value, depth); depth == queries.MaxBookDepth {
+					w.Join(r.Value.Value, r.Value.Meta)
+				}
 			}
 			if r.Err != nil && ctx.Err() == nil {
 				c.mu.Lock()
@@ -175,7 +177,7 @@ func (c *chaos) checkToken(ctx context.Context, k *token, watches [2]*Watch, n i
 		return err
 	}
 	if n%7 == 0 {
-		if err := c.checkQuery(ctx, k, chaosDepths[c.rand.IntN(len(chaosDepths))], book); err != nil {
+		if err := c.checkQuery(ctx, k, chaosDepths[c.rand.IntN(len(chaosDepths))], watches[1], book); err != nil {
 			return err
 		}
 	}

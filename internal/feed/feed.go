@@ -20,8 +20,6 @@ type Upstream interface {
 	Unwatch(t messages.Topic)
 	// Resync requests a new snapshot of a topic.
 	Resync(t messages.Topic)
-	// Reconnect closes the connection of a topic. The client then opens a new connection.
-	Reconnect(t messages.Topic)
 }
 
 // Sink stores live values for queries. Its methods must not wait.
@@ -38,15 +36,18 @@ type Sink interface {
 	// StreamAccount stores an account that stays fresh until the session s ends. A nil list or balance is unknown, and StreamAccount
 	// does not store it.
 	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
+	// StreamUnread reports a change of an account's list whose rows the feed does not know, so that earlier reads of the list are out
+	// of date. kind is KindOrder, KindPosition or KindBalance.
+	StreamUnread(t messages.Topic, kind messages.Kind)
 }
 
 // Config configures a feed.
 type Config struct {
 	Sink Sink
-	// Origin reads prices and books over REST if the stream sends no snapshot. If Origin is nil, the feed reads nothing over REST.
-	Origin Origin
-	Clock  market.Clock
-	Log    *slog.Logger
+	// Snapshots contains the channels whose subscriptions begin with a snapshot. Books always do.
+	Snapshots []messages.Channel
+	Clock     market.Clock
+	Log       *slog.Logger
 	// Lag observes the time between the venue's timestamp of a change and the arrival of the change. The time is negative if the
 	// venue's clock is ahead. Lag must not wait. Lag may be nil.
 	Lag func(time.Duration)
@@ -58,16 +59,11 @@ type Config struct {
 
 // The timeouts and bounds of the stream's protocol.
 const (
-	// If a snapshot does not arrive within snapshotTimeout, the feed requests it again.
-	snapshotTimeout = 2 * time.Second
-	// If the venue does not confirm the subscription of a market within ackTimeout, the feed sends the subscription again. The timeout
-	// doubles with each attempt, up to maxAckTimeout.
-	ackTimeout    = 2 * time.Second
-	maxAckTimeout = 2 * time.Minute
-	// After maxFailedResyncs failed resyncs in a row, the feed drops the connection of the topic. Each drop doubles the number of
-	// failures before the next drop, at most maxDoublings times.
-	maxFailedResyncs = 3
-	maxDoublings     = 6
+	// If a snapshot or a confirmation does not arrive within retryAfter, the feed sends the subscription of the topic again. After
+	// promptAttempts attempts, the time doubles with each attempt, up to maxRetryAfter.
+	retryAfter     = 2 * time.Second
+	maxRetryAfter  = 2 * time.Minute
+	promptAttempts = 3
 	// maxBuffered bounds the messages that a topic buffers while it waits for a snapshot.
 	maxBuffered = 1000
 	// maxQueued bounds the trades and market changes that wait in the queue of one watch.
@@ -80,7 +76,6 @@ type Feed struct {
 	upstream Upstream
 	counts   counts
 	auto     *autoWatcher
-	reads    *readQueue
 	shares   shares
 
 	// mu protects topics, public and closed. The lock order is Feed.mu, autoWatcher.mu, topic.mu, Reader.mu, shares.mu. Calls to
@@ -97,7 +92,7 @@ func New(cfg Config) *Feed {
 	cfg.Log = cmp.Or(cfg.Log, slog.New(slog.DiscardHandler))
 	cfg.Topics = cmp.Or(cfg.Topics, 2000)
 	cfg.Linger = cmp.Or(cfg.Linger, 5*time.Second)
-	f := &Feed{cfg: cfg, topics: make(map[messages.Topic]*topic), reads: newReadQueue(), shares: shares{counts: make(map[string]int)}}
+	f := &Feed{cfg: cfg, topics: make(map[messages.Topic]*topic), shares: shares{counts: make(map[string]int)}}
 	f.auto = newAutoWatcher(f)
 	return f
 }
@@ -105,7 +100,7 @@ func New(cfg Config) *Feed {
 // Connect sets the upstream, which must pass its events to the feed's methods. Call Connect once, before the feed is used.
 func (f *Feed) Connect(u Upstream) { f.upstream = u }
 
-// Close ends all watches, stops the timers, cancels the REST reads and waits for them to return.
+// Close ends all watches and stops the timers.
 func (f *Feed) Close() {
 	f.mu.Lock()
 	f.closed = true
@@ -115,7 +110,6 @@ func (f *Feed) Close() {
 	for _, t := range topics {
 		t.end(errClosed)
 	}
-	f.reads.close()
 }
 
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")

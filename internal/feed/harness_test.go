@@ -80,12 +80,6 @@ func (u *upstream) Resync(t messages.Topic) {
 	u.record("resync", t)
 }
 
-func (u *upstream) Reconnect(t messages.Topic) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.record("reconnect", t)
-}
-
 // take returns and removes the recorded calls.
 func (u *upstream) take() []string {
 	u.mu.Lock()
@@ -133,6 +127,7 @@ type sink struct {
 	markets      []string
 	staleCalls   int
 	accountCalls int      // calls of StreamAccount
+	unread       uint64   // calls of StreamUnread
 	violations   []string // descriptions of values that were stale or had a wrong source when they arrived
 }
 
@@ -189,6 +184,12 @@ func (s *sink) StreamAccount(in *market.Session, t messages.Topic, orders []mark
 	s.put(t, in, m, &sinkEntry{account: &Account{Orders: orders, Positions: positions, Balance: b}})
 }
 
+func (s *sink) StreamUnread(messages.Topic, messages.Kind) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread++
+}
+
 func (s *sink) entry(t messages.Topic) *sinkEntry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -227,7 +228,7 @@ type testFeed struct {
 func newTestFeed(t testing.TB, change ...func(*Config)) *testFeed {
 	t.Helper()
 	r := &testFeed{up: newUpstream(), sink: newSink()}
-	cfg := Config{Sink: r.sink}
+	cfg := Config{Sink: r.sink, Snapshots: []messages.Channel{messages.ChannelTrades, messages.ChannelUser}}
 	for _, f := range change {
 		f(&cfg)
 	}

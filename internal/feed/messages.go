@@ -48,7 +48,7 @@ func (t *topic) observeLag(m *messages.Message) {
 // applyPrice applies a price. A price message contains the complete state, so applyPrice also applies it if earlier messages were
 // lost. In this case, the price counts as a resync.
 func (t *topic) applyPrice(m *messages.Message, lost bool) {
-	if t.isOld(m) || t.inBase(m) {
+	if t.isOld(m) {
 		return
 	}
 	if t.phase == following && (lost || skips(&t.state, m)) {
@@ -94,26 +94,25 @@ func (t *topic) applySnapshot(m *messages.Message, lost bool) {
 		t.feed.counts.gaps.Add(1)
 		t.incomplete = true
 	}
-	t.base = nil
 	t.commit(next, items)
 }
 
-// snapshotFailed requests another snapshot, because the last snapshot cannot be used. Afterwards the topic's buffer contains only
-// the given changes. t.mu must be locked.
+// snapshotFailed requests another snapshot, because the last snapshot cannot be used. After promptAttempts failures, it waits for the
+// timer of await instead. Afterwards the topic's buffer contains only the given changes. t.mu must be locked.
 func (t *topic) snapshotFailed(buffered []*messages.Message) {
-	if t.phase != following {
-		t.resyncFailed()
+	if t.attempts++; t.attempts <= promptAttempts {
+		t.handleGap()
 	}
-	t.handleGap()
 	t.buffered = buffered
 }
 
 // applyChange applies a change. While the topic waits for a snapshot, applyChange buffers the change instead. If a message before
 // the change was lost, applyChange calls handleGap.
 func (t *topic) applyChange(m *messages.Message, lost bool) {
-	if t.phase == opening && t.key.Channel == messages.ChannelMarket {
-		t.confirm() // the venue sends changes only after it has accepted a subscription
+	if t.phase == opening && t.isEventsOnly() {
+		t.complete() // the venue sends events only after it has accepted a subscription
 	}
+	t.markUnread(m)
 	if t.phase != following {
 		if len(t.buffered) == maxBuffered {
 			t.discarded = t.buffered[maxBuffered/2-1] // a snapshot from before this change cannot be used any more
@@ -124,23 +123,17 @@ func (t *topic) applyChange(m *messages.Message, lost bool) {
 		}
 		return
 	}
-	late := t.inBase(m)
-	if seen(&t.state, m) || late && (m.Seq == 0 || t.base.seq != 0) {
+	if seen(&t.state, m) {
 		return
 	}
 	if lost || !follows(&t.state, m) {
 		t.handleGap()
-		if t.key.Channel != messages.ChannelMarket {
+		if t.phase != following {
 			t.buffered = append(t.buffered, m)
 			return
 		}
 	}
 	next := t.state
-	if late {
-		t.base.renumber(&next, m)
-		t.commit(next, Items{})
-		return
-	}
 	items := apply(&next, m)
 	if crossed(next.Book) {
 		t.handleGap()
@@ -169,7 +162,7 @@ func follows(s *State, m *messages.Message) bool {
 // have different epochs, no number is too small. If both have the same epoch, the smallest accepted number depends on the phase:
 //   - A live topic needs a greater number than the number of its state.
 //   - A topic that waits for a snapshot also accepts the number of its state.
-//   - If the venue sends no epochs or a resync has failed, the first snapshot of a session may have any number.
+//   - If the venue sends no epochs or the subscription was sent again, the first snapshot of a session may have any number.
 func (t *topic) isOld(m *messages.Message) bool {
 	if !t.state.Known || !seen(&t.state, m) {
 		return false
@@ -177,7 +170,7 @@ func (t *topic) isOld(m *messages.Message) bool {
 	switch {
 	case t.phase == following:
 		return true
-	case t.phase == opening && (m.Epoch == "" || t.failedResyncs > 0):
+	case t.phase == opening && (m.Epoch == "" || t.attempts > 0):
 		return false
 	default:
 		return m.Seq < t.state.Seq
@@ -185,8 +178,8 @@ func (t *topic) isOld(m *messages.Message) bool {
 }
 
 // heartbeat compares the venue's sequence number of the topic with the number of the state. If the venue's number is greater or has
-// another epoch, the last message of the topic was lost. A state without a number cannot show a loss. For a market, heartbeat also
-// stores the venue's number in the state.
+// another epoch, the last message of the topic was lost. A state without a number cannot show a loss. For a topic with only events,
+// heartbeat also stores the venue's number in the state.
 func (t *topic) heartbeat(epoch string, seq uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,7 +193,7 @@ func (t *topic) heartbeat(epoch string, seq uint64) {
 		}
 		t.handleGap()
 	}
-	if t.key.Channel == messages.ChannelMarket {
+	if t.isEventsOnly() {
 		t.state.Epoch, t.state.Seq = epoch, seq
 	}
 }
@@ -217,6 +210,7 @@ func replace(s *State, m *messages.Message) (items Items) {
 		s.Book = withPosition(m.Book, m)
 	case messages.KindTradesSnapshot:
 		s.Trades, items = mergeTape(s.Trades, m.Trades, known)
+		s.Tape = true
 	case messages.KindUserSnapshot:
 		s.mutable = newMutableAccount(m, s.mutable)
 	}
@@ -287,9 +281,7 @@ func (t *topic) commit(next State, items Items) {
 		t.flushSoon()
 	}
 	if !items.empty() {
-		for _, w := range t.watches {
-			w.queue(items)
-		}
+		t.queue(items)
 	}
 	t.publish()
 }

@@ -25,7 +25,8 @@ import (
 //	acct A9 o1 o2 | p1x5 | 100    an account: orders, positions, balance; "?" means unknown
 //	order A10 o1 FILLED | pos A11 p1x0 | bal A12 90 | fill A13 t1
 //	beat A42                      a heartbeat; "beat 42" has no epoch
-//	ack                           the confirmation of a market
+//	ack                           the confirmation of the subscription
+//	rest A41@7 .50x10 | .60x10    a book that was read over REST and is offered to the topic
 //	snap -#7 .50x10 | .60x10      a message with the internal number 7
 //	wait 2s
 //
@@ -35,14 +36,12 @@ import (
 //	stale A42 r0 ...
 //	unknown
 //	took [gap] t1 t2              the items that the watch has delivered
-//	asked resync reconnect        all calls to the upstream since the last check
+//	asked resync watch            all calls to the upstream since the last check
 //	read                          the sink was notified that the market has changed
-//
-// If the feed has an Origin, a script can also contain:
-//
-//	rest A41@7 .50x10 | .60x10    the response to the current read; or "rest fails", "rest none", "rest A7@7 .65"
-//	reading 1                     the number of running reads
 //	from REST                     the source of the state
+//	unread 1 0 0 2                the changes of unknown orders, positions, balances and trades; the sink was notified of them
+//
+// In a script of a channel with the suffix ", no snapshots", the venue sends only snapshots of books.
 //
 // After each line, the player checks that the reader was signalled if the state changed. If the topic is live, the sink must have
 // the value. If the topic is not live, the sink must have no fresh value. The player does not check the sink for trades and
@@ -61,26 +60,26 @@ type player struct {
 	last   State
 	// pending contains the items from Watch.Take that the script has not checked yet.
 	pending Items
-	origin  *origin
 }
 
-// newPlayer returns a player that watches a topic. The feed has the origin o if o is not nil. Call newPlayer in a synctest bubble.
-func newPlayer(t *testing.T, key messages.Topic, o *origin) *player {
-	p := &player{t: t, key: key, origin: o}
-	p.testFeed = newTestFeed(t, func(c *Config) {
-		if o != nil {
-			c.Origin = o
-		}
-	})
+// newPlayer returns a player that watches a topic. Call newPlayer in a synctest bubble.
+func newPlayer(t *testing.T, key messages.Topic, change ...func(*Config)) *player {
+	p := &player{t: t, key: key}
+	p.testFeed = newTestFeed(t, change...)
 	p.reader, p.w = p.watch(t, p.key)
 	p.up.take()
 	return p
 }
 
-// run runs a script. The feed has the origin o if o is not nil.
-func (s *script) run(t *testing.T, o *origin) {
+// run runs a script.
+func (s *script) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlayer(t, messages.Topic{Channel: messages.Channel(s.channel), ID: "T"}, o)
+		channel, none := strings.CutSuffix(s.channel, ", no snapshots")
+		p := newPlayer(t, messages.Topic{Channel: messages.Channel(channel), ID: "T"}, func(c *Config) {
+			if none {
+				c.Snapshots = nil
+			}
+		})
 		defer p.reader.Close()
 		for n, line := range strings.Split(strings.TrimSpace(s.lines), "\n") {
 			if line = strings.TrimSpace(line); line != "" {
@@ -215,11 +214,12 @@ func (p *player) play(line string) {
 			p.t.Fatalf("%s: Sink was not notified of a change", p.line)
 		}
 	case "rest":
-		p.answerRead(number, value)
-	case "reading":
-		synctest.Wait()
-		if got := fmt.Sprint(p.origin.running()); got != rest {
-			p.t.Fatalf("%s: %s reads are running", p.line, got)
+		p.join(number, value)
+	case "unread":
+		s, _ := p.w.State()
+		u := s.Unread
+		if got := fmt.Sprintf("%d %d %d %d", u.Orders, u.Positions, u.Balance, u.Trades); got != rest || p.sink.unread != u.Orders+u.Positions+u.Balance {
+			p.t.Fatalf("%s: the counts are %s, and the sink was notified %d times", p.line, got, p.sink.unread)
 		}
 	case "from":
 		if s, _ := p.w.State(); string(s.Meta.Source) != rest || p.sink.entry(p.key).meta.Source != s.Meta.Source {

@@ -1,64 +1,71 @@
 package feed
 
 import (
+	"slices"
 	"time"
 
 	"oddsgraph/internal/market/messages"
 )
 
-// awaitConfirmation starts a timer that sends the subscription of a market again. The timer is stopped when the venue confirms the
-// subscription. Until the confirmation, the market is not live, and its subscribers poll. t.mu must be locked.
-func (t *topic) awaitConfirmation() {
-	t.await(min(ackTimeout<<min(t.missedConfirmations, 10), maxAckTimeout), func() {
-		t.missedConfirmations++
-		t.feed.counts.unacknowledged.Add(1)
-		t.feed.cfg.Log.Info("the venue has not confirmed a subscription: sending it again", "topic", t.key.ID, "times", t.missedConfirmations)
-		if err := t.feed.upstream.Watch(t.key, nil); err != nil {
-			t.feed.cfg.Log.Warn("cannot send a subscription again", "topic", t.key.ID, "error", err)
-		}
-		t.awaitConfirmation()
-	})
+// beginsWithSnapshot reports whether the venue sends a snapshot after the subscription of the topic. Books begin with a snapshot at
+// every venue. A price has none, because each message replaces it, and a market has none, because queries read it over REST.
+func (t *topic) beginsWithSnapshot() bool {
+	return t.key.Channel == messages.ChannelOrderbook || slices.Contains(t.feed.cfg.Snapshots, t.key.Channel)
 }
 
-// acknowledged handles the venue's confirmation of a market's subscription. Topics of other channels become live with their
-// snapshots.
+// isEventsOnly reports whether the venue sends only events of the topic, and no state: changes of a market, or trades without a
+// snapshot. Such a topic is complete when the venue has confirmed its subscription.
+func (t *topic) isEventsOnly() bool {
+	return t.key.Channel == messages.ChannelMarket || t.key.Channel == messages.ChannelTrades && !t.beginsWithSnapshot()
+}
+
+// acknowledged handles the venue's confirmation of the subscription.
 func (t *topic) acknowledged() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.ended && t.phase != down && t.key.Channel == messages.ChannelMarket {
-		t.confirm()
+	if t.ended || t.phase == down {
+		return
+	}
+	t.confirmed = true
+	if t.isEventsOnly() {
+		t.complete()
 	}
 }
 
-// confirm makes a market live. It is called for the venue's confirmation, and for a change that arrives before the confirmation.
-// Such a change may belong to the previous subscription, so a later confirmation counts as a resync. The venue may not have sent
-// the changes from before the confirmation, so confirm tells Sink that earlier reads of the market may be out of date. t.mu must be
-// locked.
-func (t *topic) confirm() {
-	if t.incomplete || t.phase == following {
-		t.countResync()
+// complete makes a topic live without a snapshot. It is called when the venue has confirmed the subscription, and for an event that
+// arrives before the confirmation. Such an event may belong to the previous subscription, so a later confirmation counts as a
+// resync: events may be missing before it. t.mu must be locked.
+func (t *topic) complete() {
+	t.incomplete = t.incomplete || t.phase == following
+	next, items := t.state, Items{}
+	if t.key.Channel == messages.ChannelTrades {
+		items.Gap = t.incomplete || t.discarded != nil
+		for _, m := range t.buffered {
+			if !seen(&next, m) {
+				items.Gap = items.Gap || !follows(&next, m)
+				items.add(apply(&next, m))
+			}
+		}
 	}
-	t.startFollowing()
-	t.confirmed, t.missedConfirmations = true, 0
-	t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
-	t.publish()
+	t.completed = true
+	t.commit(next, items)
 }
 
-// handleGap marks the topic as stale and requests a snapshot. A market has no snapshots and stays live. For a market, handleGap
-// instead counts a resync and tells Sink that earlier reads of the market may be out of date. t.mu must be locked.
+// handleGap marks the topic as stale and requests a snapshot. A topic that has only events stays live. For such a topic, handleGap
+// counts a resync and reports that events may be missing. t.mu must be locked.
 func (t *topic) handleGap() {
 	t.feed.counts.gaps.Add(1)
 	if t.state.Known && !t.incomplete {
-		about := []any{"channel", t.key.Channel, "seq", t.state.Seq, "resyncs", t.state.Resyncs}
-		if t.key.Scope == "" { // the log does not name accounts
-			about = append(about, "topic", t.key.ID)
-		}
-		t.feed.cfg.Log.Info("a topic has a gap: requesting a snapshot", about...)
+		t.feed.cfg.Log.Info("a topic has a gap", t.describe("seq", t.state.Seq, "resyncs", t.state.Resyncs)...)
 	}
-	if t.key.Channel == messages.ChannelMarket {
-		t.countResync() // queries can read the market over REST, so no snapshot is needed
-		t.feed.cfg.Sink.StreamStale(t.key)
-		t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
+	if t.isEventsOnly() {
+		t.countResync()
+		if t.key.Channel == messages.ChannelMarket {
+			t.feed.cfg.Sink.StreamStale(t.key)
+			t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
+		} else {
+			t.queue(Items{Gap: true})
+		}
 		t.publish()
 		return
 	}
@@ -67,28 +74,29 @@ func (t *topic) handleGap() {
 	t.markStale()
 	t.publish()
 	t.feed.upstream.Resync(t.key)
-	t.awaitSnapshot()
+	t.await()
 }
 
-// awaitSnapshot starts a timer that calls snapshotOverdue after snapshotTimeout. t.mu must be locked.
-func (t *topic) awaitSnapshot() { t.await(snapshotTimeout, t.snapshotOverdue) }
-
-// await calls overdue after d, unless stopWaiting or await is called before. t.mu must be locked, and is locked when overdue is
-// called.
-func (t *topic) await(d time.Duration, overdue func()) {
+// await starts the timer of a topic that waits for a snapshot or for the confirmation of its subscription. Meanwhile subscribers
+// and queries read over REST. A price waits for its next message instead: the venue may send none for hours. The same applies to an
+// account of a venue that sends no snapshots of accounts. t.mu must be locked.
+func (t *topic) await() {
 	t.stopWaiting()
+	if !t.beginsWithSnapshot() && !t.isEventsOnly() {
+		return
+	}
 	var timer *time.Timer
-	timer = time.AfterFunc(d, func() {
+	timer = time.AfterFunc(min(retryAfter<<min(max(t.attempts-promptAttempts+1, 0), 10), maxRetryAfter), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.waitTimer == timer {
-			overdue()
+			t.overdue()
 		}
 	})
 	t.waitTimer = timer
 }
 
-// stopWaiting ends the wait for a snapshot or confirmation. t.mu must be locked.
+// stopWaiting ends the wait for a snapshot or a confirmation. t.mu must be locked.
 func (t *topic) stopWaiting() {
 	if t.waitTimer != nil {
 		t.waitTimer.Stop()
@@ -96,37 +104,36 @@ func (t *topic) stopWaiting() {
 	}
 }
 
-// snapshotOverdue tries another way to a complete state: buffered trades, a REST read, another request for a snapshot, or a new
-// connection. t.mu must be locked.
-func (t *topic) snapshotOverdue() {
-	t.lateSnapshots++
-	quiet := t.key.Channel == messages.ChannelPrices && t.phase == opening && t.failedResyncs+1 >= maxFailedResyncs
-	switch {
-	case t.lateSnapshots > 1 && t.startFromTrades():
+// overdue sends the subscription of this topic again, because neither its snapshot nor its confirmation has arrived. It does not
+// touch the connection, which other topics share. An account gets a request for a snapshot instead, because a new subscription
+// would need its credentials. t.mu must be locked.
+func (t *topic) overdue() {
+	if t.key.Channel == messages.ChannelTrades && t.confirmed {
+		t.complete() // a venue may send trades without a snapshot
 		return
-	case t.currentRead != nil, t.lateSnapshots > 1 && t.startRead(), t.readTooOld:
-	case quiet && t.feed.cfg.Origin == nil:
-		return // the venue may send a price only after a change; until then, queries read the price over REST
-	case quiet, t.resyncFailed():
-	default:
-		t.feed.upstream.Resync(t.key)
 	}
-	t.awaitSnapshot()
+	t.attempts++
+	t.feed.counts.resubscribed.Add(1)
+	level := t.feed.cfg.Log.Debug // the first subscription of a market may be sent before the client knows the market's tokens
+	if t.attempts > 1 {
+		level = t.feed.cfg.Log.Info
+	}
+	level("the venue has not answered a subscription: sending it again", t.describe("times", t.attempts)...)
+	if t.key.Channel == messages.ChannelUser {
+		t.feed.upstream.Resync(t.key)
+	} else if err := t.feed.upstream.Watch(t.key, nil); err != nil {
+		t.feed.cfg.Log.Warn("cannot send a subscription again", t.describe("error", err)...)
+	}
+	t.await()
 }
 
-// resyncFailed counts a failed resync. After too many failures, it drops the connection and returns true. A new connection
-// interrupts all topics of the old one. Each drop therefore doubles the number of failures that the next drop requires, at most
-// maxDoublings times. t.mu must be locked.
-func (t *topic) resyncFailed() bool {
-	if t.failedResyncs++; t.failedResyncs < maxFailedResyncs<<min(t.reconnects, maxDoublings) {
-		return false
+// describe returns the attributes of the topic for the log, followed by other attributes. The log does not name accounts.
+func (t *topic) describe(more ...any) []any {
+	about := []any{"channel", t.key.Channel}
+	if t.key.Scope == "" {
+		about = append(about, "topic", t.key.ID)
 	}
-	t.failedResyncs = 0
-	t.reconnects++
-	t.feed.counts.reconnects.Add(1)
-	t.feed.cfg.Log.Warn("a topic gets no snapshot: dropping its connection", "channel", t.key.Channel, "times", t.reconnects)
-	t.feed.upstream.Reconnect(t.key)
-	return true
+	return append(about, more...)
 }
 
 // countResync counts a resync: a complete state has replaced an incomplete state. t.mu must be locked.

@@ -157,7 +157,7 @@ var bookScripts = []script{
 		snap A40 .50x1 | .60x10
 		stale A41 r0 .50x10 | .60x10
 		wait 2s
-		asked resync
+		asked watch
 		snap A40 .50x1 | .60x10
 		live A40 r1 .50x1 | .60x10`},
 	{"a venue without epochs restarts its numbers with each connection", "orderbook", `
@@ -225,12 +225,22 @@ var bookScripts = []script{
 		asked resync
 		snap A42 .60x1 | .70x10
 		live A42 r0 .60x1 | .70x10`},
-	{"crossed snapshots count as failed resyncs", "orderbook", `
+	{"a book that stays crossed is requested less and less often", "orderbook", `
 		up
 		snap A41 .60x10 | .50x10
 		snap A42 .60x10 | .50x10
 		snap A43 .60x10 | .50x10
-		asked resync resync reconnect resync
+		asked resync resync resync
+		snap A44 .60x10 | .50x10
+		asked
+		wait 4s
+		asked watch
+		up
+		snap A45 .60x10 | .50x10
+		wait 15s
+		asked
+		wait 1s
+		asked watch
 		unknown`},
 	{"sides may be empty", "orderbook", `
 		up
@@ -277,7 +287,7 @@ var bookScripts = []script{
 		beat B1
 		snap A44 .50x20 | .60x10
 		live A44 r1 .50x20 | .60x10`},
-	{"a resync is repeated every two seconds, then the connection is dropped", "orderbook", `
+	{"without a snapshot after a gap, the book is subscribed anew", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30
@@ -285,58 +295,34 @@ var bookScripts = []script{
 		wait 1900ms
 		asked
 		wait 200ms
-		asked resync
+		asked watch
 		wait 2s
-		asked resync
+		asked watch
 		wait 2s
-		asked reconnect
+		asked watch
+		wait 3s
+		asked
+		wait 1s
+		asked watch
 		down
 		stale A41 r0 .50x10 | .60x10
 		wait 1h
 		asked
 		up
+		wait 2s
+		asked watch
 		snap A50 .50x40 | .60x10
 		live A50 r1 .50x40 | .60x10`},
-	{"a missing snapshot drops the connection less and less often", "orderbook", `
-		up
-		wait 6s
-		asked resync resync reconnect
-		down
-		up
-		wait 6s
-		asked resync resync resync
-		wait 6s
-		asked resync resync reconnect
-		down
-		up
-		wait 22s
-		asked resync resync resync resync resync resync resync resync resync resync resync
-		wait 2s
-		asked reconnect
-		down
-		up
-		snap A41 .50x10 | .60x10
-		delta A43 b.50x1
-		wait 6s
-		asked resync resync resync reconnect`},
-	{"the upstream does not reconnect", "orderbook", `
-		up
-		wait 6s
-		asked resync resync reconnect
-		wait 2s
-		asked resync
-		snap A41 .50x10 | .60x10
-		live A41 r0 .50x10 | .60x10`},
-	{"a successful resync resets the count of failed resyncs", "orderbook", `
+	{"a snapshot resets the count of attempts", "orderbook", `
 		up
 		snap A41 .50x10 | .60x10
 		delta A43 b.50x30
-		wait 5s
-		asked resync resync resync
+		wait 9s
+		asked resync watch watch watch
 		snap A43 .50x30 | .60x10
 		delta A45 b.50x30
-		wait 5s
-		asked resync resync resync
+		wait 9s
+		asked resync watch watch watch
 		snap A45 .50x30 | .60x10
 		live A45 r2 .50x30 | .60x10`},
 	{"full books without numbers", "orderbook", `

@@ -36,10 +36,9 @@ var priceScripts = []script{
 		live A8 r0 .66
 		price A9 .66 .65/.67
 		live A9 r0 .66 .65/.67`},
-	{"a venue that sends no first price", "prices", `
+	{"a quiet price is never subscribed anew", "prices", `
 		up
-		wait 6s
-		asked resync resync
+		ack
 		wait 1h
 		asked
 		unknown
@@ -48,8 +47,18 @@ var priceScripts = []script{
 		down
 		up
 		wait 1h
-		asked resync resync
+		asked
 		stale A7 r0 .65
+		price A9 .66
+		live A9 r1 .66`},
+	{"a lost last price", "prices", `
+		up
+		price A7 .65
+		beat A8
+		asked resync
+		stale A7 r0 .65
+		wait 1h
+		asked
 		price A9 .66
 		live A9 r1 .66`},
 	{"prices without numbers", "prices", `
@@ -184,7 +193,7 @@ var marketScripts = []script{
 		asked watch
 		unknown
 		up
-		wait 3999ms
+		wait 1999ms
 		asked
 		wait 1ms
 		asked watch
@@ -307,12 +316,4 @@ var accountScripts = []script{
 		live A11 r0 ? | ? | ?
 		bal A12 90
 		live A12 r0 ? | ? | 90`},
-	{"changes without a snapshot", "user", `
-		up
-		order - o1 OPEN
-		bal - 90
-		unknown
-		wait 6s
-		asked resync resync reconnect
-		unknown`},
 }

@@ -7,7 +7,7 @@ import (
 )
 
 type counts struct {
-	gaps, resyncs, spliced, conflated, dropped, reconnects, unacknowledged atomic.Uint64
+	gaps, resyncs, spliced, conflated, dropped, resubscribed atomic.Uint64
 }
 
 // Stats contains counters since the start of the feed, and the present counts of topics.
@@ -15,15 +15,13 @@ type Stats struct {
 	// Gaps counts gaps in the messages of topics. Resyncs counts how often a complete state has replaced an incomplete state after a
 	// gap or an outage.
 	Gaps, Resyncs uint64
-	// Spliced counts how often a topic became live with a state that was read over REST, because the stream sent no snapshot.
+	// Spliced counts how often a topic became live with a book that was read over REST, because the stream sent no snapshot.
 	Spliced uint64
 	// Conflated counts the changes of a watch that its reader gets together with an earlier change. Dropped counts the items that were
 	// lost when a watch ended because its queue was full.
 	Conflated, Dropped uint64
-	// Reconnects counts connections that the feed dropped because a topic got no snapshot.
-	Reconnects uint64
-	// Unacknowledged counts subscriptions of markets that the venue did not confirm in time. The feed sent them again.
-	Unacknowledged uint64
+	// Resubscribed counts subscriptions that the feed sent again because neither a snapshot nor a confirmation arrived in time.
+	Resubscribed uint64
 	// Topics is the number of open topics. Tokens is the number of tokens with an open topic. Resyncing is the number of topics that
 	// wait for a snapshot after a gap.
 	Topics, Tokens, Resyncing int
@@ -33,8 +31,8 @@ type Stats struct {
 func (f *Feed) Stats() Stats {
 	s := Stats{
 		Gaps: f.counts.gaps.Load(), Resyncs: f.counts.resyncs.Load(), Spliced: f.counts.spliced.Load(),
-		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(), Reconnects: f.counts.reconnects.Load(),
-		Unacknowledged: f.counts.unacknowledged.Load(),
+		Conflated: f.counts.conflated.Load(), Dropped: f.counts.dropped.Load(),
+		Resubscribed: f.counts.resubscribed.Load(),
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

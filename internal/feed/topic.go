@@ -16,8 +16,8 @@ type phase uint8
 const (
 	// down: the topic has no connection.
 	down phase = iota
-	// opening: the subscription was sent. The topic waits for the first snapshot. A market has no snapshots and waits for the venue's
-	// confirmation.
+	// opening: the subscription was sent. The topic waits for its first message. A topic with only events (see isEventsOnly) waits for
+	// the venue's confirmation.
 	opening
 	// resyncing: a message was lost, and the topic waits for a new snapshot.
 	resyncing
@@ -52,29 +52,16 @@ type topic struct {
 	buffered []*messages.Message
 	// discarded is the last change that was dropped because buffered was full or earlier messages were lost.
 	discarded *messages.Message
-	// confirmed reports whether the venue has ever confirmed the subscription of a market.
-	confirmed bool
-	// missedConfirmations is the number of timeouts in a row without a confirmation.
-	missedConfirmations int
+	// confirmed reports whether the venue has confirmed the present subscription. completed reports whether the topic was ever live
+	// without a snapshot.
+	confirmed, completed bool
 	// incomplete reports whether messages may be missing from the state. If incomplete is true, the next snapshot counts as a resync.
 	incomplete bool
-	// failedResyncs is the number of failed resyncs in a row on the present connection. reconnects is the number of connections that
-	// the topic has dropped since it was last live.
-	failedResyncs, reconnects int
+	// attempts counts how often the topic was subscribed again, and how many snapshots could not be used, since it was last live or
+	// down.
+	attempts int
 	// waitTimer is the timeout of the wait for a snapshot or confirmation. A timer that is not waitTimer any more does nothing.
-	waitTimer *time.Timer
-	// lateSnapshots is the number of timeouts of the wait for a snapshot since the topic was last live.
-	lateSnapshots int
-	currentRead   *originRead // nil if no REST read is running
-	emptyReads    int         // the number of reads in a row without a usable state
-	nextRead      time.Time   // the earliest time of the next read
-	// bufferingSince is the time when the topic began to wait for a snapshot.
-	bufferingSince time.Time
-	// readTooOld reports whether the last REST response may be older than bufferingSince.
-	readTooOld bool
-	// base describes the last state that was read over REST, so that inBase finds messages from before this state. base is nil if
-	// inBase need not look for such messages.
-	base        *base
+	waitTimer   *time.Timer
 	lingerTimer *time.Timer // closes the topic Config.Linger after its last watch was closed
 	// noLinger reports whether the topic closes as soon as it has no watches.
 	noLinger bool
@@ -168,7 +155,7 @@ func (t *topic) end(err error) {
 	}
 }
 
-// stop cancels the topic's timers and REST read, and marks the topic's values as stale. t.mu must be locked.
+// stop cancels the topic's timers and marks the topic's values as stale. t.mu must be locked.
 func (t *topic) stop() {
 	if t.ended {
 		return
@@ -182,10 +169,11 @@ func (t *topic) stop() {
 	}
 }
 
+// resyncing reports whether the topic waits for a snapshot after a gap. A price waits for its next message instead.
 func (t *topic) resyncing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.phase == resyncing
+	return t.phase == resyncing && t.waitTimer != nil
 }
 
 // currentSession returns the session of the topic, or nil if the topic has no connection.
@@ -209,8 +197,7 @@ func (t *topic) setSession(s *session) {
 	t.session = s
 }
 
-// up begins the session s. The topic then waits for a snapshot of the venue. A market has no snapshots, and becomes live when the
-// venue confirms its subscription.
+// up begins the session s.
 func (t *topic) up(s *session) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -219,14 +206,12 @@ func (t *topic) up(s *session) {
 	}
 	t.markStale()
 	t.setSession(s)
-	t.phase, t.previousEpoch, t.failedResyncs, t.lastInternal = opening, "", 0, messages.Internal{}
-	if t.key.Channel == messages.ChannelMarket {
-		t.incomplete, t.state.Seq = t.confirmed, 0
-		t.awaitConfirmation()
-	} else {
-		t.incomplete = t.state.Known
-		t.awaitSnapshot()
+	t.phase, t.previousEpoch, t.confirmed, t.lastInternal = opening, "", false, messages.Internal{}
+	t.incomplete = t.state.Known || t.completed
+	if t.isEventsOnly() {
+		t.state.Seq = 0
 	}
+	t.await()
 	t.publish()
 }
 
@@ -239,19 +224,17 @@ func (t *topic) down() {
 	}
 	t.markStale()
 	t.session.topics.Add(-1)
-	t.phase = down
+	t.phase, t.attempts = down, 0
 	t.publish()
 }
 
-// markStale marks the state as stale, also in Sink, and drops the buffered messages. It cancels the waits, the REST read and the
-// flush. t.mu must be locked.
+// markStale marks the state as stale, also in Sink, and drops the buffered messages. It cancels the wait and the flush. t.mu must be
+// locked.
 func (t *topic) markStale() {
 	t.state.Live = false
 	t.state.Meta.MarkStale(market.CauseStreamDown)
-	t.buffered, t.discarded, t.base = nil, nil, nil
-	t.bufferingSince, t.readTooOld = t.feed.cfg.Clock.Now(), false
+	t.buffered, t.discarded = nil, nil
 	t.stopWaiting()
-	t.cancelRead()
 	t.cancelFlush()
 	if !t.state.Known || t.session == nil {
 		return
@@ -264,10 +247,16 @@ func (t *topic) markStale() {
 // startFollowing makes the topic live. The topic no longer buffers changes but applies them to the state. t.mu must be locked.
 func (t *topic) startFollowing() {
 	t.phase, t.buffered, t.discarded = following, nil, nil
-	t.failedResyncs, t.reconnects, t.lateSnapshots, t.emptyReads = 0, 0, 0, 0
+	t.attempts = 0
 	t.stopWaiting()
-	t.cancelRead()
 	t.state.Live, t.state.Meta.Stale = true, false
+}
+
+// queue queues items for the watches. t.mu must be locked.
+func (t *topic) queue(items Items) {
+	for _, w := range t.watches {
+		w.queue(items)
+	}
 }
 
 // publish signals the watches. t.mu must be locked.

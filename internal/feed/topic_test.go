@@ -14,7 +14,7 @@ import (
 
 func TestTopics(t *testing.T) {
 	for _, s := range slices.Concat(bookScripts, priceScripts, tradeScripts, marketScripts, accountScripts, internalScripts) {
-		t.Run(s.channel+"/"+s.name, func(t *testing.T) { s.run(t, nil) })
+		t.Run(s.channel+"/"+s.name, func(t *testing.T) { s.run(t) })
 	}
 }
 

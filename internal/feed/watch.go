@@ -24,12 +24,19 @@ type State struct {
 	Price  *market.Price
 	Spread *market.Spread
 	Book   *market.Book
-	// Trades contains the latest trades, oldest first.
+	// Trades contains the latest trades, oldest first. Tape reports whether the venue has sent a snapshot of them. If Tape is false,
+	// the trades from before the subscription are unknown.
 	Trades  []market.Trade
+	Tape    bool
 	Account *Account
+	// Unread counts the changes of the account that the feed could not apply, because it does not know the changed list.
+	Unread Unread
 	// Account is a snapshot of mutable. Readers get a State without mutable.
 	mutable *mutableAccount
 }
+
+// Unread counts changes of the lists of an account. After such a change, the list must be read over REST.
+type Unread struct{ Orders, Positions, Balance, Trades uint64 }
 
 // Account is the state of a user topic. A nil list or balance is unknown.
 type Account struct {

@@ -318,6 +318,31 @@ func TestMarketWithChange(t *testing.T) {
 	}
 }
 
+// TestMarketWithTickSizeAndTime checks that a change sets the tick size, and a RESOLVED change the time of the resolution, also if the
+// winner is known. It must not replace a known time.
+func TestMarketWithTickSizeAndTime(t *testing.T) {
+	old, fresh, at := MustDecimal("0.01"), MustDecimal("0.001"), time.Unix(1_900_000_000, 0)
+	m := &Market{Status: StatusOpen, TickSize: &old, Outcomes: []Outcome{{TokenID: "1", Label: "Lakers"}, {TokenID: "2", Label: "Celtics"}}}
+	if got := m.With(MarketChange{Kind: "TICK_SIZE", TickSize: &fresh, At: at}); got.TickSize != &fresh || m.TickSize != &old || got.Resolution != nil || got.Status != StatusOpen {
+		t.Errorf("after a new tick size: got %+v", got)
+	}
+	resolved := MarketChange{Kind: "RESOLVED", WinningTokenID: "2", Outcome: "Celtics", At: at}
+	got := m.With(resolved)
+	if got.Resolution == nil || got.Resolution.Outcome != "Celtics" || !got.Resolution.ResolvedAt.Equal(at) || got.TickSize != &old {
+		t.Errorf("after the resolution: got %+v", got.Resolution)
+	}
+	// REST may have the winner and not the time.
+	won := *got
+	won.Resolution = nil
+	if got := won.With(resolved); got.Resolution == nil || got.Resolution.Outcome != "Celtics" || !got.Resolution.ResolvedAt.Equal(at) {
+		t.Errorf("with a known winner: got %+v", got.Resolution)
+	}
+	resolved.At = at.Add(time.Hour)
+	if again := got.With(resolved); !again.Resolution.ResolvedAt.Equal(at) {
+		t.Errorf("a repeated resolution replaces the time by %s", again.Resolution.ResolvedAt)
+	}
+}
+
 // TestMarketWithResolution checks that a RESOLVED change sets a missing winner and ends a dispute. The change must
 // affect neither a cancelled market nor the known winner of a resolved market.
 func TestMarketWithResolution(t *testing.T) {

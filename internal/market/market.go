@@ -118,8 +118,8 @@ var won, lost = true, false
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
 // With returns a copy of the market to which a change from the stream is applied. A RESOLVED change has no effect on a cancelled
-// market, and does not replace a known winner. If an outcome has the winning token or label, the change sets the winner flags of
-// all outcomes.
+// market, and replaces neither a known winner nor a known time of the resolution. If an outcome has the winning token or label, the
+// change sets the winner flags of all outcomes.
 func (m *Market) With(c MarketChange) *Market {
 	next := *m
 	resolved := c.Kind == "RESOLVED"
@@ -130,11 +130,16 @@ func (m *Market) With(c MarketChange) *Market {
 	case resolved:
 		next.Status, next.StatusRaw = StatusResolved, string(StatusResolved)
 	}
-	if !resolved || next.Status != StatusResolved || m.Winner() != nil {
+	if c.TickSize != nil {
+		next.TickSize = c.TickSize
+	}
+	if !resolved || next.Status != StatusResolved {
 		return &next
 	}
-	winner, label := cmp.Or(m.OutcomeByToken(c.WinningTokenID), m.OutcomeByLabel(c.Outcome)), c.Outcome
-	if winner != nil {
+	known, label := m.Winner(), c.Outcome
+	if known != nil {
+		label = known.Label
+	} else if winner := cmp.Or(m.OutcomeByToken(c.WinningTokenID), m.OutcomeByLabel(c.Outcome)); winner != nil {
 		label = winner.Label
 		next.Outcomes = slices.Clone(m.Outcomes)
 		for i := range next.Outcomes {
@@ -148,7 +153,12 @@ func (m *Market) With(c MarketChange) *Market {
 		if m.Resolution != nil {
 			r = *m.Resolution
 		}
-		r.Outcome = label
+		if known == nil || r.Outcome == "" {
+			r.Outcome = label
+		}
+		if r.ResolvedAt.IsZero() {
+			r.ResolvedAt = c.At
+		}
 		next.Resolution = &r
 	}
 	return &next
@@ -245,4 +255,7 @@ type MarketChange struct {
 	StatusRaw      string
 	Outcome        string
 	WinningTokenID string
+	// TickSize is the new tick size of a TICK_SIZE change. At is the venue's time of the change.
+	TickSize *Decimal
+	At       time.Time
 }

@@ -144,7 +144,7 @@ func TestASubscriptionIsIgnored(t *testing.T) {
 		t.Fatal(err)
 	}
 	untilStatus(t, sub, "CLOSED")
-	eventually(t, "the missing confirmation is counted", func() bool { return s.App.Live.Feed.Stats().Unacknowledged > 0 })
+	eventually(t, "the missing confirmation is counted", func() bool { return s.App.Live.Feed.Stats().Resubscribed > 0 })
 	release()
 	if err := s.venue.Reword(id, "other words"); err != nil {
 		t.Fatal(err)

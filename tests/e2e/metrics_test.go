@@ -374,7 +374,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	for _, never := range []string{
 		"oddsgraph_subscription_restarts_total", "oddsgraph_subscription_dropped_total", "oddsgraph_connections_refused_total",
 		`oddsgraph_websockets_given_up_total{reason="silent"}`, `oddsgraph_websockets_given_up_total{reason="slow"}`,
-		"oddsgraph_feed_dropped_total", "oddsgraph_feed_reconnects_total", "oddsgraph_feed_spliced_total", "oddsgraph_feed_unacknowledged_total",
+		"oddsgraph_feed_dropped_total", "oddsgraph_feed_resubscribed_total", "oddsgraph_feed_spliced_total",
 		"oddsgraph_log_sampled_operations_total", "promhttp_metric_handler_errors_total{cause=\"encoding\"}",
 	} {
 		m.want(never, 0)

@@ -236,7 +236,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 				if err := s.Demo.Venue.Trade(addressOf2000, positions[i].TokenID, demo.Buy, 250); err != nil {
 					t.Fatal(err)
 				}
-				want := at(sub.until(t, "a trade", func(v any) bool { return len(list(v, "trades")) > 0 }), "trades.0")
+				want := at(sub.until(t, "a trade", func(v any) bool { return text(v, "reason") == "CHANGE" && len(list(v, "trades")) > 0 }), "trades.0")
 				if _, err := s.Cache.Flush("market_trades", ""); err != nil {
 					t.Fatal(err)
 				}

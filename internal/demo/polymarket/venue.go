@@ -169,6 +169,9 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 		demoMarket: s.MarketID, demoTokens: s.TokenIDs[outcome : outcome+1],
 		oneSided: n%29 == 7, untraded: n%11 == 3 || n%58 == 7 || s.Status == "UPCOMING", subs: map[*conn]int{},
 	}
+	if s.Binary && n%17 == 4 {
+		m.labels = [2]string{"Up", "Down"} // Polymarket names the outcomes of many markets otherwise than Yes and No
+	}
 	if !s.Binary {
 		m.question, m.group = s.Outcomes[outcome]+": "+s.Question, s.Outcomes[outcome]
 		m.slug = s.Slug + "-" + slugOf(m.group) + "-" + strconv.Itoa(outcome)
@@ -265,6 +268,9 @@ func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 	b := t.market.book.forToken(t.index)
 	return demo.Book{Bids: slices.Clone(b.bids), Asks: slices.Clone(b.asks), At: time.UnixMilli(t.market.stamp)}, true
 }
+
+// Labels returns the names of the two outcomes of a token's market.
+func (v *Venue) Labels(tokenID string) [2]string { return v.tokens[tokenID].market.labels }
 
 // TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
 func (v *Venue) TokenIDs() []string {

@@ -55,7 +55,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 			return first(s.ctx, follow.Markets(s.ctx, s.source(), []string{"M", "N"}, r.markets.list))
 		},
 		"tradesAdded": func(s *testVenue, _ *reads) outcome {
-			return first(s.ctx, follow.Trades(s.ctx, s.source(), []string{"T"}))
+			return first(s.ctx, follow.Trades(s.ctx, s.source(), []string{"T"}, nil))
 		},
 		"portfolioChanged": func(s *testVenue, r *reads) outcome { return first(s.ctx, s.portfolio(r.positions, r.values)) },
 		"ordersChanged": func(s *testVenue, r *reads) outcome {

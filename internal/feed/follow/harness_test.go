@@ -45,8 +45,7 @@ func (u *upstream) Unwatch(t messages.Topic) {
 	defer u.mu.Unlock()
 	delete(u.open, t)
 }
-func (u *upstream) Resync(messages.Topic)    {}
-func (u *upstream) Reconnect(messages.Topic) {}
+func (u *upstream) Resync(messages.Topic) {}
 
 func (u *upstream) has(t messages.Topic) bool {
 	u.mu.Lock()
@@ -63,9 +62,10 @@ type testVenue struct {
 	seqs map[messages.Topic]uint64
 }
 
-func newTestVenue(t *testing.T) *testVenue {
+// newTestVenue returns a venue that sends snapshots on the given channels.
+func newTestVenue(t *testing.T, snapshots ...messages.Channel) *testVenue {
 	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
-	s.Feed = feed.New(feed.Config{Sink: tool.Discard{}})
+	s.Feed = feed.New(feed.Config{Sink: tool.Discard{}, Snapshots: snapshots})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
 	s.ctx = ctx
@@ -263,13 +263,16 @@ func showTrades(u follow.TradesUpdate) string {
 	if u.Gap {
 		out += "gap"
 	}
+	if !u.Known {
+		out += "?"
+	}
 	return out
 }
 
 // bubble runs a test in a synctest bubble.
 func bubble(t *testing.T, f func(t *testing.T, s *testVenue)) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t)) })
+	synctest.Test(t, func(t *testing.T) { f(t, newTestVenue(t, messages.ChannelTrades, messages.ChannelUser)) })
 }
 
 // readers is a follow.Group. The test calls join to add a reader.

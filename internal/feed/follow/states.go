@@ -20,6 +20,11 @@ type stateSpec[T any] struct {
 	companion func(key string) messages.Topic
 	// state returns the value in s. ok is false if the value is unknown.
 	state func(s feed.State) (value T, ok bool)
+	// unread returns the number of changes of an account's list that the feed could not apply. It is nil for public values.
+	unread func(s feed.State) uint64
+	// offer offers a value from REST to the topic, and reports whether the topic is now live with it. It returns the value for the
+	// event. offer may be nil.
+	offer func(w *feed.Watch, value T, meta market.Meta) (out T, live bool)
 	equal func(a, b T) bool
 	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
 	older func(a, b T) bool
@@ -60,7 +65,15 @@ type state[T any] struct {
 	// onStream reports whether the topic is live and has the value. If so, no REST read is needed.
 	onStream bool
 	pending  pending[struct{}]
+	watch    *feed.Watch // nil without a watch
+	// unread is stateSpec.unread of the last state, and readUnread its value at the start of the last read. If they differ, another
+	// read is needed, but not before nextRead.
+	unread, readUnread uint64
+	nextRead           time.Time
 }
+
+// unreadInterval is the minimum time between two reads of an account because of changes that the feed could not apply.
+const unreadInterval = time.Second
 
 // open returns a function that makes a body for keys.
 func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
@@ -76,7 +89,7 @@ func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader
 		it := &state[T]{item: item{key: key}}
 		b.items = append(b.items, it)
 		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // without a watch, the value is read over REST
-			b.watched[w] = it
+			b.watched[w], it.watch = it, w
 			if k.companion != nil {
 				reader.KeepLive(k.companion(key))
 			}
@@ -98,11 +111,15 @@ func (b *states[T]) handleChange(w *feed.Watch) error {
 	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed needs the topic for other clients
 		delete(b.watched, w)
 		w.Close()
-		it.onStream = false
+		it.onStream, it.watch = false, nil
 		return nil
 	case err != nil:
 		return err
-	case !s.Known:
+	}
+	if b.unread != nil {
+		it.unread = b.unread(s)
+	}
+	if !s.Known {
 		return nil
 	}
 	value, ok := b.state(s)
@@ -177,14 +194,20 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 		if it.onStream || b.unknown.reported[it.key] {
 			continue
 		}
-		if poll {
+		if poll || it.unread != it.readUnread {
 			it.pending.request()
 		}
-		if it.pending.ready(now) {
+		switch at := market.Later(it.pending.retryAt(), it.nextRead); {
+		case !it.pending.wanted:
+		case now.Before(at):
+			wake = earlierOf(wake, at)
+		default:
 			it.pending.readStarted()
+			it.readUnread = it.unread
+			if b.unread != nil {
+				it.nextRead = now.Add(unreadInterval)
+			}
 			wanted = append(wanted, it)
-		} else {
-			wake = earlierOf(wake, it.pending.retryAt())
 		}
 	}
 	if len(wanted) == 0 {
@@ -218,6 +241,13 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 			return nil
 		}
 		return b.reportUnknown(it)
+	}
+	if b.offer != nil {
+		var live bool
+		if value, live = b.offer(it.watch, value, meta); live {
+			it.pending.settle()
+			return nil // the topic sends the value
+		}
 	}
 	if meta.Stale {
 		it.pending.awaitRenewal(time.Now(), meta) // the venue may soon return a newer value

@@ -8,29 +8,44 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/queries"
 )
 
 // MaxTrades is the maximum number of trades in an Initial event of Trades. UserTrades may add trades that arrive before the end of
 // its first read.
 const MaxTrades = 50
 
-// TradesUpdate is an event with trades, oldest first. Gap reports whether earlier trades may be missing.
+// closeWithin is the time for which new trades wait until REST has closed a gap before them. After this time, or if no read can
+// succeed before, the trades are sent with the mark of a gap.
+const closeWithin = 10 * time.Second
+
+// TradesUpdate is an event with trades, oldest first.
 type TradesUpdate struct {
 	Trades []market.Trade
-	Gap    bool
+	// Known reports whether the trades from before the subscription are known, so that no trades means that there were none.
+	Known bool
+	// Gap reports whether earlier trades may be missing.
+	Gap bool
 }
 
+// ReadTrades reads the latest public trades of tokens over REST, newest first, in the order of the tokens. It must read the venue
+// itself. A nil page means that the venue does not know the token.
+type ReadTrades func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]]
+
 // Trades follows the public trades of tokens. If the feed cannot watch a token that the venue knows, the subscription ends with an
-// error, because the trades are not read over REST.
-func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdate] {
+// error. The first event has the trades that the feed has, and does not wait for REST. If the venue's stream does not begin with the
+// latest trades, read adds the trades from before the subscription, and those that the stream may have missed. read is nil if the
+// venue has no list of trades.
+func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
-		b := &tapes{out: out, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
+		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
 		for _, id := range tokenIDs {
 			w, err := reader.Watch(messages.Topic{Channel: messages.ChannelTrades, ID: id}, nil)
 			if err != nil {
 				return nil, err
 			}
-			b.watched[w] = &tape{}
+			t := &tape{item: item{key: id}}
+			b.watched[w], b.items = t, append(b.items, t)
 		}
 		return b, nil
 	})
@@ -38,50 +53,51 @@ func Trades(ctx context.Context, s Source, tokenIDs []string) Stream[TradesUpdat
 
 type tapes struct {
 	out     *publisher[TradesUpdate]
+	read    ReadTrades
 	watched map[*feed.Watch]*tape
+	items   []*tape
 	unknown *unknowns
 	sent    bool
 }
 
-// tape is the state of one token. live, resyncs and trades are parts of the feed.State that the subscription used last. sent
-// reports whether the subscription has used a state.
+// tape is the state of one token.
 type tape struct {
-	sent, live bool
-	resyncs    uint64
-	// trades contains the latest trades, oldest first.
+	item
+	// trades contains the latest trades that the subscription has sent, oldest first.
 	trades []market.Trade
-}
-
-func (t *tape) record(s feed.State) {
-	t.sent, t.live, t.resyncs, t.trades = true, s.Live, s.Resyncs, s.Trades
+	// tape is feed.State.Tape of the state that the subscription used last. known reports whether trades begins with trades from
+	// before the subscription, from the venue's stream or from REST.
+	tape, known bool
+	// gap reports whether trades may be missing after the last one of trades. Until closeBy, the trades in pending wait for a read
+	// that fills the gap.
+	gap     bool
+	closeBy time.Time
+	pending pending[market.Trade]
+	// followedSince is the time when the topic became live or had its last gap. readStart is the start of the current read.
+	followedSince, readStart time.Time
 }
 
 // latest returns the latest trades of all tokens, at most MaxTrades, oldest first.
 func (b *tapes) latest() []market.Trade {
 	var trades []market.Trade
-	for _, t := range b.watched {
+	for _, t := range b.items {
 		trades = append(trades, t.trades...)
 	}
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
 	return trades[max(0, len(trades)-MaxTrades):]
 }
 
+// send sends an event. Its trades are known if those of all tokens are known that the venue knows.
 func (b *tapes) send(reason Reason, trades []market.Trade, gap bool) error {
-	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Gap: gap})
+	known := !slices.ContainsFunc(b.items, func(t *tape) bool { return !t.known && !b.unknown.reported[t.key] })
+	return b.out.send(reason, "", Append, TradesUpdate{Trades: trades, Known: known, Gap: gap})
 }
 
-// sendFirst sends the first event with the trades of all tokens whose trades are known. It does nothing if this event was sent
-// before.
 func (b *tapes) sendFirst() error {
 	if b.sent {
 		return nil
 	}
 	b.sent = true
-	for w, t := range b.watched {
-		if s, _, err := w.Take(); err == nil && s.Known {
-			t.record(s)
-		}
-	}
 	return b.send(Initial, b.latest(), false)
 }
 
@@ -90,63 +106,181 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 	if t == nil {
 		return nil
 	}
-	if !b.sent {
-		return b.checkFirst()
-	}
 	s, items, err := w.Take()
 	switch {
 	case IsUnknown(err):
 		delete(b.watched, w)
-		return b.out.reportUnknown(b.unknown, w.Topic().ID)
-	case err != nil || !s.Known:
-		return err
-	case !t.sent:
-		items.Trades = s.Trades // the trades of this token were unknown when the first event was sent
-	}
-	reason := Changed
-	switch {
-	case !t.sent, s.Resyncs != t.resyncs:
-		reason = Resync
-	case s.Live && (len(items.Trades) > 0 || items.Gap):
-	case s.Live != t.live:
-		reason = Freshness
-	default:
-		return nil
-	}
-	t.record(s)
-	return b.send(reason, items.Trades, items.Gap)
-}
-
-// checkFirst sends the first event if the feed has the trades of all tokens that the venue knows. It reports the other tokens as
-// unknown.
-func (b *tapes) checkFirst() error {
-	missing := false
-	for w := range b.watched {
-		switch s, err := w.State(); {
-		case IsUnknown(err):
-			delete(b.watched, w)
-			if err := b.out.reportUnknown(b.unknown, w.Topic().ID); err != nil {
-				return err
-			}
-		case err != nil:
+		t.known = true // there is nothing to wait for
+		if err := b.out.reportUnknown(b.unknown, t.key); err != nil {
 			return err
-		case !s.Known:
-			missing = true
+		}
+		return b.checkFirst()
+	case err != nil:
+		return err
+	}
+	before := *t
+	t.live, t.resyncs, t.tape, t.known = s.Live, s.Resyncs, s.Tape, t.known || s.Tape
+	if !before.live && s.Live || items.Gap {
+		t.followedSince = time.Now()
+	}
+	if !b.sent {
+		t.trades = s.Trades
+		return b.checkFirst()
+	}
+	if s.Tape && !before.tape {
+		items.Trades = s.Trades // the venue sends its latest trades for the first time
+	}
+	if b.read != nil && (items.Gap || s.Live && !before.live && !s.Tape) {
+		t.pending.add(Resync)
+		if t.known && !t.gap {
+			t.gap, t.closeBy = true, time.Now().Add(closeWithin)
 		}
 	}
-	if missing {
-		return nil
+	if t.gap {
+		t.pending.add("", items.Trades...)
+		items = feed.Items{}
+	}
+	items.Trades = t.remember(items.Trades)
+	switch {
+	case t.gap && s.Live:
+		return nil // until the read ends
+	case s.Resyncs != before.resyncs, s.Tape && !before.tape:
+		return b.send(Resync, items.Trades, items.Gap)
+	case len(items.Trades) > 0 || items.Gap:
+		return b.send(Changed, items.Trades, items.Gap)
+	case s.Live != before.live:
+		return b.send(Freshness, nil, false)
+	}
+	return nil
+}
+
+// remember adds trades to t.trades, and returns those that t.trades did not contain.
+func (t *tape) remember(trades []market.Trade) (fresh []market.Trade) {
+	known := make(map[string]bool, len(t.trades))
+	for i := range t.trades {
+		known[t.trades[i].Key()] = true
+	}
+	for i := range trades {
+		if !known[trades[i].Key()] {
+			fresh = append(fresh, trades[i])
+		}
+	}
+	all := slices.Concat(t.trades, fresh)
+	t.trades = all[max(0, len(all)-MaxTrades):]
+	return fresh
+}
+
+// checkFirst sends the first event if the feed follows all tokens that the venue knows.
+func (b *tapes) checkFirst() error {
+	for _, t := range b.watched {
+		if !t.live && !t.known {
+			return nil
+		}
 	}
 	return b.sendFirst()
 }
 
-// nextRead makes the loop send the first event after streamHeadStart. The returned readFunc only leads to a call of sendFirst, and
-// does not call the venue.
-func (b *tapes) nextRead(_ time.Time, poll bool) (readFunc, time.Time) {
-	if !poll || b.sent {
-		return nil, time.Time{}
+// nextRead also makes the loop send the first event after streamHeadStart. The readFunc that it returns then does not call the venue.
+func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+	if !b.sent {
+		if !poll {
+			return nil, time.Time{}
+		}
+		return func(context.Context) func() error { return b.sendFirst }, time.Time{}
 	}
-	return func(context.Context) func() error { return b.sendFirst }, time.Time{}
+	var wanted []*tape
+	var wake time.Time
+	for _, t := range b.items {
+		if b.read == nil || b.unknown.reported[t.key] {
+			continue
+		}
+		if !t.known {
+			t.pending.request()
+		}
+		if t.pending.ready(now) {
+			t.pending.readStarted()
+			t.readStart = now
+			wanted = append(wanted, t)
+		} else {
+			wake = earlierOf(wake, t.pending.retryAt())
+		}
+	}
+	if len(wanted) == 0 {
+		return nil, wake
+	}
+	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
+}
+
+// apply handles the result of a read for one token. A response from before followedSince may lack trades that the stream has not
+// sent, so it does not count. A failure is no problem of the subscription, because the stream still sends the new trades.
+func (b *tapes) apply(t *tape, r market.Result[market.Read[*queries.TradePage]]) error {
+	page, now := r.Value, time.Now()
+	age := page.Handle.Age().Most
+	switch {
+	case isPermanent(r.Err):
+		b.read = nil
+		for _, other := range b.items {
+			if err := b.giveUp(other); err != nil {
+				return err
+			}
+		}
+		return nil
+	case r.Err != nil:
+		t.pending.readFailed(now, r.Err)
+	case page.Value == nil:
+		t.known = true
+		return b.out.reportUnknown(b.unknown, t.key)
+	case page.Stale, age > 0 && t.readStart.Add(-age).Before(t.followedSince):
+		t.pending.awaitRenewal(now, page.Meta)
+	default:
+		return b.addRows(t, page.Value)
+	}
+	if t.gap && !t.pending.retry.Before(t.closeBy) {
+		return b.giveUp(t)
+	}
+	return nil
+}
+
+// addRows adds the trades of a page to those that the subscription has sent, and then those that have waited for the page. If the
+// page does not reach back to a trade that was sent before the gap, trades may be missing.
+func (b *tapes) addRows(t *tape, page *queries.TradePage) error {
+	_, waiting := t.pending.settle()
+	again := t.pending.reason == Resync // another gap began during the read
+	waiting = append(waiting, t.pending.changes...)
+	if again && t.gap {
+		t.pending.changes = waiting
+		return nil
+	}
+	t.pending = pending[market.Trade]{wanted: again}
+	rows := slices.Clone(page.Trades[:min(len(page.Trades), MaxTrades)])
+	slices.Reverse(rows) // now oldest first
+	if !t.known {
+		t.known = !again
+		sent := t.trades
+		t.trades = rows
+		t.remember(sent)
+		return b.send(Resync, t.trades, false)
+	}
+	sent := make(map[string]bool, len(t.trades))
+	for i := range t.trades {
+		sent[t.trades[i].Key()] = true
+	}
+	first := slices.IndexFunc(rows, func(x market.Trade) bool { return sent[x.Key()] })
+	all := page.Next == "" && len(page.LeftOut) == 0 && len(page.Trades) <= MaxTrades && (len(rows) > 0 || len(sent) == 0)
+	fresh := t.remember(rows[max(first, 0):]) // earlier rows are older than the trades that were sent
+	t.gap = false
+	return b.send(Resync, append(fresh, t.remember(waiting)...), first < 0 && !all)
+}
+
+// giveUp sends the trades that have waited for a read, with the mark of a gap.
+func (b *tapes) giveUp(t *tape) error {
+	waiting := t.pending.changes
+	t.pending = pending[market.Trade]{}
+	if !t.gap {
+		return nil
+	}
+	t.gap = false
+	return b.send(Resync, t.remember(waiting), true)
 }
 
 func (b *tapes) isCurrent() bool { return b.sent }

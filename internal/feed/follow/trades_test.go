@@ -145,30 +145,6 @@ func TestUserTradesReadsFail(t *testing.T) {
 	})
 }
 
-// TestPublicTrades checks that the first event waits for the trades of all tokens, but at most for a second.
-func TestPublicTrades(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testVenue) {
-		tapeOf := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
-		tape := func(key messages.Topic, kind messages.Kind, ids ...string) {
-			s.send(key, kind, func(m *messages.Message) { m.Trades = pageOf(ids...).Trades })
-		}
-		f := run(t, follow.Trades(s.ctx, s.source(), []string{"T", "U"}))
-		s.connect(tapeOf("T"), tapeOf("U"))
-		tape(tapeOf("T"), messages.KindTradesSnapshot, "t1")
-		f.want(showTrades)
-		time.Sleep(time.Second)
-		f.want(showTrades, "INITIAL t1 ")
-		tape(tapeOf("T"), messages.KindTrade, "t2")
-		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1")
-		f.want(showTrades, "CHANGE t2 ", "RESYNC u1 ")
-		s.disconnect(tapeOf("U"))
-		f.want(showTrades, "FRESHNESS ")
-		s.connect(tapeOf("U"))
-		tape(tapeOf("U"), messages.KindTradesSnapshot, "u1", "u2")
-		f.want(showTrades, "RESYNC u2 ")
-	})
-}
-
 // TestStatus checks that the first event contains the status, and that each change of the status causes an event.
 func TestStatus(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {

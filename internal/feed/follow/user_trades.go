@@ -51,12 +51,17 @@ type userTrades struct {
 	followedSince, readStart, recheckAt time.Time
 	// rechecks is the number of responses in a row that may be from before followedSince.
 	rechecks int
+	// unread is feed.Unread.Trades of the last state.
+	unread uint64
 }
 
 func (b *userTrades) handleChange(w *feed.Watch) error {
 	s, items, err := w.Take()
 	if err != nil {
 		return err
+	}
+	if n := s.Unread.Trades; n != b.unread { // the feed does not pass on fills of an account that it does not know
+		b.unread, b.recheckAt = n, market.Later(time.Now(), b.readStart.Add(unreadInterval))
 	}
 	if !s.Known || s.Account == nil {
 		return nil
@@ -100,7 +105,7 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 		return nil
 	}
 	b.sent, b.problem = true, nil
-	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Gap: gap})
+	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Known: true, Gap: gap})
 }
 
 func (b *userTrades) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
@@ -188,7 +193,7 @@ func (b *userTrades) isCurrent() bool { return b.live && !b.pending.wanted }
 func (b *userTrades) resend(reason Reason) error {
 	switch {
 	case b.sent:
-		return b.out.send(reason, "", Append, TradesUpdate{Trades: b.latest, Gap: reason == Resync})
+		return b.out.send(reason, "", Append, TradesUpdate{Trades: b.latest, Known: true, Gap: reason == Resync})
 	case b.problem != nil:
 		return b.out.problem(b.problem)
 	}

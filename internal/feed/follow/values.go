@@ -76,7 +76,8 @@ type BookUpdate struct {
 
 // Book follows a token's book, cut to the given depth. minInterval is the minimum time between two events. If deltas is true and
 // the venue sends sequence numbers, Changed and Freshness events contain only the changed levels. Initial and Resync events always
-// contain the whole book.
+// contain the whole book. read must read the book with all levels that the stream changes, because the feed may join the book with
+// the changes of the stream.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, minInterval time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
@@ -93,12 +94,10 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		},
 		equal: func(a, b *market.Book) bool { return a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks) },
 		older: func(a, b *market.Book) bool { return a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq },
-		read: readOne(func(ctx context.Context) (r market.Read[*market.Book], err error) {
-			if r, err = read(ctx); err == nil && r.Value != nil {
-				r.Value = r.Value.Cut(depth)
-			}
-			return r, err
-		}),
+		read:  readOne(read),
+		offer: func(w *feed.Watch, b *market.Book, m market.Meta) (*market.Book, bool) {
+			return b.Cut(depth), w != nil && w.Join(b, m)
+		},
 		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: mode,
 	}
 	return mapStream(stream(ctx, s, minInterval, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
@@ -139,7 +138,8 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 			}
 			return s.Account.Balance, s.Account.Balance != nil
 		},
-		equal: sameBalance, read: readOne(a.Read), mode: Replace,
+		unread: func(s feed.State) uint64 { return s.Unread.Balance },
+		equal:  sameBalance, read: readOne(a.Read), mode: Replace,
 	}
 	return mapStream(stream(ctx, s, 0, k.open([]string{""})), func(_ Reason, u update[*market.Balance]) BalanceUpdate {
 		return BalanceUpdate{u.Value, u.Meta}
@@ -163,6 +163,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 			}
 			return s.Account.Orders, s.Account.Orders != nil // nil orders are unknown
 		},
+		unread: func(s feed.State) uint64 { return s.Unread.Orders },
 		equal: func(a, b []market.Order) bool {
 			return slices.EqualFunc(a, b, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
 		},

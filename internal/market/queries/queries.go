@@ -136,8 +136,10 @@ func (q Trades) Key(a market.Address) TradesKey { return TradesKey{a, q} }
 // MarketTrades is a query for one page of the public trades of a market, newest first. It is comparable.
 type MarketTrades struct {
 	MarketID string
-	// TokenID is a token of the market. If it is empty, the query lists each trade once, from the taker's side.
-	TokenID string
+	// TokenID is a token of the market. If it is empty, the query lists each trade once, from the taker's side. If EveryToken is set,
+	// TokenID is empty, and the query lists each trade for every token to which the venue's stream sends it.
+	TokenID    string
+	EveryToken bool
 	// Limit is the greatest number of rows on a page, 1 to 100. A page with fewer rows is not necessarily the last page.
 	Limit int
 	Page  string

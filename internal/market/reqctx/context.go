@@ -16,6 +16,7 @@ type values struct {
 	dependencies *Dependencies
 	noPoll       bool
 	fresh        bool
+	low          bool
 }
 
 // valuesContext contains a context and its values, so that the context and the values need only one allocation.
@@ -100,6 +101,16 @@ func WithFresh(ctx context.Context) context.Context {
 
 // WantsFresh reports whether page reads must make a new call to the venue.
 func WantsFresh(ctx context.Context) bool { return valuesFrom(ctx).fresh }
+
+// WithLowPriority returns a context whose calls to the venue have the lowest priority.
+func WithLowPriority(ctx context.Context) context.Context {
+	c := derive(ctx)
+	c.low = true
+	return &c
+}
+
+// HasLowPriority reports whether the calls of ctx have the lowest priority.
+func HasLowPriority(ctx context.Context) bool { return valuesFrom(ctx).low }
 
 // LogFrom returns the log of ctx, or nil if ctx has no log.
 func LogFrom(ctx context.Context) *Log { return valuesFrom(ctx).log }

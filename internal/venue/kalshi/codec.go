@@ -87,8 +87,8 @@ const maxUnanswered = 1024
 // data for a long time. So the ping is a command, which the venue must answer with a frame.
 func Protocol(header func() (http.Header, error)) *stream.Protocol {
 	return &stream.Protocol{
-		NewCodec:     func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
-		Acknowledges: true, Resyncs: true, Subject: subjectName, PingEvery: pingEvery, Silence: silence, Header: header,
+		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
+		Subject:  subjectName, PingEvery: pingEvery, Silence: silence, Header: header,
 	}
 }
 

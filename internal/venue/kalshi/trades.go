@@ -18,8 +18,8 @@ import (
 const maxTrades = 100
 
 // MarketTrades returns one page of the trades of a market. If q has a token, each trade has the price and the side for this token.
-// If q has no token, each trade is a purchase of the outcome that the taker bought. If q.MarketID is not a ticker, or the token is
-// not of this market, the page is empty.
+// If q has no token, each trade is a purchase of the outcome that the taker bought. If q.EveryToken is set, the page lists each trade
+// for both tokens. If q.MarketID is not a ticker, or the token is not of this market, the page is empty.
 //
 // Kalshi moves trades to an archive when they are about three months old. So after the last page of the list of trades, the pages
 // of the archive follow. A page may be empty although there is a next page.
@@ -40,7 +40,11 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 			if q.TokenID == "" && both[no].Side == market.SideBuy { // without a token, s is yes
 				shown = no
 			}
-			page.Trades = append(page.Trades, both[shown])
+			if q.EveryToken {
+				page.Trades = append(page.Trades, both[:]...)
+			} else {
+				page.Trades = append(page.Trades, both[shown])
+			}
 		}
 		return page, err
 	})

@@ -19,11 +19,16 @@ import (
 func TestMarketTrades(t *testing.T) {
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": file(t, "trades.json")})
 	for _, test := range []struct{ token, want string }{
+		{"every", "a7d1-1 KXRAIN-1:yes SELL 4.50@0.0800, a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0 KXRAIN-1:yes BUY 12@0.0900, a7d0-1 KXRAIN-1:no SELL 12@0.9100, "},
 		{"", "a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0 KXRAIN-1:yes BUY 12@0.0900, "},
 		{"KXRAIN-1:yes", "a7d1-1 KXRAIN-1:yes SELL 4.50@0.0800, a7d0 KXRAIN-1:yes BUY 12@0.0900, "},
 		{"KXRAIN-1:no", "a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0-1 KXRAIN-1:no SELL 12@0.9100, "},
 	} {
-		p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", TokenID: test.token, Limit: 20, Page: "list,,abc"})
+		q := queries.MarketTrades{MarketID: "KXRAIN-1", TokenID: test.token, Limit: 20, Page: "list,,abc"}
+		if test.token == "every" {
+			q.TokenID, q.EveryToken = "", true
+		}
+		p, err := d.MarketTrades(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +40,8 @@ func TestMarketTrades(t *testing.T) {
 			t.Errorf("for the token %q, MarketTrades returns %s the next page %q and LeftOut %v; want %s", test.token, got, p.Next, p.LeftOut, test.want)
 		}
 	}
-	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 3 || s.calls[0] != want {
-		t.Errorf("the driver makes the calls %q; want 3 calls, the first %q", s.calls, want)
+	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 4 || s.calls[0] != want {
+		t.Errorf("the driver makes the calls %q; want 4 calls, the first %q", s.calls, want)
 	}
 	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Page: "archive,,CgsI7abcExample"}); err != nil || p.Next != "" {
 		t.Errorf("a repeated cursor gives the page %+v and the error %v, want no next page", p, err)

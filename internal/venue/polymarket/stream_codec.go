@@ -40,11 +40,15 @@ type codec struct {
 	// subscriptions.
 	greeted bool
 	assets  map[string]*asset
-	numbers stream.Numbering
+	// markets maps a market with a subscribed topic to the asset whose subscription serves the topic.
+	markets map[string]string
+	// subscribed contains topics whose subscription tick must confirm, because the venue confirms nothing.
+	subscribed []messages.Topic
+	numbers    stream.Numbering
 }
 
 func newCodec(env stream.Env, read readBooksFunc) *codec {
-	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset)}
+	return &codec{epoch: rand.Text(), env: env, read: read, assets: make(map[string]*asset), markets: make(map[string]string)}
 }
 
 // Stream returns the address and the protocol of the market socket. On this socket, Polymarket sends no frame before the first
@@ -53,7 +57,6 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
-		Resyncs:  true,
 		// The subject is the id of a token. For a market topic, the subject is the id of the market. A market topic uses the subscription
 		// of one of the market's tokens, but this token may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
@@ -66,17 +69,36 @@ func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[
 	return tokenLookup(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }
 
-// assetOf returns the asset of a topic. If the socket does not serve the topic, the tokens of a market are unknown, or the outcome has
-// no token in an order book, ok is false.
+// assetOf returns the asset of a topic. Any token of a market serves the market's topic. If the socket does not serve the topic, the
+// service has not read the market yet, or the outcome has no token in an order book, ok is false.
 func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	switch t.Channel {
 	case messages.ChannelOrderbook, messages.ChannelPrices, messages.ChannelTrades:
 		return t.ID, marketOf(t.ID) == ""
 	case messages.ChannelMarket:
-		yes, _, ok := c.env.Tokens(t.ID)
-		return yes, ok && marketOf(yes) == ""
+		if id, ok = c.markets[t.ID]; ok {
+			return id, true // also if the cache has evicted the market since
+		}
+		return c.assetOfMarket(c.env.Market(t.ID))
 	}
 	return "", false
+}
+
+// assetOfMarket returns a token of a market, preferably one that the socket is subscribed to.
+func (c *codec) assetOfMarket(m *market.Market) (id string, ok bool) {
+	if m == nil {
+		return "", false
+	}
+	for i := range m.Outcomes {
+		switch token := m.Outcomes[i].TokenID; {
+		case token == "", marketOf(token) != "": // not in an order book
+		case c.assets[token] != nil:
+			return token, true
+		case id == "":
+			id = token
+		}
+	}
+	return id, id != ""
 }
 
 // assetRequest is a subscription or an unsubscription. The first request on a socket has a type, and all later requests have an
@@ -113,7 +135,10 @@ func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 	for _, t := range topics {
 		id, ok := c.assetOf(t)
 		if !ok {
-			continue // the market is unknown, so the topic gets no message
+			continue // the service has not read the market yet; package feed sends the subscription again
+		}
+		if t.Channel == messages.ChannelMarket {
+			c.markets[t.ID] = id
 		}
 		a := c.assets[id]
 		if a == nil {
@@ -123,6 +148,7 @@ func (c *codec) subscribe(topics []messages.Topic) [][]byte {
 		}
 		a.wanted[t] = true
 		a.owed = append(a.owed, t)
+		c.subscribed = append(c.subscribed, t)
 	}
 	if len(fresh) == 0 {
 		return nil
@@ -150,6 +176,7 @@ func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 			continue
 		}
 		delete(a.wanted, t)
+		delete(c.markets, t.ID)
 		c.numbers.End(t)
 		if len(a.wanted) == 0 {
 			delete(c.assets, id)
@@ -172,6 +199,7 @@ func (c *codec) resync(t messages.Topic) [][]byte {
 		return nil
 	}
 	a.owed = append(a.owed, t)
+	c.subscribed = append(c.subscribed, t)
 	if a.failures < maxRepairs {
 		return nil
 	}

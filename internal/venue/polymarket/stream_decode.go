@@ -24,6 +24,8 @@ var (
 	fieldWinningAsset = wire.NewField("winning_asset_id")
 	fieldWinningName  = wire.NewField("winning_outcome")
 	fieldTransaction  = wire.NewField("transaction_hash")
+	fieldAssets       = wire.NewField("assets_ids", "asset_ids")
+	fieldNewTick      = wire.NewField("new_tick_size")
 )
 
 // Decode returns the events of a frame. The first event is an EventLife, or an EventGarbage if the frame cannot be read.
@@ -70,7 +72,7 @@ func (c *codec) decodeOne(r *wire.Row, now time.Time) []stream.Event {
 	case "last_trade_price":
 		return c.lastTrade(r, now)
 	case "tick_size_change":
-		return c.marketChange(r, now, market.MarketChange{Kind: "TICK_SIZE"})
+		return c.marketChange(r, now, market.MarketChange{Kind: "TICK_SIZE", TickSize: tickSize(r)})
 	case "new_market":
 		return c.marketChange(r, now, market.MarketChange{Kind: "CREATED"})
 	case "market_resolved":
@@ -269,7 +271,8 @@ func (c *codec) bestPrices(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, best, r.Time(fieldTimestamp), now)
 }
 
-// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of fields that stay the same after a reconnect.
+// lastTrade decodes a trade. Polymarket sends no id, so the id is a hash of fields that stay the same after a reconnect. A trade that
+// cannot be read is missing, so the topic has a gap.
 func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 	a := c.assets[r.RequireID(fieldAsset)]
 	if a == nil {
@@ -281,8 +284,13 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 		Timestamp: r.RequireTime(fieldTimestamp), TransactionHash: r.Text(fieldTransaction),
 	}
 	trade.Side = market.ParseSide(trade.SideRaw)
-	if r.Err != nil || !wanted {
+	switch {
+	case !wanted:
 		return nil
+	case r.Err != nil:
+		r.Note("bad trade")
+		c.numbers.Next(t)
+		return []stream.Event{{Kind: stream.EventBad, Topic: t}}
 	}
 	trade.TradeID = tradeID(trade)
 	m := c.message(t, messages.KindTrade, trade.Timestamp, now)
@@ -301,14 +309,51 @@ func tradeID(t market.Trade) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// marketChange publishes a change of a market.
-func (c *codec) marketChange(r *wire.Row, now time.Time, change market.MarketChange) []stream.Event {
-	t := messages.Topic{Channel: messages.ChannelMarket, ID: r.RequireID(fieldMarket)}
-	asset, _ := c.assetOf(t)
-	if a := c.assets[asset]; r.Err != nil || a == nil || !a.wanted[t] {
-		return nil
+// tickSize reads the new tick size of a market, or returns nil.
+func tickSize(r *wire.Row) *market.Decimal {
+	if size := r.Unit(fieldNewTick); size != nil && size.Sign() > 0 {
+		return size
 	}
-	m := c.message(t, messages.KindMarket, r.Time(fieldTimestamp), now)
-	m.Market = &change
-	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
+	return nil
+}
+
+// marketChange publishes a change of a market.
+func (c *codec) marketChange(r *wire.Row, now time.Time, change market.MarketChange) (events []stream.Event) {
+	change.At = r.Time(fieldTimestamp)
+	for _, t := range c.marketTopics(r) {
+		m := c.message(t, messages.KindMarket, change.At, now)
+		m.Market = &change
+		events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
+	}
+	return events
+}
+
+// marketTopics returns the subscribed topics of the market that a frame is about. The frame names tokens of the market. They decide,
+// because the venue may write the id of the market differently than in its REST API: it pads the ids of V2 markets with zeros. If
+// the socket is subscribed to none of the tokens, the id decides.
+func (c *codec) marketTopics(r *wire.Row) (topics []messages.Topic) {
+	tokens := []string{r.ID(fieldAsset), r.ID(fieldWinningAsset)}
+	list, _ := r.Of(fieldAssets).List()
+	for _, v := range list {
+		id, _ := v.ID()
+		tokens = append(tokens, id)
+	}
+	subscribed := false
+	for _, id := range tokens {
+		a := c.assets[id]
+		if a == nil {
+			continue
+		}
+		subscribed = true
+		for t := range a.wanted {
+			if t.Channel == messages.ChannelMarket && !slices.Contains(topics, t) {
+				topics = append(topics, t)
+			}
+		}
+	}
+	id := r.ID(fieldMarket)
+	if _, ok := c.markets[id]; ok && !subscribed {
+		topics = append(topics, messages.Topic{Channel: messages.ChannelMarket, ID: id})
+	}
+	return topics
 }

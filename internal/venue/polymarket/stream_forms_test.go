@@ -10,7 +10,7 @@ import (
 // TestStreamOfOutcomesWithoutTokens checks that the socket is never asked for an outcome that has no token in an order book.
 func TestStreamOfOutcomesWithoutTokens(t *testing.T) {
 	s := newSocket(t)
-	s.env.Tokens = func(id string) (string, string, bool) { return outcomeID(id, 0), outcomeID(id, 1), true }
+	s.markets["0xa1"] = marketWith("0xa1", outcomeID("0xa1", 0), outcomeID("0xa1", 1))
 	for _, x := range []messages.Topic{
 		topic(messages.ChannelOrderbook, "0xa1:0"), topic(messages.ChannelPrices, "0xa1:1"), topic(messages.ChannelTrades, "503:0"), topic(messages.ChannelMarket, "0xa1"),
 	} {

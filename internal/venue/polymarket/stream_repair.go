@@ -107,12 +107,16 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 }
 
 // tick marks the book of an asset as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has
-// passed, and repairs the streamed books that still differ. It delivers the current state to topics that wait for this state. It
-// returns the events, and the number of frozen books. A frozen book differs from the book from REST, and no later change has
+// passed, and repairs the streamed books that still differ. It delivers the current state to topics that wait for this state, and
+// confirms new subscriptions. It returns the events, and the number of frozen books. A frozen book differs from the book from REST, and no later change has
 // arrived for it.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.subscribed) > 0 {
+		events = append(events, stream.Event{Kind: stream.EventAck, Topics: c.subscribed})
+		c.subscribed = nil
+	}
 	for _, a := range c.assets {
 		a.awaitFirst(now)
 		if !a.burstBy.IsZero() && !now.Before(a.burstBy) {

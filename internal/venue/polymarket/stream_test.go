@@ -36,6 +36,8 @@ type socket struct {
 	mu  sync.Mutex
 	// books contains the books that REST returns.
 	books map[string]*market.Book
+	// markets contains the markets that the cache knows.
+	markets map[string]*market.Market
 	// reads contains the ids of each REST call.
 	reads []string
 	// takes is the duration of each REST call.
@@ -52,9 +54,17 @@ var (
 	tapeA  = topic(messages.ChannelTrades, "A")
 )
 
+func marketWith(id string, tokens ...string) *market.Market {
+	m := &market.Market{MarketID: id}
+	for _, token := range tokens {
+		m.Outcomes = append(m.Outcomes, market.Outcome{Label: "Team " + token, TokenID: token})
+	}
+	return m
+}
+
 func newSocket(t *testing.T, topics ...messages.Topic) *socket {
-	s := &socket{t: t, now: time.UnixMilli(50_000), books: map[string]*market.Book{}}
-	s.codec = newCodec(stream.Env{Observer: quiet{}, Tokens: func(id string) (string, string, bool) { return "A", "B", id == "M" }}, s.read)
+	s := &socket{t: t, now: time.UnixMilli(50_000), books: map[string]*market.Book{}, markets: map[string]*market.Market{"M": marketWith("M", "A", "B")}}
+	s.codec = newCodec(stream.Env{Observer: quiet{}, Market: func(id string) *market.Market { return s.markets[id] }}, s.read)
 	s.epoch = "E"
 	for _, x := range topics {
 		s.request(stream.VerbSubscribe, x)
@@ -112,7 +122,11 @@ func show(events []stream.Event) string {
 		case messages.KindTrade:
 			text += fmt.Sprintf(" %s %s×%s", m.Trades[0].Side, m.Trades[0].Price.String(), m.Trades[0].Size.String())
 		case messages.KindMarket:
-			text += fmt.Sprintf(" %+v", *m.Market)
+			c := m.Market
+			text += fmt.Sprintf(" %s %s won by %s %q at %d", c.Kind, c.Status, c.WinningTokenID, c.Outcome, c.At.UnixMilli())
+			if c.TickSize != nil {
+				text += " tick " + c.TickSize.String()
+			}
 		}
 		out = append(out, text)
 	}
@@ -185,10 +199,6 @@ func TestStreamFrames(t *testing.T) {
 	s.expect(s.frame(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.6","size":"2","side":"BUY","timestamp":"5"}`), "trades A 1 BUY 0.6×2")
 	s.expect(s.frame(`{"event_type":"best_bid_ask","asset_id":"A","best_bid":"0.42","best_ask":"0.6","timestamp":"6"}`), "prices A 2 0.51 MIDPOINT")
 	s.expect(s.frame(`{"event_type":"best_bid_ask","asset_id":"A","best_bid":"0","best_ask":"0.6","timestamp":"7"}`))
-	s.expect(s.frame(`{"event_type":"tick_size_change","asset_id":"A","market":"M","timestamp":"8"}`), "market M 1 {Kind:TICK_SIZE Status: StatusRaw: Outcome: WinningTokenID:}")
-	s.expect(s.frame(`{"event_type":"market_resolved","market":"M","winning_asset_id":"A","winning_outcome":"Yes","timestamp":"9"}`),
-		"market M 2 {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:Yes WinningTokenID:A}")
-	s.expect(s.frame(`{"event_type":"new_market","market":"other","timestamp":"9"}`))
 	for text, kind := range map[string]stream.EventKind{"PONG": stream.EventLife, "{": stream.EventGarbage, `{"event_type":"x"}`: stream.EventLife, "[]": stream.EventLife} {
 		if events := s.Decode([]byte(text), s.now); len(events) != 1 || events[0].Kind != kind {
 			t.Errorf("the frame %s decodes to the events %+v; want one event of kind %d", text, events, kind)
@@ -283,7 +293,7 @@ func TestStreamNumbersGoOn(t *testing.T) {
 	s.request(stream.VerbSubscribe, bookA)
 	events, _ := s.tick(s.now)
 	s.expect(show(events), "orderbook A 3 book b0.3×10 b0.1×7 a0.4×10")
-	if e := events[0].Message.Epoch; e != "E" {
+	if e := events[len(events)-1].Message.Epoch; e != "E" {
 		t.Errorf("the epoch is %s, want E", e)
 	}
 }

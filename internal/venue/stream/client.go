@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 )
 
@@ -22,7 +23,7 @@ type Handler interface {
 	// topic's state. Up may be called again for a topic that is already up.
 	Up(topics []messages.Topic)
 	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
-	// these topics. If Protocol.Acknowledges is false, the client calls Acknowledged directly after Up.
+	// these topics.
 	Acknowledged(topics []messages.Topic)
 	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
 	// topic that was just unwatched and watched again.
@@ -47,7 +48,7 @@ type Observer interface {
 	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)
 	// Reconnect reports that a connection was lost or could not be opened. reason is "dial", "closed", "limited", "slow",
-	// "restart", "credentials", "silence", "pong", "write", "garbage", "frozen" or "asked".
+	// "restart", "credentials", "silence", "pong", "write", "garbage" or "frozen".
 	Reconnect(reason string)
 }
 
@@ -103,9 +104,9 @@ type Config struct {
 	LimitedWait time.Duration
 	// DialWithin is the timeout of opening a connection.
 	DialWithin time.Duration
-	// Tokens returns the YES and NO tokens of a market. The client needs Tokens for venues whose frames contain the market instead
-	// of the token. Tokens may be nil. Tokens is called concurrently and must not block.
-	Tokens func(marketID string) (yes, no string, ok bool)
+	// Market returns a market that the service has read before, or nil. Codecs need the tokens of a market if the venue's frames or
+	// subscriptions name the one instead of the other. Market may be nil. It is called concurrently and must not block.
+	Market func(id string) *market.Market
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
 	Log      *slog.Logger
@@ -196,8 +197,8 @@ func New(cfg Config, h Handler) (*Client, error) {
 	if cfg.Dial == nil {
 		cfg.Dial = dialer{}
 	}
-	if cfg.Tokens == nil {
-		cfg.Tokens = func(string) (string, string, bool) { return "", "", false }
+	if cfg.Market == nil {
+		cfg.Market = func(string) *market.Market { return nil }
 	}
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Float64

@@ -30,7 +30,7 @@ type connection struct {
 	number int
 	// identity is the user topic of the connection. It is the zero topic if the connection is for public topics.
 	identity messages.Topic
-	// wake gets a value when dirty, resyncs or drop has changed.
+	// wake gets a value when dirty or resyncs has changed.
 	wake chan struct{}
 
 	// Client.mu protects the fields from topics to state.
@@ -38,10 +38,8 @@ type connection struct {
 	load   int // the number of watched subjects (see Protocol.Subject)
 	// subjects contains the number of watched topics of each subject. It is empty if Protocol.Subject is nil.
 	subjects map[string]int
-	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot. drop reports whether
-	// Reconnect was called.
+	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot.
 	dirty, resyncs []messages.Topic
-	drop           bool
 	state          State
 
 	// Only the connection's goroutine uses the fields below. failures is the number of failures since a socket was open for
@@ -243,13 +241,13 @@ func (k *connection) loginEntry() (e entry, ok bool) {
 }
 
 // resubscribeAll marks all topics as dirty, in the order in which they were watched, so that a new socket subscribes to them. It
-// discards the calls of Resync and Reconnect for the old socket.
+// discards the calls of Resync for the old socket.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
 	k.dirty = slices.AppendSeq(k.dirty[:0], maps.Keys(k.topics))
 	slices.SortFunc(k.dirty, func(a, b messages.Topic) int { return cmp.Compare(k.topics[a].turn, k.topics[b].turn) })
-	k.resyncs, k.drop = nil, false
+	k.resyncs = nil
 }
 
 // pause waits before the next socket. It returns false if ctx has ended or the connection was retired.
@@ -279,7 +277,7 @@ func (k *connection) releaseUnwatched() (retired bool) {
 			c.release(e)
 		}
 	}
-	k.dirty, k.resyncs, k.drop = nil, nil, false
+	k.dirty, k.resyncs = nil, nil
 	empty := len(k.topics) == 0
 	c.mu.Unlock()
 	return empty && c.retire(k)

@@ -52,7 +52,7 @@ func newDecoder(identity messages.Topic, env Env) *decoder {
 func Documented() *Protocol {
 	return &Protocol{
 		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },
-		Greets:   true, Acknowledges: true, Resyncs: true,
+		Greets:   true, Snapshots: []messages.Channel{messages.ChannelTrades, messages.ChannelUser},
 	}
 }
 

@@ -56,24 +56,32 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 		noAddress(r)
 		return t, no, unaddressed
 	}
-	yesToken, noToken, ok := d.env.Tokens(id)
-	if !ok {
+	m := d.env.Market(id)
+	if m == nil {
 		r.Note("market with unknown tokens")
 		return t, no, unaddressed
 	}
-	t, no = messages.Topic{Channel: c, ID: yesToken}, messages.Topic{Channel: c, ID: noToken}
-	label := r.Of(wire.FieldOutcome)
-	if label.IsNull() {
-		return t, no, byMarket
+	topicOf := func(label string) (messages.Topic, bool) {
+		o := m.OutcomeByLabel(label)
+		if o == nil {
+			return t, false
+		}
+		return messages.Topic{Channel: c, ID: o.TokenID}, true
 	}
-	switch market.KindOfOutcome(label.Text()) {
-	case market.OutcomeYes:
-		return t, no, byOutcome
-	case market.OutcomeNo:
-		return no, t, byOutcome
+	if label := r.Of(wire.FieldOutcome); !label.IsNull() {
+		if t, ok := topicOf(label.Text()); ok {
+			return t, no, byOutcome
+		}
+		noAddress(r)
+		return t, no, unaddressed
 	}
-	noAddress(r)
-	return t, no, unaddressed
+	t, yesKnown := topicOf(string(market.OutcomeYes))
+	no, noKnown := topicOf(string(market.OutcomeNo))
+	if !yesKnown || !noKnown {
+		r.Note("market with unknown tokens")
+		return t, no, unaddressed
+	}
+	return t, no, byMarket
 }
 
 // price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
@@ -340,7 +348,7 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
 	}
-	m.Outcome = r.Text(fieldWinning)
+	m.At, m.Outcome = r.Time(fieldTime), r.Text(fieldWinning)
 	m.WinningTokenID = r.ID(fieldWinningToken)
 }
 

@@ -56,11 +56,17 @@ func goldenNames(t testing.TB, dir string) []string {
 
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
-// testDecoder returns a decoder and its observer. The decoder has the epoch k3f9. The market M1 has the tokens T1 and T2.
+// markets contains the markets that a decoder of testDecoder knows.
+var markets = map[string]*market.Market{
+	"M1": {MarketID: "M1", Outcomes: []market.Outcome{{Label: "YES", TokenID: "T1"}, {Label: "NO", TokenID: "T2"}}},
+	"M2": {MarketID: "M2", Outcomes: []market.Outcome{{Label: "Chelsea", TokenID: "T3"}, {Label: "Arsenal", TokenID: "T4"}}},
+}
+
+// testDecoder returns a decoder and its observer. The decoder has the epoch k3f9.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
 	o := &observer{kinds: map[string]int{}}
-	d := newDecoder(identity, Env{o, func(id string) (string, string, bool) { return "T1", "T2", id == "M1" }})
+	d := newDecoder(identity, Env{o, func(id string) *market.Market { return markets[id] }})
 	d.epoch = "k3f9"
 	return d, o
 }
@@ -139,7 +145,7 @@ func show(e Event) string {
 				&t.Price, &t.Size, number(t.Fee), instant(t.Timestamp), t.TransactionHash)
 		}
 		if c := m.Market; c != nil {
-			say(" %+v", *c)
+			say(" {Kind:%s Status:%s StatusRaw:%s Outcome:%s WinningTokenID:%s} resolved %s", c.Kind, c.Status, c.StatusRaw, c.Outcome, c.WinningTokenID, instant(c.At))
 		}
 		for _, o := range m.Orders {
 			say(" order %s %s/%s %s %s %s %s×%s filled %s %s %s %s", o.OrderID, o.MarketID, o.TokenID, o.Side, o.SideRaw, o.Outcome,
@@ -192,8 +198,8 @@ func TestGoldenFrames(t *testing.T) {
 		"frames/trades-snapshot": "trades:T1 4 k3f9/3<0 at -: trade t-1 M1/T1 YES SELL SELL 0.63×10 fee - 2026-03-14T15:09:20Z " +
 			" trade t-2 M1/T1 YES BUY BUY 0.64×20 fee - 2026-03-14T15:09:21Z ",
 		"frames/trade":           "trades:T1 5 k3f9/4<3 at " + at26 + ": trade t-3 M1/T1 YES BUY BUY 0.65×100 fee - " + at26 + " ",
-		"frames/market-update":   "market:M1 6 k3f9/2<0 at " + at26 + ": {Kind:STATUS Status:CLOSED StatusRaw:CLOSED Outcome: WinningTokenID:}",
-		"frames/market-resolved": "market:M1 6 k3f9/3<0 at " + at27 + ": {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:YES WinningTokenID:T1}",
+		"frames/market-update":   "market:M1 6 k3f9/2<0 at " + at26 + ": {Kind:STATUS Status:CLOSED StatusRaw:CLOSED Outcome: WinningTokenID:} resolved -",
+		"frames/market-resolved": "market:M1 6 k3f9/3<0 at " + at27 + ": {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:YES WinningTokenID:T1} resolved " + at27,
 		"frames/user-snapshot": me + " 7 k3f9/9<0 at " + at26 + ": order o-1 M1/T1 BUY BUY YES 0.6×100 filled 25 PARTIALLY_FILLED PARTIALLY_FILLED 2026-03-14T15:00:00Z" +
 			" position M1/T1 YES 150.5 avg 0.52 now 0.65 pnl 19.565 balance 97.825+8738.360955 (-) = 8836.185955 " + at26,
 		"frames/order-update":    me + " 8 k3f9/10<9 at " + at28 + ": order o-1 M1/T1 BUY BUY YES 0.6×100 filled 100 FILLED FILLED 2026-03-14T15:00:00Z",
@@ -324,6 +330,10 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"price_update","marketId":"M1"}`, "bad prices:T1\nbad prices:T2"},
 		{`{"type":"price_update","marketId":"M9","yesPrice":0.5}`, "life"},
 		{`{"type":"price_update","marketId":"M1","outcome":"Chelsea","price":0.5}`, "life"},
+		// A market may have other outcomes than YES and NO.
+		{`{"type":"price_update","marketId":"M2","outcome":"chelsea","price":0.5}`, "prices:T3 1 k3f9/0<0 at -: price T3 0.5 VENUE -"},
+		{`{"type":"price_update","marketId":"M2","outcome":"YES","price":0.5}`, "life"},
+		{`{"type":"price_update","marketId":"M2","yesPrice":0.5}`, "life"},
 		{`{"type":"price_update","price":0.5}`, "life"},
 		// If the token is unreadable, the decoder must not use the market's YES token instead.
 		{`{"type":"orderbook_update","tokenId":1.5,"marketId":"M1","bids":[],"asks":[]}`, "life"},
@@ -339,9 +349,10 @@ func TestBadFrames(t *testing.T) {
 		// Markets.
 		{`{"type":"market_update","seq":2,"status":"CLOSED"}`, "life"},
 		{`{"type":"market_update","marketId":"M1","seq":{},"status":"CLOSED"}`, "bad market:M1"},
-		{`{"type":"market_update","marketId":"M1","status":"closed"}`, "market:M1 6 k3f9/0<0 at -: {Kind:STATUS Status:CLOSED StatusRaw:closed Outcome: WinningTokenID:}"},
-		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at -: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:}"},
-		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at -: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:}"},
+		{`{"type":"market_update","marketId":"M1","status":"closed"}`, "market:M1 6 k3f9/0<0 at -: {Kind:STATUS Status:CLOSED StatusRaw:closed Outcome: WinningTokenID:} resolved -"},
+		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at -: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:} resolved -"},
+		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at -: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:} resolved -"},
+		{`{"type":"market_update","marketId":"M2","change":"resolved","outcome":"Arsenal",` + ts + `}`, "market:M2 6 k3f9/0<0 at 2026-03-14T15:09:26Z: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:Arsenal WinningTokenID:} resolved 2026-03-14T15:09:26Z"},
 		{`{"type":"market_snapshot","markets":[7]}`, "life"},
 		// Accounts. One bad row makes the whole frame bad. A frame of another account has no effect.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},

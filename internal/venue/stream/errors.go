@@ -53,11 +53,10 @@ func (e *disconnectError) Error() string { return e.err.Error() }
 func (e *disconnectError) Unwrap() error { return e.err }
 
 var (
-	errSilence   = &disconnectError{"silence", errors.New("no frame arrived for too long")}
-	errPong      = &disconnectError{"pong", errors.New("a ping was not answered")}
-	errWrite     = &disconnectError{"write", errors.New("a frame could not be written in time")}
-	errGarbage   = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
-	errReconnect = &disconnectError{"asked", errors.New("resyncs have failed")}
+	errSilence = &disconnectError{"silence", errors.New("no frame arrived for too long")}
+	errPong    = &disconnectError{"pong", errors.New("a ping was not answered")}
+	errWrite   = &disconnectError{"write", errors.New("a frame could not be written in time")}
+	errGarbage = &disconnectError{"garbage", errors.New("ten frames in a row were not JSON")}
 	// errRetired ends a connection that the client has removed from the pool because the connection has no topics.
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection if the venue tells the client to authenticate later.

@@ -118,17 +118,6 @@ func (c *Client) Resync(t messages.Topic) {
 	}
 }
 
-// Reconnect closes the connection of a topic. After the usual wait, the client opens a new connection for all topics of the closed
-// connection.
-func (c *Client) Reconnect(t messages.Topic) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e := c.pool.topics[t]; e != nil && e.wanted {
-		e.conn.drop = true
-		e.conn.signal()
-	}
-}
-
 // validTopic reports whether a topic can be subscribed.
 func validTopic(t messages.Topic) bool {
 	switch t.Channel {

@@ -62,7 +62,7 @@ func TestFullPool(t *testing.T) {
 		b.equal("error of a fifth topic", b.Watch(book("more"), nil), ErrFull)
 		b.settle()
 		b.calls.take()
-		b.Reconnect(all[0])
+		b.conn(0).drop(1006)
 		b.advance(time.Minute)
 		for _, call := range b.calls.take() {
 			if strings.HasPrefix(call, "refused") {
@@ -269,7 +269,6 @@ func TestStopped(t *testing.T) {
 		}
 		b.Unwatch(book("T1"))
 		b.Resync(book("T1"))
-		b.Reconnect(book("T1"))
 	})
 }
 

@@ -17,12 +17,9 @@ type Protocol struct {
 	// Greets reports whether the venue's first frame is a hello. If Greets is false, the client sends subscriptions as soon as the
 	// socket is open.
 	Greets bool
-	// Acknowledges reports whether the venue confirms subscriptions. If Acknowledges is false, a subscription counts as confirmed when
-	// it was sent.
-	Acknowledges bool
-	// Resyncs reports whether the venue sends a snapshot on request. If Resyncs is false, the client unsubscribes and subscribes again
-	// to get a snapshot.
-	Resyncs bool
+	// Snapshots contains the channels, besides the channel of books, whose subscriptions begin with a snapshot. On all other channels
+	// the venue may send nothing for as long as nothing happens.
+	Snapshots []messages.Channel
 	// Subject returns the subject of a topic. A subject is what the venue counts as one subscription, such as a market. Topics of the
 	// same subject share a connection. If Subject is nil, each topic is a subject.
 	Subject func(messages.Topic) string
@@ -38,8 +35,8 @@ type Protocol struct {
 type Env struct {
 	// Observer receives the types of frames and deviations from the venue's documentation.
 	Observer Observer
-	// Tokens is Config.Tokens.
-	Tokens func(marketID string) (yes, no string, ok bool)
+	// Market is Config.Market.
+	Market func(id string) *market.Market
 }
 
 // Codec encodes requests as frames and decodes the frames of one socket. A codec may keep state, such as books or the venue's ids
@@ -97,7 +94,8 @@ const (
 	// EventHello is the first frame of a connection. It sets Epoch and Hello.
 	EventHello
 	// EventAck confirms the request with the id Rid. It sets Topics if the venue lists the topics of the request. If Rid and Topics
-	// are empty, EventAck only shows that the venue is alive.
+	// are empty, EventAck only shows that the venue is alive. If the venue confirms nothing, the codec confirms the topics that it has
+	// subscribed.
 	EventAck
 	// EventError rejects the request with the id Rid, or reports another error if Rid is empty. It sets Code. It sets IDs if the venue
 	// names the rejected ids, and RetryAfter if the venue requests a wait.

@@ -124,33 +124,6 @@ func TestHandshakeRetryAfter(t *testing.T) {
 	})
 }
 
-// TestReconnectCall checks that Reconnect closes an open connection, and has no effect before the connection is open.
-func TestReconnectCall(t *testing.T) {
-	// No connection opens while the venue is locked.
-	inBubble(t, func(_ *Config, v *venue) { v.mu.Lock() }, func(b *bench) {
-		b.Reconnect(book("T1"))
-		b.watch(book("T1"))
-		b.Reconnect(book("T1"))
-		b.venue.mu.Unlock()
-		b.settle()
-		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
-		b.Reconnect(book("T1"))
-		b.advance(500 * time.Millisecond)
-		b.calls.expect(t, "down orderbook:T1", "up orderbook:T1", "message orderbook:T1 e1/1")
-		b.equal("reasons", b.reasons(), []string{"asked"})
-	})
-	inBubble(t, func(_ *Config, v *venue) { v.hello = "" }, func(b *bench) {
-		b.watch(book("T1"))
-		b.advance(time.Second)
-		b.Reconnect(book("T1"))
-		b.Resync(book("T1"))
-		b.advance(time.Minute)
-		b.equal("reasons", b.reasons(), []string(nil))
-		b.equal("resyncs", len(b.venue.sent("resync")), 0)
-		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
-	})
-}
-
 // TestOutage checks the subscriptions after an outage. During the outage, the test watches and unwatches topics.
 func TestOutage(t *testing.T) {
 	inBubble(t, nil, func(b *bench) {
@@ -167,7 +140,6 @@ func TestOutage(t *testing.T) {
 		b.Unwatch(price("T1"))
 		b.watch(price("T1"))
 		b.Resync(book("T2"))
-		b.Reconnect(book("T2"))
 		b.equal("topics", b.Stats().Topics, 3)
 		b.venue.set(func() { b.venue.refuse = nil })
 		b.advance(time.Minute)

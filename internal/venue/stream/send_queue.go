@@ -162,12 +162,12 @@ func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, lastInternal: s.lastInternal})
 }
 
-// sync queues requests for the calls of Watch, Unwatch and Resync since the last sync. drop reports whether Reconnect was called.
-func (q *sendQueue) sync(now time.Time) (drop bool) {
+// sync queues requests for the calls of Watch, Unwatch and Resync since the last sync.
+func (q *sendQueue) sync(now time.Time) {
 	c := q.k.client
 	c.mu.Lock()
-	dirty, resyncs, drop := q.k.dirty, q.k.resyncs, q.k.drop
-	q.k.dirty, q.k.resyncs, q.k.drop = nil, nil, false
+	dirty, resyncs := q.k.dirty, q.k.resyncs
+	q.k.dirty, q.k.resyncs = nil, nil
 	for _, t := range dirty {
 		e, s := q.k.topics[t], q.subs[t]
 		if e != nil && !e.wanted {
@@ -189,7 +189,6 @@ func (q *sendQueue) sync(now time.Time) (drop bool) {
 			q.resync(s, now)
 		}
 	}
-	return drop
 }
 
 // resync queues a request for a snapshot. It does nothing if the topic is not subscribed, a request is already queued or a
@@ -297,12 +296,6 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 		if !now.Before(s.resyncAt) {
 			q.resyncs = slices.Delete(q.resyncs, i, i+1)
 			q.resyncWindow.take(now)
-			if !q.k.client.cfg.Protocol.Resyncs {
-				s.resyncLast = now
-				q.resubscribe(s, s.turn)
-				q.k.client.count.resyncs.Add(1)
-				return q.takeUnsubscription()
-			}
 			return &Request{Verb: VerbResync, Topics: []messages.Topic{s.topic}}
 		}
 	}
@@ -323,12 +316,12 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 	}
 }
 
-// acknowledge handles a confirmation and returns the confirmed topics. These are the topics of the subscription e.Rid, or e.Topics
-// if awaited does not contain such a subscription. acknowledge skips topics that are not subscribed. If e.Rid is set, it also skips
-// topics that a later request has subscribed again.
+// acknowledge handles a confirmation and returns the confirmed topics. These are the topics that the venue lists, or those of the
+// subscription e.Rid if the venue lists none: it may reject the others later. acknowledge skips topics that are not subscribed. If
+// e.Rid is set, it also skips topics that a later request has subscribed again.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
-	if r := q.awaited[e.Rid]; r != nil && r.Verb == VerbSubscribe {
+	if r := q.awaited[e.Rid]; len(listed) == 0 && r != nil && r.Verb == VerbSubscribe {
 		listed = r.Topics
 	}
 	for _, t := range listed {

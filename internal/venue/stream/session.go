@@ -89,7 +89,7 @@ func newSession(k *connection, socket Conn) *session {
 		client:  k.client,
 		k:       k,
 		socket:  socket,
-		codec:   k.client.cfg.Protocol.NewCodec(k.identity, Env{k.client.cfg.Observer, k.client.cfg.Tokens}),
+		codec:   k.client.cfg.Protocol.NewCodec(k.identity, Env{k.client.cfg.Observer, k.client.cfg.Market}),
 		events:  make(chan []Event, maxEvents),
 		out:     make(chan [][]byte, 1),
 		written: make(chan error, 1),
@@ -298,15 +298,13 @@ func (s *session) afterAuth(now time.Time) error {
 	return s.sync(now)
 }
 
-// sync handles the calls of Watch, Unwatch, Resync and Reconnect since the last sync. Before phaseOpen, it only calls checkIdle,
+// sync handles the calls of Watch, Unwatch and Resync since the last sync. Before phaseOpen, it only calls checkIdle,
 // because afterAuth subscribes to all topics later.
 func (s *session) sync(now time.Time) error {
 	if s.phase != phaseOpen {
 		return s.checkIdle(now)
 	}
-	if s.queue.sync(now) {
-		return errReconnect
-	}
+	s.queue.sync(now)
 	return s.checkIdle(now)
 }
 
@@ -367,9 +365,6 @@ func (s *session) send(now time.Time) {
 	case VerbSubscribe:
 		s.queue.markSent(r, now)
 		s.client.handler.Up(r.Topics)
-		if !s.client.cfg.Protocol.Acknowledges {
-			s.client.handler.Acknowledged(s.queue.acknowledge(&Event{Rid: r.Rid}))
-		}
 	case VerbResync:
 		s.client.count.resyncs.Add(1)
 		s.queue.markSent(r, now)

@@ -10,6 +10,7 @@ func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.maintained {
+			s.acknowledge(e)
 			s.handleState(e)
 			continue
 		}
@@ -28,9 +29,7 @@ func (s *session) handle(events []Event) error {
 		case EventHello:
 			err = s.handleHello(e)
 		case EventAck:
-			if topics := s.queue.acknowledge(e); len(topics) > 0 {
-				s.client.handler.Acknowledged(topics)
-			}
+			s.acknowledge(e)
 			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
 				err = s.afterAuth(e.At)
 			}
@@ -46,6 +45,16 @@ func (s *session) handle(events []Event) error {
 		}
 	}
 	return nil
+}
+
+// acknowledge passes the confirmed topics of an EventAck to the Handler. It ignores all other kinds.
+func (s *session) acknowledge(e *Event) {
+	if e.Kind != EventAck {
+		return
+	}
+	if topics := s.queue.acknowledge(e); len(topics) > 0 {
+		s.client.handler.Acknowledged(topics)
+	}
 }
 
 // handleState passes a message to the Handler, or queues a resync if the message is unusable. It drops messages of topics that are

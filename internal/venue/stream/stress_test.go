@@ -121,9 +121,7 @@ func stress(t *testing.T, seed uint64) {
 			case 8:
 				b.Resync(topic)
 			case 9:
-				if random.IntN(10) == 0 {
-					b.Reconnect(topic)
-				}
+				b.advance(time.Duration(random.IntN(300)) * time.Millisecond)
 			case 10:
 				b.venue.mu.Lock()
 				conns := b.venue.conns
