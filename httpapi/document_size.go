@@ -21,6 +21,9 @@ func sizeOf(doc *document) int {
 	if doc.ast == nil {
 		return size
 	}
+	if parsed := doc.ast.Operations[0].Position.Src.Input; parsed != doc.text {
+		size += len(parsed) // the guard has replaced escapes, and the syntax tree keeps the new text
+	}
 	nodes := 0
 	count := func(any) { nodes++ }
 	for _, op := range doc.ast.Operations {

@@ -26,6 +26,17 @@ func TestDocumentsAreCached(t *testing.T) {
 	}
 }
 
+// TestSizeWithReplacedEscapes checks that the size of a document includes the second text that it needs if the guard replaces
+// escapes. An escape in a comment needs no second text.
+func TestSizeWithReplacedEscapes(t *testing.T) {
+	c := newDocumentCache(testConfig(t))
+	comment := strings.Repeat("#", 10_000)
+	sizeOf := func(id, comment string) int { return c.load(`{ token(tokenId: "`+id+`") { id } }`+comment, false).size }
+	if once, twice := sizeOf(`\n`, comment+`\u`), sizeOf(`\u{A}`, comment); twice-once < len(comment) {
+		t.Errorf("the sizes are %d without and %d with a second text, want a difference of at least %d", once, twice, len(comment))
+	}
+}
+
 func TestDocumentsMakeRoom(t *testing.T) {
 	c := newDocumentCache(testConfig(t))
 	total := func() (bytes int) {

@@ -14,8 +14,8 @@ import (
 	"oddsgraph/loaders"
 )
 
-// Resolver is the root of all resolvers. It implements graph.ResolverRoot. It contains no data of responses and is safe for
-// concurrent use.
+// Resolver is the root of all resolvers. It implements graph.ResolverRoot. Except for ListOrders, it contains no data of responses.
+// It is safe for concurrent use.
 type Resolver struct {
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus

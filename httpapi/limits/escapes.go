@@ -38,6 +38,9 @@ func plainEscapes(text string) (string, error) {
 		out.WriteString(rest[:n])
 		i += n
 	}
+	if out.String() == text {
+		return text, nil // so that the document has its text in memory once
+	}
 	return out.String(), nil
 }
 
