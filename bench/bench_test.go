@@ -159,22 +159,28 @@ func TestSend(t *testing.T) {
 		_, _ = fmt.Fprint(w, response)
 	}))
 	defer s.Close()
-	c := newClients(&process{url: s.URL}, 2)
-	defer c.close()
+	dialed := func() clients {
+		c, err := dial(&process{url: s.URL}, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.close)
+		return c
+	}
 	queries := make([]*request, 5)
 	for i := range queries {
 		queries[i] = newRequest(typenameQuery, nil, "{}", object{"__typename": "Query"})
 	}
-	l, err := c.send(t.Context(), queries, 0)
+	l, err := dialed().send(t.Context(), queries, 0)
 	if err != nil || len(l.latencies) != 5 || received.Load() != 5 {
 		t.Fatalf("got %d latencies, %d requests and the error %v, want 5 latencies and requests", len(l.latencies), received.Load(), err)
 	}
 	response = `{"data":{"__typename":"query"}}`
-	if _, err := c.send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "the venue says") {
+	if _, err := dialed().send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "the venue says") {
 		t.Errorf("the error for a wrong response is %v", err)
 	}
-	status = http.StatusTooManyRequests
-	if _, err := c.send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "429 Too Many Requests") {
+	response, status = `{}`, http.StatusTooManyRequests
+	if _, err := dialed().send(t.Context(), queries, time.Millisecond); err == nil || !strings.Contains(err.Error(), "429 Too Many Requests") {
 		t.Errorf("the error for a wrong status is %v", err)
 	}
 }

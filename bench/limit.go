@@ -32,10 +32,10 @@ func serveLimit(file string) error {
 	return http.Serve(l, nil)
 }
 
-// limit maps a query and its variables to a response.
-type limit map[[2]string]storedResponse
+// limit maps a query and its variables to the body of a response and its length.
+type limit map[[2]string]stored
 
-type storedResponse struct {
+type stored struct {
 	body   []byte
 	length []string
 }
@@ -58,7 +58,7 @@ func loadLimit(file string) (limit, error) {
 		if err := json.Unmarshal([]byte(request), &r); err != nil {
 			return nil, err
 		}
-		h[[2]string{r.Query, string(r.Variables)}] = storedResponse{response, []string{strconv.Itoa(len(response))}}
+		h[[2]string{r.Query, string(r.Variables)}] = stored{response, []string{strconv.Itoa(len(response))}}
 	}
 	return h, err
 }
@@ -82,11 +82,11 @@ func (h limit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	stored, ok := h[[2]string{req.Query, string(req.Variables)}]
+	found, ok := h[[2]string{req.Query, string(req.Variables)}]
 	if !ok {
 		http.Error(w, "this request has no response", http.StatusNotFound)
 		return
 	}
-	w.Header()["Content-Type"], w.Header()["Content-Length"] = contentType, stored.length
-	_, _ = w.Write(stored.body)
+	w.Header()["Content-Type"], w.Header()["Content-Length"] = contentType, found.length
+	_, _ = w.Write(found.body)
 }

@@ -1,40 +1,47 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// request is a GraphQL request. want is the expected response with sorted members. seen is a response that was equal to it.
+// request is a GraphQL request, as its body and as the bytes of the whole HTTP request. want is the expected response with sorted
+// members. seen is a response that was equal to it.
 type request struct {
-	body   []byte
-	header http.Header
-	want   []byte
-	seen   atomic.Pointer[[]byte]
+	body, wire []byte
+	want       []byte
+	seen       atomic.Pointer[[]byte]
 }
 
-// newRequest returns a request for data. credentials is a JSON object, or empty.
+// newRequest returns a request for data. credentials is a JSON object, or empty. The request does not accept compression, because
+// limit does not compress.
 func newRequest(document string, variables object, credentials string, data object) *request {
 	body, err := json.Marshal(object{"query": document, "variables": variables})
 	want, err2 := json.Marshal(object{"data": data})
-	if err := errors.Join(err, err2); err != nil {
+	post, err3 := http.NewRequest(http.MethodPost, "http://localhost/graphql", bytes.NewReader(body))
+	if err := errors.Join(err, err2, err3); err != nil {
 		panic("bench: " + err.Error()) // impossible: strings, lists and objects always have a JSON form
 	}
-	header := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/graphql-response+json, application/json;q=0.9"}}
+	post.Header = http.Header{"Content-Type": {"application/json"}, "Accept": {"application/graphql-response+json, application/json;q=0.9"}}
 	if credentials != "" {
-		header.Set("X-Venue-Credentials", base64.StdEncoding.EncodeToString([]byte(credentials)))
+		post.Header.Set("X-Venue-Credentials", base64.StdEncoding.EncodeToString([]byte(credentials)))
 	}
-	return &request{body: body, header: header, want: want}
+	var wire bytes.Buffer
+	_ = post.Write(&wire) // a bytes.Buffer does not fail
+	return &request{body: body, wire: wire.Bytes(), want: want}
 }
 
 // check returns an error if a response differs from the data of the venue, for example because it has errors.
@@ -54,19 +61,33 @@ func (r *request) check(response []byte) error {
 	return nil
 }
 
-// clients send requests to a server. Each client has one connection, and sends the next request when it has received a response.
-type clients struct {
-	transport *http.Transport
-	url       string
-	count     int
+// client is a connection of the load. It sends the next request when it has received a response. With a client of net/http, which uses
+// two more goroutines for each connection, the servers on the same processors answered a third fewer requests.
+type client struct {
+	conn net.Conn
+	in   *bufio.Reader
 }
 
-func newClients(p *process, count int) *clients {
-	// The servers are compared without compression, because limit does not compress.
-	return &clients{&http.Transport{MaxIdleConnsPerHost: count, DisableCompression: true}, p.url + "/graphql", count}
+// clients send requests to one server.
+type clients []client
+
+func dial(p *process, count int) (c clients, err error) {
+	for range count {
+		conn, err := net.Dial("tcp", strings.TrimPrefix(p.url, "http://"))
+		if err != nil {
+			c.close()
+			return nil, err
+		}
+		c = append(c, client{conn, bufio.NewReader(conn)})
+	}
+	return c, nil
 }
 
-func (c *clients) close() { c.transport.CloseIdleConnections() }
+func (c clients) close() {
+	for _, k := range c {
+		_ = k.conn.Close()
+	}
+}
 
 // load is what the clients measured.
 type load struct {
@@ -81,12 +102,14 @@ func (l *load) percentile(share float64) float64 {
 }
 
 // send has all clients send the requests in turn for the given duration, or each request once if the duration is 0. It checks every
-// response.
-func (c *clients) send(ctx context.Context, requests []*request, d time.Duration) (*load, error) {
+// response. If ctx ends, it closes the connections.
+func (c clients) send(ctx context.Context, requests []*request, d time.Duration) (*load, error) {
 	var next atomic.Int64
-	begun, latencies := time.Now(), make([][]time.Duration, c.count)
-	g, ctx := errgroup.WithContext(ctx)
-	for i := range latencies {
+	begun, latencies := time.Now(), make([][]time.Duration, len(c))
+	defer context.AfterFunc(ctx, c.close)()
+	var g errgroup.Group
+	for i := range c {
+		_ = c[i].conn.SetDeadline(begun.Add(d + patience)) // a connection of net has deadlines
 		g.Go(func() error {
 			var response bytes.Buffer
 			for {
@@ -95,7 +118,7 @@ func (c *clients) send(ctx context.Context, requests []*request, d time.Duration
 					return nil
 				}
 				r, sent := requests[n%len(requests)], time.Now()
-				if err := c.exchange(ctx, r, &response); err != nil {
+				if err := c[i].exchange(r, &response); err != nil {
 					return err
 				}
 				latencies[i] = append(latencies[i], time.Since(sent))
@@ -112,13 +135,11 @@ func (c *clients) send(ctx context.Context, requests []*request, d time.Duration
 }
 
 // exchange sends a request and reads the body of the response.
-func (c *clients) exchange(ctx context.Context, r *request, response *bytes.Buffer) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url, bytes.NewReader(r.body))
-	if err != nil {
+func (c client) exchange(r *request, response *bytes.Buffer) error {
+	if _, err := c.conn.Write(r.wire); err != nil {
 		return err
 	}
-	req.Header = r.header
-	resp, err := c.transport.RoundTrip(req)
+	resp, err := http.ReadResponse(c.in, nil)
 	if err != nil {
 		return err
 	}

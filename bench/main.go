@@ -30,19 +30,16 @@ type options struct {
 }
 
 func main() {
-	var err error
-	if len(os.Args) == 3 && os.Args[1] == limitCommand {
-		err = serveLimit(os.Args[2])
-	} else {
-		err = command(os.Args[1:])
-	}
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	if err := command(os.Args[1:]); err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
 func command(args []string) error {
+	if len(args) == 2 && args[0] == limitCommand {
+		return serveLimit(args[1])
+	}
 	o, err := parse(args)
 	if err != nil {
 		return err
@@ -91,15 +88,16 @@ type bench struct {
 	dir   string // for temporary files
 	lines io.Writer
 	venue *venue
-	// machine describes the computer and what else ran on it.
-	machine string
-	mode    venueMode
-	results []result
+	// machine describes the computer. busy says what else ran on it.
+	machine, busy string
+	mode          venueMode
+	results       []result
 }
 
 // measure measures everything that the options choose, and writes the results to out and to the files that the options name.
 func measure(ctx context.Context, o options, out io.Writer) (err error) {
-	b := &bench{options: o, machine: machine()}
+	b := &bench{options: o}
+	b.machine, b.busy = machine()
 	if b.dir, err = os.MkdirTemp("", "bench"); err != nil {
 		return err
 	}
@@ -136,7 +134,7 @@ type benchmark struct {
 
 // measureMode measures all benchmarks over one venue. The subscribers come last, because their prices move.
 func (b *bench) measureMode(ctx context.Context) error {
-	p, err := b.startVenue(ctx)
+	p, err := start(ctx, b.oddsgraph[0], append([]string{"venue", "--demo-listen=127.0.0.1:0"}, arguments(b.mode.flags...)...)...)
 	if err != nil {
 		return err
 	}

@@ -27,16 +27,6 @@ type process struct {
 	ended      chan error
 }
 
-// environment returns the environment without the variables that would change a measured program, such as GOGC.
-func environment() []string {
-	return slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return strings.HasPrefix(v, "ODDSGRAPH_") || strings.HasPrefix(v, "GO")
-	})
-}
-
-// startTimeout is how long a program may take until it accepts requests.
-const startTimeout = time.Minute
-
 // addresses matches the line of a program's log that says that the program accepts requests.
 var addresses = regexp.MustCompile(`\burl=(http://\S+)(?:.* admin=(http://\S+))?`)
 
@@ -47,7 +37,9 @@ func start(ctx context.Context, program string, args ...string) (*process, error
 	p.cmd = exec.CommandContext(ctx, program, args...)
 	p.cmd.Cancel = func() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 	p.cmd.WaitDelay = 10 * time.Second
-	p.cmd.Env = environment()
+	p.cmd.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { // such as GOGC
+		return strings.HasPrefix(v, "ODDSGRAPH_") || strings.HasPrefix(v, "GO")
+	})
 	log, err := p.cmd.StderrPipe()
 	if err == nil {
 		err = p.cmd.Start()
@@ -56,7 +48,7 @@ func start(ctx context.Context, program string, args ...string) (*process, error
 		p.cancel()
 		return nil, err
 	}
-	late := time.AfterFunc(startTimeout, p.cancel)
+	late := time.AfterFunc(time.Minute, p.cancel)
 	defer late.Stop()
 	var said strings.Builder
 	for lines := bufio.NewScanner(log); lines.Scan(); {

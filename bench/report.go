@@ -46,7 +46,7 @@ var (
 // markdown returns the tables of all results.
 func (b *bench) markdown() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "# Results of `make bench`\n\n%s Medians of %d rounds of %v.\n", b.machine, b.rounds, b.duration)
+	fmt.Fprintf(&out, "# Results of `make bench`\n\n%s%s Medians of %d rounds of %v.\n", b.machine, b.busy, b.rounds, b.duration)
 	for _, mode := range modes {
 		for _, s := range []*section{querySection, coldSection, crowdSection} {
 			if t := b.table(s, mode); t != "" {
@@ -55,7 +55,7 @@ func (b *bench) markdown() string {
 		}
 	}
 	fmt.Fprintf(&out, "\n## Flags\n\nAll programs run with their defaults, and without GOGC or another variable of Go. The exceptions, besides addresses:\n\n")
-	for _, f := range slices.Concat(graphFlags, []setting{uncachedFlag, crowdFlag}) {
+	for _, f := range []setting{graphFlag, uncachedFlag, crowdFlag} {
 		fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 	}
 	for _, mode := range modes {
@@ -104,17 +104,22 @@ func (c column) text(values []float64) string {
 	return text
 }
 
-// machine describes the computer, and says how much ran on it before the measurement.
-func machine() string {
+// machine describes the computer, and says how busy it was before the measurement.
+func machine() (computer, busy string) {
 	model := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if _, rest, ok := strings.Cut(string(text), "model name\t: "); ok {
 			model, _, _ = strings.Cut(rest, "\n")
 		}
 	}
-	loads, _ := os.ReadFile("/proc/loadavg") // of 1, 5 and 15 minutes
-	return fmt.Sprintf("%s, %s, %d processors that venue, servers and clients share, %s, %s. Load averages before the run: %s.",
-		time.Now().Format(time.DateOnly), model, runtime.NumCPU(), runtime.Version(), runtime.GOOS, strings.Join(strings.Fields(string(loads))[:3], " "))
+	computer = fmt.Sprintf("%s, %s, %d processors that venue, servers and clients share, %s, %s.",
+		time.Now().Format(time.DateOnly), model, runtime.NumCPU(), runtime.Version(), runtime.GOOS)
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, load, _ := strings.Cut(string(text), " ") // of five minutes; the build has changed the load of one minute
+		load, _, _ = strings.Cut(load, " ")
+		busy = " The load average of the five minutes before was " + load + "; if it is above 0.5, other programs made the figures rough."
+	}
+	return computer, busy
 }
 
 // The units of the figures, as benchstat reads them.

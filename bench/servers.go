@@ -29,13 +29,9 @@ func (s server) name() string { return s.kind + s.binary }
 // setting is an argument of a measured program, or several, and the reason for it. The reasons are part of the results.
 type setting struct{ args, reason string }
 
-// graphFlags are the flags of oddsgraph, without the addresses.
-var graphFlags = []setting{
-	{"--venue-public-per-minute=1000000 --venue-key-per-minute=1000000", "the venue of the benchmark allows as many calls as the service can count. The service still counts them"},
-}
-
-// Flags of some measurements.
+// The settings of oddsgraph: of all servers, of uncached, and of 10,000 subscribers.
 var (
+	graphFlag    = setting{"--venue-public-per-minute=1000000 --venue-key-per-minute=1000000", "the venue allows as many calls as the service can count, and the service counts them"}
 	uncachedFlag = setting{"--cache-responses=0", "uncached executes every query"}
 	crowdFlag    = setting{"--max-connections=11000", "10,000 subscribers need more connections than the default of 3,000"}
 )
@@ -65,17 +61,12 @@ func arguments(flags ...setting) (args []string) {
 	return args
 }
 
-func (b *bench) startVenue(ctx context.Context) (*process, error) {
-	return start(ctx, b.oddsgraph[0], append([]string{"venue", "--demo-listen=127.0.0.1:0"}, arguments(b.mode.flags...)...)...)
-}
-
 // graphServers returns a server with the given flags for each binary.
 func (b *bench) graphServers(kind string, flags ...setting) (out []server) {
-	args := append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--venue-url=" + b.venue.url}, arguments(graphFlags...)...)
+	args := append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--venue-url=" + b.venue.url}, arguments(append(flags, graphFlag)...)...)
 	if b.mode.streams {
 		args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.url, "http")+"/ws")
 	}
-	args = append(args, arguments(flags...)...)
 	for _, binary := range b.oddsgraph {
 		s := server{kind: kind, start: func(ctx context.Context) (*process, error) { return start(ctx, binary, args...) }}
 		if len(b.oddsgraph) > 1 {

@@ -20,11 +20,9 @@ import (
 
 // crowdKind is a kind of subscribers. Each of them follows a list of tokens.
 type crowdKind struct {
-	name string
-	// tokens is the number of tokens from which the lists are made, and length is the number of tokens in a list.
-	tokens, length int
-	// each is the number of events of a list in a second.
-	each int
+	name           string
+	tokens, length int // tokens from which the lists are made, and tokens of a list
+	each           int // events of a list in a second
 }
 
 var crowdKinds = []crowdKind{{"token", 1, 1, 10}, {"lists", 500, 8, 2}}
@@ -117,7 +115,7 @@ const (
 	maxDialing  = 32 // subscribers that connect at once
 	dialTimeout = time.Minute
 	silence     = time.Second // time without messages after which no more are expected
-	patience    = time.Minute // the longest round
+	patience    = time.Minute // how much longer than planned a run may take
 )
 
 // crowd is all subscribers of a server, each with one WebSocket.
@@ -274,7 +272,7 @@ func (c *crowd) deliver(ctx context.Context, v *venue, moves []move, every time.
 			return nil, 0, err
 		}
 	}
-	for arrived := 0; arrived < expected && (arrived == 0 || !c.silent()) && time.Since(begun) < patience; time.Sleep(5 * time.Millisecond) {
+	for arrived := 0; arrived < expected && (arrived == 0 || !c.silent()) && time.Since(begun) < time.Duration(len(moves))*every+patience; time.Sleep(5 * time.Millisecond) {
 		c.mu.Lock()
 		arrived = len(c.delays)
 		c.mu.Unlock()

@@ -10,9 +10,7 @@ type (
 	Tokens    struct{ Venue *Venue }
 )
 
-func (Query) User(_ context.Context, address string) (*User, error) {
-	return &User{address}, nil
-}
+func (Query) User(_ context.Context, address string) (*User, error) { return &User{address}, nil }
 
 func (Query) Market(ctx context.Context, marketID string) (*Market, error) {
 	return requestOf(ctx).markets.Load(ctx, marketID)()
@@ -33,9 +31,7 @@ func (u Users) Positions(ctx context.Context, user *User, first *int) (*Position
 	if err != nil {
 		return nil, err
 	}
-	if first != nil && *first >= 0 && len(positions.Nodes) > *first {
-		positions.Nodes = positions.Nodes[:*first]
-	}
+	positions.Nodes = positions.Nodes[:max(0, min(*first, len(positions.Nodes)))]
 	return positions, nil
 }
 
@@ -52,9 +48,5 @@ func (Tokens) Price(ctx context.Context, t *Token) (*TokenPrice, error) {
 }
 
 func (t Tokens) Orderbook(ctx context.Context, token *Token, depth *int) (*Orderbook, error) {
-	levels := 20
-	if depth != nil {
-		levels = *depth
-	}
-	return t.Venue.orderbook(ctx, token.TokenID, levels)
+	return t.Venue.orderbook(ctx, token.TokenID, *depth) // the schema has a default
 }
