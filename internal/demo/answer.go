@@ -1,12 +1,10 @@
 package demo
 
 import (
-	"compress/gzip"
 	"encoding/json"
 	"maps"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 )
 
@@ -153,26 +151,10 @@ func (a *answer) fail(e *apiError) {
 	a.body = e.append(a.body[:0])
 }
 
-var gzipWriters = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
-	return w
-}}
-
 // send writes the answer. It ignores write errors because they mean that the client has left.
-func (a *answer) send(w http.ResponseWriter, r *http.Request, compress bool) {
+func (a *answer) send(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, a.header)
-	if compress && len(a.body) > 1024 && strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-		h.Set("Content-Encoding", "gzip")
-		h.Set("Vary", "Accept-Encoding")
-		w.WriteHeader(a.status)
-		z := gzipWriters.Get().(*gzip.Writer)
-		z.Reset(w)
-		_, _ = z.Write(a.body)
-		_ = z.Close()
-		gzipWriters.Put(z)
-		return
-	}
 	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)

@@ -99,7 +99,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	defer a.release()
 	if crossOrigin.Check(r) != nil { // a page can POST text/plain without a preflight request
 		a.fail(errOrigin)
-		a.send(w, r, false)
+		a.send(w)
 		return
 	}
 	name := r.URL.Path[len(controlPrefix):]
@@ -110,7 +110,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	if r.Method != method {
 		a.header.Set("Allow", method)
 		a.fail(errMethod)
-		a.send(w, r, false)
+		a.send(w)
 		return
 	}
 	var err error
@@ -136,7 +136,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 		err = v.controlRestart(r)
 	default:
 		a.fail(errPath)
-		a.send(w, r, false)
+		a.send(w)
 		return
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	} else if len(a.body) == 0 {
 		a.body = append(a.body, `{"success":true}`...)
 	}
-	a.send(w, r, false)
+	a.send(w)
 }
 
 // readObject decodes one JSON object. It refuses unknown fields and any data after the object.

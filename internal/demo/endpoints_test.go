@@ -2,19 +2,14 @@ package demo
 
 import (
 	"cmp"
-	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,7 +39,6 @@ func TestErrors(t *testing.T) {
 		{"/api/exchange/prices?tokenId=1;2", 400, "BAD_REQUEST"},
 		{"/api/exchange/prices?tokenId=1", 404, "NOT_FOUND"},
 		{"/api/exchange/spreads?tokenId=1", 404, "NOT_FOUND"},
-		{"/api/exchange/spreads?tokenIds=" + many(101), 400, "BAD_REQUEST"},
 		{"/api/exchange/orderbook", 400, "BAD_REQUEST"},
 		{"/api/exchange/orderbook?tokenId=1", 404, "NOT_FOUND"},
 		{"/api/exchange/orderbook?depth=0&tokenId=" + id, 400, "BAD_REQUEST"},
@@ -60,12 +54,10 @@ func TestErrors(t *testing.T) {
 		{"/api/exchange/price-history?startDate=2025-03-13&endDate=2026-03-14&tokenId=" + id, 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details", 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details?id=nothing", 404, "NOT_FOUND"},
-		{"/api/exchange/market-details?marketId=nothing", 404, "NOT_FOUND"},
 		{"/api/exchange/market-details?tokenId=nothing", 404, "NOT_FOUND"},
 		{"/api/exchange/market-details?slug=nothing", 404, "NOT_FOUND"},
 		{"/api/exchange/market-details?id=" + market.id + "&slug=" + market.slug, 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details?ids=" + many(51), 400, "BAD_REQUEST"},
-		{"/api/exchange/market-details?tokenIds=" + many(51), 400, "BAD_REQUEST"},
 		{"/api/exchange/market-details?tokenIds=" + many(50), 200, ""},
 		{"/api/exchange/market-search?limit=0", 400, "BAD_REQUEST"},
 		{"/api/exchange/market-search?limit=101", 400, "BAD_REQUEST"},
@@ -108,47 +100,6 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-func TestGzip(t *testing.T) {
-	v := New(Config{Markets: 40, Clock: newClock(), Gzip: true})
-	ask := func(target, accept string) *httptest.ResponseRecorder {
-		r := httptest.NewRequest(http.MethodGet, target, nil)
-		r.Header.Set("Accept-Encoding", accept)
-		return handle(v, r)
-	}
-	long, short := "/api/exchange/market-search", "/api/exchange/prices?tokenId="+v.listing.tokens[0].id
-	plain := ask(long, "br").Body.String()
-	w := ask(long, "deflate, gzip")
-	z, err := gzip.NewReader(w.Body)
-	if err != nil || w.Header().Get("Content-Encoding") != "gzip" || w.Header().Get("Vary") != "Accept-Encoding" {
-		t.Fatalf("got header %v and gzip error %v, want a response in gzip", w.Header(), err)
-	}
-	if body, err := io.ReadAll(z); err != nil || string(body) != plain {
-		t.Errorf("got %d decompressed bytes and error %v, want the body without compression", len(body), err)
-	}
-	if w := ask(short, "gzip"); w.Header().Get("Content-Encoding") != "" {
-		t.Errorf("a short response is compressed: %v", w.Header())
-	}
-	v = New(Config{Markets: 40, Clock: newClock()})
-	if w := ask(long, "gzip"); w.Header().Get("Content-Encoding") != "" || w.Header().Get("Content-Length") != strconv.Itoa(len(plain)) {
-		t.Errorf("got a compressed response without Config.Gzip: %v", w.Header())
-	}
-}
-
-// TestUnknownIDs checks that the exported methods return no value for an unknown id.
-func TestUnknownIDs(t *testing.T) {
-	v := New(Config{Markets: 40, Clock: newClock()})
-	_, quoted := v.Quote("unknown")
-	_, booked := v.Book("unknown")
-	_, balanced := v.Balance("0x1")
-	if quoted || booked || balanced || v.Positions("0x1") != nil {
-		t.Error("got a value for an unknown id")
-	}
-	tok := first(t, v, isOpen)
-	if b, ok := v.Book(tok.id); !ok || len(b.Bids)+len(b.Asks) == 0 || b.Seq != 1 {
-		t.Errorf("got book %+v, want levels and seq 1", b)
-	}
-}
-
 func TestMethods(t *testing.T) {
 	v := New(Config{Markets: 40, Clock: newClock()})
 	target := "/api/exchange/prices?tokenId=" + v.listing.tokens[0].id
@@ -160,18 +111,16 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads checks that a token has the same price and the same spread in the response for one token and in the list for
-// several tokens. The list must have the order of the requested ids and omit unknown tokens.
+// TestPricesAndSpreads checks that lists of prices and spreads have the order of the request and leave out unknown tokens, and that
+// they agree with requests for one token and with the book.
 func TestPricesAndSpreads(t *testing.T) {
-	v := New(Config{Markets: 80, Clock: newClock()})
+	v := New(Config{Markets: 120, Clock: newClock()})
 	for range 200 {
 		v.Step()
 	}
 	var ids []string
-	for i, tok := range v.Tokens() {
-		if i%3 == 0 && len(ids) < 60 {
-			ids = append(ids, tok.TokenID)
-		}
+	for _, tok := range v.Tokens()[:60] {
+		ids = append(ids, tok.TokenID)
 	}
 	slices.Reverse(ids)
 	list := strings.Join(slices.Insert(slices.Clone(ids), 5, "unknown"), ",")
@@ -180,36 +129,22 @@ func TestPricesAndSpreads(t *testing.T) {
 	if len(prices) != len(ids) || len(spreads) != len(ids) {
 		t.Fatalf("got %d prices and %d spreads for %d tokens", len(prices), len(spreads), len(ids))
 	}
-	oneSided := 0
 	for i, id := range ids {
 		q, _ := v.Quote(id)
-		if p := prices[i]; p.TokenID != id || p.Price.String() != q.Price.String() || !p.Timestamp.Equal(q.At) {
+		p, s := prices[i], spreads[i]
+		if p.TokenID != id || p.Price.String() != q.Price.String() || !p.Timestamp.Equal(q.At) || p != get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id) {
 			t.Errorf("got price %+v, want %+v", p, q)
 		}
-		if one := get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id); one != prices[i] {
-			t.Errorf("request for one price: got %+v, want %+v as in the list", one, prices[i])
-		}
 		book := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=1&tokenId="+id)
-		s, one := spreads[i], get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
-		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || !s.Timestamp.Equal(book.Timestamp) {
-			t.Errorf("request for one spread: got %+v, want %+v as in the list", one, s)
-		}
-		if text(s.Spread) != text(book.Spread) {
-			t.Errorf("got spread %v, want %v from the book", text(s.Spread), text(book.Spread))
+		one := get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
+		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || text(s.Spread) != text(book.Spread) || !s.Timestamp.Equal(book.Timestamp) {
+			t.Errorf("got spread %+v in the list, %+v alone and book %+v", s, one, book)
 		}
 		if (s.BestBid != nil) != (len(book.Bids) > 0) || s.BestBid != nil && *s.BestBid != book.Bids[0].Price ||
-			(s.BestAsk != nil) != (len(book.Asks) > 0) || s.BestAsk != nil && *s.BestAsk != book.Asks[0].Price {
+			(s.BestAsk != nil) != (len(book.Asks) > 0) || s.BestAsk != nil && *s.BestAsk != book.Asks[0].Price ||
+			(s.Spread != nil) != (s.BestBid != nil && s.BestAsk != nil) {
 			t.Errorf("got spread %+v for book %+v", s, book)
 		}
-		if s.BestBid == nil || s.BestAsk == nil {
-			oneSided++
-			if s.Spread != nil {
-				t.Errorf("got spread %+v for a book with one side", s)
-			}
-		}
-	}
-	if oneSided == len(ids) {
-		t.Error("no book has two sides")
 	}
 }
 
@@ -252,7 +187,7 @@ func TestOrderbookDepth(t *testing.T) {
 
 func TestMarketDetails(t *testing.T) {
 	c := newClock()
-	v := New(Config{Clock: c})
+	v := New(Config{Markets: 120, Clock: c})
 	for _, m := range v.listing.markets {
 		one := get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
 		if one.MarketID != m.id || one.Slug != m.slug || one.Status != m.status || one.Description == nil || *one.Description == "" ||
@@ -304,7 +239,7 @@ func all(t *testing.T, v *Venue, query string) []marketAnswer {
 }
 
 func TestSearchFilters(t *testing.T) {
-	v := New(Config{Clock: newClock()})
+	v := New(Config{Markets: 400, Clock: newClock()})
 	event := v.listing.events[17]
 	soon, late := "2026-04-01T00:00:00Z", "2026-09-01"
 	for query, fits := range map[string]func(*market) bool{
@@ -353,29 +288,22 @@ func mentions(m *market, word string) bool {
 }
 
 func TestSearchOrder(t *testing.T) {
-	v := New(Config{Markets: 400, Clock: newClock()})
+	v := New(Config{Markets: 120, Clock: newClock()})
 	number := func(n json.Number) int64 { return fixed(t, n, 6) }
 	for sort, key := range map[string]func(marketAnswer) int64{
 		"volume":    func(m marketAnswer) int64 { return number(m.Volume) },
 		"volume24h": func(m marketAnswer) int64 { return number(m.Volume24h) },
 		"liquidity": func(m marketAnswer) int64 { return number(m.Liquidity) },
 		"endsAt":    func(m marketAnswer) int64 { return m.EndDate.UnixMilli() },
-		"relevance": func(m marketAnswer) int64 { return number(m.Volume) },
 	} {
-		down := func(a, b marketAnswer) int { return cmp.Compare(key(b), key(a)) }
 		up := func(a, b marketAnswer) int { return cmp.Compare(key(a), key(b)) }
-		if !slices.IsSortedFunc(all(t, v, "limit=100&sort="+sort), down) || !slices.IsSortedFunc(all(t, v, "limit=99&order=desc&sort="+sort), down) {
-			t.Errorf("%s: the order is not descending", sort)
-		}
-		if !slices.IsSortedFunc(all(t, v, "limit=100&order=ASC&sort="+sort), up) {
-			t.Errorf("%s: the order is not ascending", sort)
+		down := func(a, b marketAnswer) int { return up(b, a) }
+		if !slices.IsSortedFunc(all(t, v, "limit=99&sort="+sort), down) || !slices.IsSortedFunc(all(t, v, "limit=100&order=ASC&sort="+sort), up) {
+			t.Errorf("%s: the order is not descending, or not ascending with order=ASC", sort)
 		}
 	}
-	// If the text of the search is the question of a market, this market must be the first result. A market must not match if it
-	// lacks one of the words.
 	m := v.listing.markets[2]
-	found := all(t, v, "q="+url.QueryEscape(m.question))
-	if len(found) == 0 || found[0].MarketID != m.id {
+	if found := all(t, v, "q="+url.QueryEscape(m.question)); len(found) == 0 || found[0].MarketID != m.id {
 		t.Errorf("the first result for %q is another market", m.question)
 	}
 	if n := len(all(t, v, "limit=100&q="+url.QueryEscape(m.question+" zebra"))); n > 0 {
@@ -393,14 +321,9 @@ func TestCredentials(t *testing.T) {
 		status              int
 	}{
 		{"own wallet", in("demo-3", "demo", "demo"), small, 200},
-		{"own wallet", in("demo-50", "demo", "demo"), medium, 200},
-		{"own wallet", in("demo-2000", "demo", "demo"), large, 200},
 		{"upper case without 0x", in("demo", "demo", "demo"), strings.ToUpper(other[2:]), 400},
 		{"key for every wallet", in("demo", "demo", "demo"), other, 200},
-		{"key for every wallet", in("demo", "demo", "demo"), large, 200},
 		{"another wallet", in("demo-3", "demo", "demo"), medium, 403},
-		{"another wallet", in("demo-50", "demo", "demo"), large, 403},
-		{"another wallet", in("demo-2000", "demo", "demo"), other, 403},
 		{"additional fields", `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","address":"x","n":1}`, small, 200},
 		{"wrong secret", in("demo-3", "Demo", "demo"), small, 401},
 		{"wrong passphrase", in("demo-3", "demo", ""), small, 401},
@@ -442,40 +365,6 @@ func TestCredentials(t *testing.T) {
 			t.Errorf("%s, invalid base64: got %d, want 401", e.path, w.Code)
 		}
 	}
-}
-
-// TestConcurrentUse checks that no book is crossed while steps and requests run concurrently.
-func TestConcurrentUse(t *testing.T) {
-	v := New(Config{Markets: 60, Clock: newClock()})
-	ctx, cancel := context.WithCancel(t.Context())
-	var moving sync.WaitGroup
-	moving.Go(func() {
-		for ctx.Err() == nil {
-			v.Step()
-		}
-	})
-	var readers sync.WaitGroup
-	ids := v.Tokens()
-	for n := range 4 {
-		readers.Go(func() {
-			for i := range 200 {
-				id := ids[(i*7+n)%len(ids)].TokenID
-				b := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=200&tokenId="+id)
-				if len(b.Bids) > 0 && len(b.Asks) > 0 && fixed(t, b.Bids[0].Price, 4) >= fixed(t, b.Asks[0].Price, 4) {
-					t.Errorf("got a crossed book %+v", b)
-				}
-				address := fmt.Sprintf("0x%040x", i%20)
-				get[balanceAnswer](t, v, "/api/user/balance?address="+address+credentials("demo"))
-				get[positionsAnswer](t, v, "/api/user/positions?address="+medium+credentials("demo"))
-				get[searchAnswer](t, v, "/api/exchange/market-search?q=will&limit=3")
-				v.Stats()
-				v.Positions(small)
-			}
-		})
-	}
-	readers.Wait()
-	cancel()
-	moving.Wait()
 }
 
 func TestRun(t *testing.T) {

@@ -40,7 +40,7 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 		return
 	}
 	a.spoil(f)
-	a.send(w, r, v.config.Gzip)
+	a.send(w)
 }
 
 // delay returns DelayMs as a duration.

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"encoding/json"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -73,9 +71,6 @@ func TestFaultsOverHTTP(t *testing.T) {
 		{Fault{Kind: FaultStatus, Status: 503, Body: "empty"}, func(r *http.Response, body string, err error) bool {
 			return r.StatusCode == 503 && body == "" && err == nil
 		}},
-		{Fault{Kind: FaultStatus, Status: 418}, func(r *http.Response, body string, err error) bool {
-			return r.StatusCode == 418 && strings.Contains(body, `"code":"ERROR_418"`)
-		}},
 		{Fault{Kind: FaultHTML}, func(r *http.Response, body string, err error) bool {
 			return r.StatusCode == 200 && strings.HasPrefix(r.Header.Get("Content-Type"), "text/html") && strings.Contains(body, "<html>")
 		}},
@@ -125,9 +120,6 @@ func TestFaultsOverHTTP(t *testing.T) {
 		{Fault{Kind: FaultLargeHeader, Bytes: 10_000}, func(r *http.Response, body string, err error) bool {
 			return len(r.Header.Get("X-Large")) == 10_000 && body == truth
 		}},
-		{Fault{Kind: FaultLargeHeader}, func(r *http.Response, body string, err error) bool {
-			return err == nil && len(r.Header.Get("X-Large")) == 1<<20
-		}},
 		{Fault{Kind: FaultSuccessFalse}, func(r *http.Response, body string, err error) bool {
 			o := decode[object](t, body)
 			return r.StatusCode == 200 && o["success"] == false && o["error"] != ""
@@ -143,11 +135,8 @@ func TestFaultsOverHTTP(t *testing.T) {
 		{Fault{Kind: FaultReset}, func(r *http.Response, body string, err error) bool {
 			return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.ErrUnexpectedEOF) && body == truth[:len(truth)/2]
 		}},
-		{Fault{Kind: FaultLarge}, func(r *http.Response, body string, err error) bool {
-			return err == nil && len(body) == 64<<20+len(truth) && strings.TrimLeft(body, " ") == truth
-		}},
 		{Fault{Kind: FaultLarge, Bytes: 3 << 20}, func(r *http.Response, body string, err error) bool {
-			return len(body) == 3<<20+len(truth)
+			return err == nil && len(body) == 3<<20+len(truth) && strings.TrimLeft(body, " ") == truth
 		}},
 		{Fault{Kind: FaultGzipBomb}, func(r *http.Response, body string, err error) bool {
 			z, zipErr := gzip.NewReader(strings.NewReader(body))
@@ -204,7 +193,6 @@ func TestFaultDelays(t *testing.T) {
 			{Fault{Kind: FaultDelay, DelayMs: 250}, 251 * time.Millisecond},
 			{Fault{Kind: FaultStatus, Status: 503, DelayMs: 40}, 41 * time.Millisecond},
 			{Fault{Kind: FaultDrip, DelayMs: 20}, time.Millisecond + time.Duration(length)*20*time.Millisecond},
-			{Fault{Kind: FaultDrip}, time.Millisecond + time.Duration(length)*10*time.Millisecond},
 		} {
 			c.fault.Path = "*"
 			if err := v.SetFaults([]Fault{c.fault}); err != nil {
@@ -228,52 +216,6 @@ func TestFaultDelays(t *testing.T) {
 			}
 		}
 	})
-}
-
-var plainNumber = regexp.MustCompile(`"\w+":-?[0-9].{0,20}`)
-
-// TestFaultsOnEveryEndpoint checks, on every endpoint, six faults that change the body of a response.
-func TestFaultsOnEveryEndpoint(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock()})
-	tok := first(t, v, isOpen)
-	queries := map[string]string{"/api/exchange/market-search": "limit=2", "/api/exchange/market-details": "id=" + tok.market.id}
-	for _, e := range endpoints {
-		query, ok := queries[e.path]
-		if !ok {
-			query = "tokenId=" + tok.id
-		}
-		if e.user {
-			query = "limit=3&address=" + medium + credentials("demo-50")
-		}
-		truth := send(v, e.path+"?"+query)
-		if truth.Code != 200 {
-			t.Fatalf("%s: %s", e.path, truth.Body)
-		}
-		for _, kind := range []FaultKind{FaultUnknownFields, FaultText, FaultNested} {
-			if err := v.SetFaults([]Fault{{Path: e.path, Kind: kind}}); err != nil {
-				t.Fatal(err)
-			}
-			if w := send(v, e.path+"?"+query); w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) || !json.Valid(w.Body.Bytes()) {
-				t.Errorf("%s %s: got %d %s, want 200 and changed, valid JSON", e.path, kind, w.Code, w.Body)
-			}
-		}
-		for _, kind := range []FaultKind{FaultTruncated, FaultWrongTypes, FaultMissingFields} {
-			if err := v.SetFaults([]Fault{{Path: e.path, Kind: kind}}); err != nil {
-				t.Fatal(err)
-			}
-			w := send(v, e.path+"?"+query)
-			if w.Code != 200 || bytes.Equal(w.Body.Bytes(), truth.Body.Bytes()) {
-				t.Errorf("%s %s: got %d %s, want 200 and a changed body", e.path, kind, w.Code, w.Body)
-			}
-			if valid := json.Valid(w.Body.Bytes()); valid != (kind != FaultTruncated) {
-				t.Errorf("%s %s: the body is valid JSON: %v, want %v", e.path, kind, valid, kind != FaultTruncated)
-			}
-			if left := plainNumber.FindString(w.Body.String()); kind != FaultTruncated && left != "" {
-				t.Errorf("%s %s: the member %s is unchanged: %s", e.path, kind, left, w.Body)
-			}
-		}
-		v.Reset()
-	}
 }
 
 func TestUnknownList(t *testing.T) {

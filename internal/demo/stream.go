@@ -84,7 +84,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 		defer a.release()
 		a.header.Set("Retry-After", retryConnect)
 		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
-		a.send(w, r, false)
+		a.send(w)
 		return
 	}
 	defer v.stream.dismiss(c)
@@ -104,7 +104,7 @@ func (v *Venue) mayOpen(w http.ResponseWriter, r *http.Request) bool {
 	c, err := newCall(r)
 	if err != nil {
 		a.fail(err)
-		a.send(w, r, false)
+		a.send(w)
 		return false
 	}
 	fault := v.faults.take(StreamPath, c)

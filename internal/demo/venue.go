@@ -38,8 +38,6 @@ type Config struct {
 	// KeyPerMinute limits the requests of each API key to user endpoints. PublicPerMinute limits all other REST requests of each
 	// client address. The limits apply to any 60 seconds of the Clock. 0 means no limit.
 	PublicPerMinute, KeyPerMinute int
-	// Gzip compresses answers above 1 KB for clients that accept gzip.
-	Gzip bool
 	// Strict limits the venue to its documented features. It refuses unknown parameters and sends no additional members. It
 	// accepts credentials only in the query, and compares them byte by byte.
 	Strict bool
@@ -183,7 +181,7 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if Pause(r.Context(), v.config.Latency) {
-		a.send(w, r, v.config.Gzip)
+		a.send(w)
 	}
 }
 

@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -99,103 +100,6 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 	}
 }
 
-func TestWalletsAddUp(t *testing.T) {
-	v := New(Config{Clock: newClock()})
-	for _, c := range []struct {
-		address        string
-		positions      int
-		trades, orders int // minimum numbers
-	}{{small, 3, 100, 2}, {medium, 50, 250, 10}, {large, 2000, 4000, 60}, {other, 50, 250, 8}} {
-		address, _ := parseAddress(c.address)
-		checkWallet(t, v, address)
-		w := v.walletOf(address)
-		trades, kinds := 0, map[kind]int{}
-		for _, r := range w.records {
-			kinds[r.kind]++
-		}
-		if trades = kinds[kindTrade]; trades < c.trades || len(w.positions) != c.positions || len(w.orders) < c.orders {
-			t.Errorf("%s: got %d positions, %d trades and %d orders; want %d, at least %d and at least %d", address, len(w.positions), trades, len(w.orders), c.positions, c.trades, c.orders)
-		}
-		for _, k := range []kind{kindDeposit, kindWithdrawal, kindRedeem, kindFee, kindReward} {
-			if kinds[k] == 0 {
-				t.Errorf("%s: got no record of the kind %s", address, kindNames[k])
-			}
-		}
-		if len(w.positions) < 50 {
-			continue
-		}
-		held := map[string]int{}
-		partly := 0
-		for _, p := range w.positions {
-			switch m := p.token.market; {
-			case m.status == statusResolved && m.winner == p.token.outcome:
-				held["won"]++
-			case m.status == statusResolved:
-				held["lost"]++
-			case !m.binary():
-				held["categorical"]++
-			case m.status == statusOpen:
-				held["open"]++
-			}
-		}
-		for _, o := range w.orders {
-			if o.status() == "PARTIALLY_FILLED" {
-				partly++
-			}
-		}
-		if held["won"] == 0 || held["lost"] == 0 || held["categorical"] == 0 || held["open"]*2 < len(w.positions) || partly == 0 {
-			t.Errorf("%s: got numbers of positions by state of the market %v, and %d partly filled orders", address, held, partly)
-		}
-	}
-}
-
-// TestAccountsTrade checks that the demo accounts trade in Venue.Step, and that each account keeps its number of positions and its
-// number of orders. A derived wallet without a subscriber must not trade.
-func TestAccountsTrade(t *testing.T) {
-	v := New(Config{Markets: 300, Clock: newClock(), Seed: 9})
-	derived, _ := parseAddress(other)
-	still := send(v, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String()
-	type counts struct{ positions, orders, records int }
-	before := map[string]counts{}
-	for address, w := range v.accounts {
-		before[address] = counts{len(w.positions), len(w.orders), len(w.records)}
-	}
-	partly := false
-	for range 40 {
-		for range 100 {
-			v.Step()
-			partly = partly || slices.ContainsFunc(v.accounts[large].orders, func(o *order) bool {
-				return o.filled > 0 && o.createdAt == v.opened // the clock does not advance, so every order that Step places has the time v.opened
-			})
-		}
-		for address, w := range v.accounts {
-			checkWallet(t, v, address)
-			if len(w.positions) != before[address].positions {
-				t.Fatalf("%s: got %d positions, want %d", address, len(w.positions), before[address].positions)
-			}
-		}
-		for _, o := range v.walletOf(derived).orders {
-			if o.reached() {
-				t.Fatalf("the market reached a %s order of a derived wallet at %v", o.side, o.price)
-			}
-		}
-	}
-	for address, w := range v.accounts {
-		if grown := len(w.records) - before[address].records; grown < 100 {
-			t.Errorf("%s: got %d new records, want at least 100", address, grown)
-		}
-		if len(w.orders) != before[address].orders {
-			t.Errorf("%s: got %d orders, want %d", address, len(w.orders), before[address].orders)
-		}
-	}
-	if !partly {
-		t.Error("no order was filled in part")
-	}
-	if send(v, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String() != still {
-		t.Error("a derived wallet changed")
-	}
-}
-
 func TestTrade(t *testing.T) {
 	c := newClock()
 	v := New(Config{Markets: 120, Clock: c})
@@ -240,27 +144,6 @@ func TestTrade(t *testing.T) {
 	}
 }
 
-// TestAnAccountWithoutPositions checks that Step works with an account without positions, and opens no position for the account.
-func TestAnAccountWithoutPositions(t *testing.T) {
-	c := newClock()
-	v := New(Config{Markets: 120, Clock: c})
-	for _, p := range v.Positions(small) {
-		if err := v.Trade(small, p.TokenID, Sell, p.Size); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := v.SetStatus(v.accounts[small].orders[0].token.market.id, statusClosed); err != nil { // cancels the orders in this market
-		t.Fatal(err)
-	}
-	for range 200 {
-		c.Advance(1e9)
-		v.Step()
-	}
-	if n := len(v.Positions(small)); n != 0 {
-		t.Errorf("the account has %d positions, want none", n)
-	}
-}
-
 // TestHistoryIsBounded checks that the venue merges the oldest records of a wallet that has more than maxRecords records. The sum
 // of the records must still equal the cash.
 func TestHistoryIsBounded(t *testing.T) {
@@ -282,42 +165,72 @@ func TestHistoryIsBounded(t *testing.T) {
 	if sum != w.cash {
 		t.Errorf("got cash %v, want %v as the sum of the records", w.cash, sum)
 	}
-	page := get[recordsAnswer](t, v, "/api/user/trades?limit=2&address="+small+credentials("demo-3"))
-	next := get[recordsAnswer](t, v, "/api/user/trades?limit=2&cursor="+*page.NextCursor+"&address="+small+credentials("demo-3"))
-	if page.Trades[1].TradeID == next.Trades[0].TradeID || next.Trades[0].Size != "0.01" {
-		t.Errorf("got the pages %+v and %+v, want different trades of 0.01", page, next)
+}
+
+// TestConsistency checks the books of all tokens and the accounts of all demo wallets while prices move, markets change and the
+// accounts trade.
+func TestConsistency(t *testing.T) {
+	v := New(Config{Markets: 200, Clock: newClock(), Seed: 9, MarketEvery: 3 * pace})
+	records, statuses, ticks := 0, 0, 0
+	for _, w := range v.accounts {
+		records += len(w.records)
+	}
+	for range 10 {
+		for range 60 {
+			v.Step()
+		}
+		for _, tok := range v.listing.tokens {
+			checkBook(t, tok)
+		}
+		for address := range v.accounts {
+			checkWallet(t, v, address)
+		}
+	}
+	checkWallet(t, v, strings.ToLower(other))
+	for _, m := range v.listing.markets {
+		if m.status != m.born.status {
+			statuses++
+		}
+		if m.tick != m.born.tick {
+			ticks++
+		}
+	}
+	for address, want := range map[string]int{small: 3, medium: 50} {
+		if n := len(v.Positions(address)); n != want {
+			t.Errorf("%s: got %d positions, want %d", address, n, want)
+		}
+	}
+	for _, w := range v.accounts {
+		records -= len(w.records)
+	}
+	if records >= 0 || statuses < 3 || ticks == 0 {
+		t.Errorf("got %d new records, %d markets with another status and %d with another tick size, want some of each", -records, statuses, ticks)
 	}
 }
 
-// TestDerivedWallets checks that the cache of derived wallets is bounded. A wallet that was evicted and derived again must have the
-// same orders and history.
+// TestDerivedWallets checks that the cache of derived wallets is bounded, and that a wallet that was evicted and derived again has the
+// same orders and history. The cache must keep a wallet with a subscriber.
 func TestDerivedWallets(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock()})
-	ask := func(address string) string {
-		return send(v, "/api/user/history?limit=500&address="+address+credentials("demo")).Body.String() +
-			send(v, "/api/user/orders?address="+address+credentials("demo")).Body.String()
+	s := open(t, Config{Markets: 40})
+	derived := strings.ToLower(other)
+	ask := func() string {
+		return send(s, "/api/user/history?limit=500&address="+other+credentials("demo")).Body.String() +
+			send(s, "/api/user/orders?address="+other+credentials("demo")).Body.String()
 	}
-	before := ask(other)
-	evicted := v.walletOf("0xabcdef0123456789abcdef0123456789abcdef01")
-	for range 50 {
-		v.Step()
+	fill := func() {
+		for i := range maxDerived + 5 {
+			s.walletOf(fmt.Sprintf("0x%040x", i))
+		}
 	}
-	different := map[string]bool{}
-	for i := range maxDerived + 10 {
-		address := fmt.Sprintf("0x%040x", i)
-		w := v.walletOf(address)
-		different[w.positions[0].token.id] = true
+	before, evicted := ask(), s.walletOf(derived)
+	fill()
+	if n := s.derived.recent.Len(); n != maxDerived || s.walletOf(derived) == evicted || ask() != before {
+		t.Errorf("the cache has %d wallets, want %d; or it did not evict the wallet; or the wallet differs now", n, maxDerived)
 	}
-	if n := v.derived.recent.Len(); n != maxDerived || len(v.derived.byAddr) != n {
-		t.Errorf("the cache has %d wallets, want %d", n, maxDerived)
-	}
-	if len(different) < 50 {
-		t.Errorf("the first positions of the wallets have only %d different tokens, want at least 50", len(different))
-	}
-	if v.walletOf(evicted.address) == evicted {
-		t.Error("the cache did not evict the wallet")
-	}
-	if ask(other) != before {
-		t.Error("the wallet differs after it was derived again")
+	s.dial(t).subscribeUser(other, "demo")
+	kept := s.walletOf(derived)
+	fill()
+	if s.walletOf(derived) != kept {
+		t.Error("the cache evicted a wallet with a subscriber")
 	}
 }

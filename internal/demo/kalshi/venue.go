@@ -28,7 +28,7 @@ const Path = "/trade-api/v2"
 
 // Config configures a simulator.
 type Config struct {
-	// Demo configures the demo venue. Watch, Strict, Lag, Without, Gzip, Control, PublicPerMinute and KeyPerMinute have no effect.
+	// Demo configures the demo venue. Watch, Strict, Lag, Without, Control, PublicPerMinute and KeyPerMinute have no effect.
 	Demo demo.Config
 	// Keys has the public keys that verify signatures, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
@@ -103,7 +103,7 @@ func New(config Config) *Venue {
 	}
 	v.created = v.clock.Now()
 	d := config.Demo
-	d.Watch, d.Strict, d.Lag, d.Without, d.Gzip, d.Control = v, false, 0, nil, false, false
+	d.Watch, d.Strict, d.Lag, d.Without, d.Control = v, false, 0, nil, false
 	d.PublicPerMinute, d.KeyPerMinute = 0, 0
 	v.engine = demo.New(d)
 	for _, s := range v.engine.Markets() {

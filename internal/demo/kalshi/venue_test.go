@@ -218,26 +218,17 @@ func TestREST(t *testing.T) {
 	}
 }
 
-// TestInvalidCursors checks that the simulator refuses invalid cursors.
-func TestInvalidCursors(t *testing.T) {
+// TestInvalidParameters checks that the simulator refuses invalid cursors and invalid limits of the close time.
+func TestInvalidParameters(t *testing.T) {
 	r := newRig(t)
+	paths := []string{"/markets?min_close_ts=x", "/markets?min_close_ts=-1", "/markets?max_close_ts=1.5", "/markets?max_close_ts=9999999999999"}
 	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {
 		cursor := base64.URLEncoding.EncodeToString([]byte(text))
-		for _, path := range []string{"/markets", "/historical/markets", "/events"} {
-			if status, _ := r.call(path + "?cursor=" + cursor); status != http.StatusBadRequest {
-				t.Errorf("GET %s with the cursor %s: got status %d, want 400", path, text, status)
-			}
-			r.clock.Advance(time.Second)
-		}
+		paths = append(paths, "/markets?cursor="+cursor, "/historical/markets?cursor="+cursor, "/events?cursor="+cursor)
 	}
-}
-
-// TestInvalidCloseTimes checks that the simulator refuses invalid limits of the close time.
-func TestInvalidCloseTimes(t *testing.T) {
-	r := newRig(t)
-	for _, limit := range []string{"min_close_ts=x", "min_close_ts=-1", "max_close_ts=1.5", "max_close_ts=9999999999999"} {
-		if status, _ := r.call("/markets?" + limit); status != http.StatusBadRequest {
-			t.Errorf("GET /markets?%s: got status %d, want 400", limit, status)
+	for _, path := range paths {
+		if status, _ := r.call(path); status != http.StatusBadRequest {
+			t.Errorf("GET %s: got status %d, want 400", path, status)
 		}
 		r.clock.Advance(time.Second)
 	}

@@ -82,49 +82,6 @@ func TestPrices(t *testing.T) {
 	}
 }
 
-func TestOrderOfIDs(t *testing.T) {
-	r := newRig(t)
-	ids := r.TokenIDs()[:100]
-	order := func() (got []string) {
-		_, rest := r.call("/books", tokens(ids...))
-		for _, row := range rest.([]any) {
-			got = append(got, row.(object)["asset_id"].(string))
-		}
-		return got
-	}
-	if slices.Equal(order(), ids) {
-		t.Error("ShuffledIDs is true, but the answer has the order of the request")
-	}
-	r.behave(func(b *polymarket.Behaviour) { b.ShuffledIDs = false })
-	if !slices.Equal(order(), ids) {
-		t.Error("ShuffledIDs is false, but the answer does not have the order of the request")
-	}
-}
-
-func TestHistories(t *testing.T) {
-	r := newRig(t)
-	m := r.markets("limit=1")[0]
-	_, answer := r.call("/batch-prices-history", object{"markets": m.tokens, "interval": "1d", "fidelity": 60})
-	history := answer.(object)["history"].(object)
-	yes, no := rowsOf(history, m.tokens[0]), rowsOf(history, m.tokens[1])
-	if len(yes) < 20 || len(yes) > 25 || len(no) != len(yes) {
-		t.Fatalf("got %d and %d hourly points of a day, want equal numbers from 20 to 25", len(yes), len(no))
-	}
-	for i := range yes {
-		if sum := yes[i]["p"].(float64) + no[i]["p"].(float64); sum < 0.999 || sum > 1.001 || yes[i]["t"] != no[i]["t"] {
-			t.Errorf("point %d: got %v and %v, want equal times and a sum of 1", i, yes[i], no[i])
-		}
-		if i > 0 && yes[i]["t"].(float64) <= yes[i-1]["t"].(float64) {
-			t.Errorf("point %d is not later than the previous point", i)
-		}
-	}
-	start := r.clock.Now().Unix() - 7200
-	_, answer = r.call("/batch-prices-history", object{"markets": m.tokens[:1], "start_ts": start, "end_ts": start + 3600, "fidelity": 5})
-	if points := rowsOf(answer.(object)["history"].(object), m.tokens[0]); len(points) < 11 || len(points) > 13 {
-		t.Errorf("got %d points of an hour, want 11 to 13", len(points))
-	}
-}
-
 func TestRateLimits(t *testing.T) {
 	r := newRig(t)
 	r.behave(func(b *polymarket.Behaviour) { b.PerTenSeconds, b.DelayOverLimit = 2, false })
@@ -166,23 +123,6 @@ func TestValueIsTheSumOfPositions(t *testing.T) {
 	value := r.get("/v2/value?user=" + address)["data"].(object)["value"].(float64)
 	if diff := sum - value; diff > 0.01 || diff < -0.01 {
 		t.Errorf("got value %v, want %v as the sum of the positions", value, sum)
-	}
-}
-
-func TestActivity(t *testing.T) {
-	r := newRig(t)
-	kinds := func(query string) map[any]int {
-		kinds := map[any]int{}
-		for _, row := range r.pages("/v2/activity?limit=100&user="+address+query, "data", "cursor", dataCursor) {
-			kinds[row["type"]]++
-		}
-		return kinds
-	}
-	if got := kinds(""); got["TRADE"] == 0 || got["REWARD"] == 0 || got["DEPOSIT"] > 0 {
-		t.Errorf("got rows by type %v, want TRADE and REWARD without DEPOSIT", got)
-	}
-	if got := kinds("&exclude_deposits_withdrawals=false&type=DEPOSIT"); got["DEPOSIT"] == 0 || len(got) != 1 {
-		t.Errorf("got rows by type %v, want only DEPOSIT", got)
 	}
 }
 

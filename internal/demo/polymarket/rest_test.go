@@ -76,30 +76,6 @@ func TestLimitsOfACall(t *testing.T) {
 	}
 }
 
-func TestIdentifiers(t *testing.T) {
-	seen := map[string]bool{}
-	for _, m := range newRig(t).markets("limit=100") {
-		id := m.object["conditionId"].(string)
-		digits, tokenDigits := 64, 77
-		if m.object["version"] == "v2" {
-			digits, tokenDigits = 62, 75
-		}
-		if len(id) != 2+digits || !strings.HasPrefix(id, "0x") || seen[id] {
-			t.Errorf("the condition id %s is a duplicate or not 0x and %d digits", id, digits)
-		}
-		seen[id] = true
-		for _, token := range m.tokens {
-			if len(token) != tokenDigits || strings.Trim(token, "0123456789") != "" || seen[token] {
-				t.Errorf("the token id %s is a duplicate or not %d digits", token, tokenDigits)
-			}
-			seen[token] = true
-		}
-	}
-	if len(seen) != 300 {
-		t.Errorf("got %d different identifiers, want 300", len(seen))
-	}
-}
-
 // pages reads all pages of a list and returns their rows. name is the member of a page that contains the rows. parameter is the
 // query parameter for the cursor.
 func (r *rig) pages(path, name, parameter string, cursorOf func(object) any) (rows []object) {
@@ -211,87 +187,5 @@ func TestFiltersOfMarkets(t *testing.T) {
 	}
 }
 
-func TestResults(t *testing.T) {
-	r := newRig(t)
-	resolved, onlyCLOB, exclusive, cancelled := 0, 0, 0, 0 // onlyCLOB counts results that only the CLOB API has
-	for _, row := range r.pages("/markets/keyset?limit=100&closed=true", "markets", "after_cursor", keysetCursor) {
-		if row["version"] == nil {
-			continue // the CLOB API does not know the old markets
-		}
-		at := r.get("/markets/" + padded(row["conditionId"].(string)))
-		winners := 0
-		for _, token := range rowsOf(at, "tokens") {
-			if token["winner"] == true {
-				winners++
-			}
-		}
-		exact := row["outcomePrices"] == `["1","0"]` || row["outcomePrices"] == `["0","1"]`
-		if exact != (winners == 1) {
-			t.Errorf("got prices %v and %d winners; the prices must be 1 and 0 exactly if there is one winner", row["outcomePrices"], winners)
-		}
-		if winners == 1 {
-			if resolved++; row["umaResolutionStatus"] != "resolved" {
-				onlyCLOB++
-			}
-		}
-		if row["negRisk"] == true {
-			exclusive++
-		}
-		if at["is_50_50_outcome"] == true {
-			cancelled++
-		}
-	}
-	if resolved == 0 || onlyCLOB == 0 || onlyCLOB == resolved || exclusive == 0 || cancelled == 0 {
-		t.Errorf("got %d results, %d of them only from the CLOB API, %d negRisk markets and %d cancelled markets; want some of each", resolved, onlyCLOB, exclusive, cancelled)
-	}
-}
-
 // padded returns a condition id of the Gamma API as the other APIs have it: with 64 digits.
 func padded(id string) string { return id + strings.Repeat("0", 66-len(id)) }
-
-func TestEventsAreExclusiveOrNot(t *testing.T) {
-	r := newRig(t)
-	exclusive, other, augmented := 0, 0, 0
-	for _, e := range r.pages("/events/keyset?limit=100", "events", "after_cursor", keysetCursor) {
-		if e["negRisk"] != true {
-			other++
-			continue
-		}
-		exclusive++
-		last := rowsOf(e, "markets")[len(rowsOf(e, "markets"))-1]
-		if e["negRiskAugmented"] == true {
-			augmented++
-		}
-		if unnamed := last["groupItemTitle"] == "Outcome A"; unnamed != (e["negRiskAugmented"] == true) {
-			t.Errorf("the last market is %v in an event with negRiskAugmented %v; it must be Outcome A exactly if negRiskAugmented is true", last["groupItemTitle"], e["negRiskAugmented"])
-		}
-		if e["negRiskMarketID"] == "" || len(rowsOf(e, "markets")) < 3 {
-			t.Errorf("got negRisk event %v, want a negRiskMarketID and at least 3 markets", e)
-		}
-	}
-	if exclusive == 0 || other == 0 || augmented == 0 || augmented == exclusive {
-		t.Errorf("got %d exclusive events, %d of them augmented, and %d other events; want some of each", exclusive, augmented, other)
-	}
-	e := rowsOf(r.get("/events/keyset?limit=1"), "events")[0]
-	for _, query := range []string{"id=" + e["id"].(string), "slug=" + e["slug"].(string)} {
-		if found := rowsOf(r.get("/events/keyset?"+query), "events"); len(found) != 1 || found[0]["id"] != e["id"] {
-			t.Errorf("filter %s: got %d events, want one", query, len(found))
-		}
-	}
-}
-
-func TestSearch(t *testing.T) {
-	r := newRig(t)
-	first := r.get("/public-search?q=wil&limit_per_type=1&events_status=active")
-	pages := first["pagination"].(object)
-	if len(rowsOf(first, "events")) != 1 || pages["hasMore"] != true || pages["totalResults"].(float64) < 2 {
-		t.Errorf("got pagination %v and %d events, want hasMore, at least 2 results and one event", pages, len(rowsOf(first, "events")))
-	}
-	second := r.get("/public-search?q=wil&limit_per_type=1&page=2&events_status=active")
-	if rowsOf(second, "events")[0]["id"] == rowsOf(first, "events")[0]["id"] {
-		t.Error("the second page has the same event as the first page")
-	}
-	if none := r.get("/public-search?q=nothingatall"); len(rowsOf(none, "events")) != 0 {
-		t.Errorf("got search results %v, want none", none)
-	}
-}

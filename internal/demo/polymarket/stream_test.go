@@ -141,28 +141,6 @@ func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
 	}
 }
 
-// TestWithoutBurstsEachMessageIsComplete checks the books after each price_change message if Behaviour.CrossingBursts is false. The
-// books must then have the best prices in the message. A book may be crossed between two changes of one message.
-func TestWithoutBurstsEachMessageIsComplete(t *testing.T) {
-	r := newRig(t)
-	r.behave(func(b *polymarket.Behaviour) { b.CrossingBursts = false })
-	s := r.dial()
-	s.subscribe(r.TokenIDs()[:40]...)
-	books := map[string]*bookCopy{}
-	replay(t, books, s.drain())
-	r.step(60)
-	total := 0
-	for _, m := range s.drain() {
-		bursts, _, wrong := replay(t, books, []object{m})
-		if total += bursts; wrong > 0 {
-			t.Fatalf("after a message, the best prices of a book differ from those in the message: %v", m)
-		}
-	}
-	if total == 0 {
-		t.Error("got no price_change messages")
-	}
-}
-
 func TestLostFramesLeaveWrongTops(t *testing.T) {
 	r := newRig(t)
 	s := r.dial()

@@ -98,7 +98,7 @@ type token struct {
 	index  int
 }
 
-// New returns a simulator. Its demo venue has the given configuration. Watch, Strict, Lag, Without, Gzip, PublicPerMinute and
+// New returns a simulator. Its demo venue has the given configuration. Watch, Strict, Lag, Without, PublicPerMinute and
 // KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
