@@ -43,7 +43,7 @@ func whole(m *messages.Message) string {
 		out += fmt.Sprintf(" trade %s %s %s/%s %s*%s at %s in %s id %d", t.MarketID, t.TokenID, t.Side, t.SideRaw, t.Price, t.Size, at(t.Timestamp), t.TransactionHash, len(t.TradeID))
 	}
 	if c := m.Market; c != nil {
-		out += fmt.Sprintf(" market %+v", *c)
+		out += fmt.Sprintf(" market %s %s/%s winner %s %s tick %v at %d", c.Kind, c.Status, c.StatusRaw, c.Outcome, c.WinningTokenID, c.TickSize, c.At.UnixMilli()-epochMs)
 	}
 	return out
 }
@@ -80,9 +80,9 @@ func TestEveryFieldOfAMessage(t *testing.T) {
 		fmt.Sprintf("prices/A %d epoch E seq 2 at 2 received 50000 spread A 0.4/0.5=0.1 at 2 price A 0.45 MIDPOINT at 2", price),
 		fmt.Sprintf("prices/A %d epoch E seq 3 at 3 received 50000 spread A 0.42/0.5=0.08 at 3 price A 0.46 MIDPOINT at 3", price),
 		fmt.Sprintf("trades/A %d epoch E seq 1 at 4 received 50000 trade M A BUY/BUY 0.5*2 at 4 in 0xt id 32", trade),
-		fmt.Sprintf("market/M %d epoch E seq 1 at 5 received 50000 market {Kind:TICK_SIZE Status: StatusRaw: Outcome: WinningTokenID:}", change),
-		fmt.Sprintf("market/M %d epoch E seq 2 at 6 received 50000 market {Kind:CREATED Status: StatusRaw: Outcome: WinningTokenID:}", change),
-		fmt.Sprintf("market/M %d epoch E seq 3 at 7 received 50000 market {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:No WinningTokenID:B}", change))
+		fmt.Sprintf("market/M %d epoch E seq 1 at 5 received 50000 market TICK_SIZE / winner   tick 0.001 at 5", change),
+		fmt.Sprintf("market/M %d epoch E seq 2 at 6 received 50000 market CREATED / winner   tick <nil> at 6", change),
+		fmt.Sprintf("market/M %d epoch E seq 3 at 7 received 50000 market RESOLVED RESOLVED/RESOLVED winner No B tick <nil> at 7", change))
 	equal(t, o.list, "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved")
 }
 
@@ -102,11 +102,11 @@ func TestFormsOfFrames(t *testing.T) {
 		`{"event_type":"price_change","price_changes":[{"asset_id":"A","side":"BUY","price":"0.5","size":"1","best_bid":"7"}]}`: "life bad; price_change, drift bad frame",
 		`{"event_type":"best_bid_ask","asset_id":"A","best_bid":"7"}`:                                                           "life; best_bid_ask",
 		`{"event_type":"best_bid_ask","asset_id":"Z","best_bid":"0.5","best_ask":"0.6"}`:                                        "life; best_bid_ask",
-		`{"event_type":"last_trade_price","asset_id":"A","price":"0.5","size":"1","side":"BUY"}`:                                "life; last_trade_price",
-		`{"event_type":"last_trade_price","asset_id":"A","price":"5","size":"1","side":"BUY","timestamp":"5"}`:                  "life; last_trade_price",
+		`{"event_type":"last_trade_price","asset_id":"A","price":"0.5","size":"1","side":"BUY"}`:                                "life bad; last_trade_price, drift bad trade",
+		`{"event_type":"last_trade_price","asset_id":"A","price":"5","size":"1","side":"BUY","timestamp":"5"}`:                  "life bad; last_trade_price, drift bad trade",
 		`{"event_type":"last_trade_price","asset_id":"Z","price":"0.5","size":"1","side":"BUY","timestamp":"5"}`:                "life; last_trade_price",
-		`{"event_type":"market_resolved","winning_asset_id":"A"}`:                                                               "life; market_resolved",
-		`{"event_type":"market_resolved","market":"Z","winning_asset_id":"A"}`:                                                  "life; market_resolved",
+		`{"event_type":"market_resolved","winning_asset_id":"A"}`:                                                               "life message; market_resolved",
+		`{"event_type":"market_resolved","market":"Z","winning_asset_id":"A"}`:                                                  "life message; market_resolved",
 	} {
 		s, o := newSocket(t, bookA, priceA, tapeA, topic(messages.ChannelMarket, "M")), &seen{}
 		s.env.Observer = o
