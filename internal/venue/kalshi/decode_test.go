@@ -3,7 +3,6 @@ package kalshi
 import (
 	"encoding/json"
 	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,34 +13,11 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// document parses a file of testdata.
-func document(t *testing.T, name string) wire.Value {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	v, err := wire.Parse(b)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return v
-}
-
-// golden collects values as JSON and compares them with a golden file.
+// golden collects text and compares it with a golden file.
 type golden struct {
 	t    *testing.T
 	name string
 	text strings.Builder
-}
-
-func (g *golden) add(what string, v any) {
-	g.t.Helper()
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	fmt.Fprintf(&g.text, "%s: %s\n", what, b)
 }
 
 func (g *golden) compare() {
