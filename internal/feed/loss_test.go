@@ -119,7 +119,7 @@ func TestLossBetweenParts(t *testing.T) {
 			before, _ := w.State()
 			change("4")
 			expect(false, showBook(before.Book))
-			time.Sleep(2 * time.Second)
+			time.Sleep(1500 * time.Millisecond) // before the feed subscribes to the book again
 			if !v.wrote("resync") {
 				t.Fatalf("loss %d: the feed requested no snapshot", i)
 			}

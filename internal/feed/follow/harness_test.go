@@ -197,6 +197,12 @@ func (r *restSource[T]) fail(err error) {
 }
 func (r *restSource[T]) slow(d time.Duration) { r.edit(func() { r.duration = d }) }
 
+// count returns the number of reads so far.
+func (r *restSource[T]) count() (n int) {
+	r.edit(func() { n = r.calls })
+	return n
+}
+
 func (r *restSource[T]) edit(change func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -22,9 +22,9 @@ func TestQuietPrice(t *testing.T) {
 		r.set(priceOf("T", "0.3"))
 		time.Sleep(5 * time.Second)
 		f.want(showPrice, "CHANGE 0.3 REST")
-		reads := r.calls
+		reads := r.count()
 		time.Sleep(time.Hour)
-		if n := r.calls - reads; n != 720 {
+		if n := r.count() - reads; n != 720 {
 			t.Errorf("the price was read %d times in an hour, want every 5 s", n)
 		}
 		s.price("T", "0.5")
@@ -71,12 +71,12 @@ func TestBookWithoutSnapshot(t *testing.T) {
 		r.set(restBook(41, "41"))
 		time.Sleep(5 * time.Second)
 		f.want(showBookUpdate, "RESYNC 42 x42 STREAM")
-		reads := r.calls
+		reads := r.count()
 		s.change("43")
 		f.want(showBookUpdate, "CHANGE 43 x43 STREAM")
 		time.Sleep(time.Hour)
-		if f.want(showBookUpdate); r.calls != reads {
-			t.Errorf("the live book was read %d times, want 0", r.calls-reads)
+		if f.want(showBookUpdate); r.count() != reads {
+			t.Errorf("the live book was read %d times, want 0", r.count()-reads)
 		}
 	})
 }
@@ -105,22 +105,22 @@ func TestAccountWithoutSnapshot(t *testing.T) {
 		time.Sleep(1100 * time.Millisecond)
 
 		orders.set(&[]market.Order{{OrderID: "o1"}, {OrderID: "o2"}})
-		reads := [2]int{balance.calls, trades.calls}
+		reads := [2]int{balance.count(), trades.count()}
 		s.send(account, messages.KindOrder, func(m *messages.Message) { m.Orders = []market.Order{{OrderID: "o9", Status: market.OrderOpen}} })
 		f.want(showOrders, "CHANGE o2 ") // from REST: the list is never built from the change
-		if got := [2]int{balance.calls, trades.calls}; got != reads {
+		if got := [2]int{balance.count(), trades.count()}; got != reads {
 			t.Errorf("a change of the orders caused %v reads of the balance and the trades, want %v", got, reads)
 		}
 		trades.set(pageOf("t2", "t1"))
 		s.fill("t2")
 		own.want(showTrades, "CHANGE t2 ")
 
-		before := orders.calls
+		before := orders.count()
 		for range 100 {
 			s.send(account, messages.KindOrder, func(m *messages.Message) { m.Orders = []market.Order{{OrderID: "o9", Status: market.OrderOpen}} })
 			time.Sleep(50 * time.Millisecond)
 		}
-		if n := orders.calls - before; n < 4 || n > 8 {
+		if n := orders.count() - before; n < 4 || n > 8 {
 			t.Errorf("100 changes in 5 s caused %d reads, want about one a second", n)
 		}
 		f.want(showOrders)
