@@ -4,31 +4,14 @@ import (
 	"net"
 	"testing"
 	"time"
-
-	"oddsgraph/httpapi/quota"
 )
 
 // TestSendBuffersAreBounded checks that the kernel accepts at most 256 KiB for a client that does not read.
 func TestSendBuffersAreBounded(t *testing.T) {
-	inner, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := quota.Listen(inner, quota.ConnectionLimits{})
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
+	client, served := connect(t)
 	if err := client.(*net.TCPConn).SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
 	}
-	served, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer served.Close()
 	taken := 0
 	for part := make([]byte, 16<<10); ; {
 		_ = served.SetWriteDeadline(time.Now().Add(200 * time.Millisecond)) // on a slow machine, fewer bytes are written in this time

@@ -8,25 +8,30 @@ import (
 	"oddsgraph/httpapi/quota"
 )
 
-// TestCloseWrite checks that accepted connections have the method by which net/http ends a response to a request that it has not
-// read completely. Without the method, the close resets the connection, and the client can lose the response.
-func TestCloseWrite(t *testing.T) {
+// connect returns both ends of a TCP connection through a listener without limits. The test closes them at its end.
+func connect(t *testing.T) (client, served net.Conn) {
+	t.Helper()
 	inner, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := quota.Listen(inner, quota.ConnectionLimits{})
-	defer l.Close()
-	client, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
+	t.Cleanup(func() { l.Close() })
+	if client, err = net.Dial("tcp", l.Addr().String()); err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	served, err := l.Accept()
-	if err != nil {
+	t.Cleanup(func() { client.Close() })
+	if served, err = l.Accept(); err != nil {
 		t.Fatal(err)
 	}
-	defer served.Close()
+	t.Cleanup(func() { served.Close() })
+	return client, served
+}
+
+// TestCloseWrite checks that accepted connections have the method by which net/http ends a response to a request that it has not
+// read completely. Without the method, the close resets the connection, and the client can lose the response.
+func TestCloseWrite(t *testing.T) {
+	client, served := connect(t)
 	half, ok := served.(interface{ CloseWrite() error })
 	if !ok {
 		t.Fatalf("%T has no CloseWrite", served)
