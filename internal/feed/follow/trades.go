@@ -154,12 +154,18 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 	return nil
 }
 
+// keys returns the keys of t.trades.
+func (t *tape) keys() map[string]bool {
+	keys := make(map[string]bool, len(t.trades))
+	for i := range t.trades {
+		keys[t.trades[i].Key()] = true
+	}
+	return keys
+}
+
 // remember adds trades to t.trades, and returns those that t.trades did not contain.
 func (t *tape) remember(trades []market.Trade) (fresh []market.Trade) {
-	known := make(map[string]bool, len(t.trades))
-	for i := range t.trades {
-		known[t.trades[i].Key()] = true
-	}
+	known := t.keys()
 	for i := range trades {
 		if !known[trades[i].Key()] {
 			fresh = append(fresh, trades[i])
@@ -261,10 +267,7 @@ func (b *tapes) addRows(t *tape, page *queries.TradePage) error {
 		t.remember(sent)
 		return b.send(Resync, t.trades, false)
 	}
-	sent := make(map[string]bool, len(t.trades))
-	for i := range t.trades {
-		sent[t.trades[i].Key()] = true
-	}
+	sent := t.keys()
 	first := slices.IndexFunc(rows, func(x market.Trade) bool { return sent[x.Key()] })
 	all := page.Next == "" && len(page.LeftOut) == 0 && len(page.Trades) <= MaxTrades && (len(rows) > 0 || len(sent) == 0)
 	fresh := t.remember(rows[max(first, 0):]) // earlier rows are older than the trades that were sent
