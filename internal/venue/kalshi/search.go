@@ -87,7 +87,7 @@ func unixBound(b queries.Bound) string {
 	if !ok {
 		return ""
 	}
-	return unix(time.Unix(max(t.Unix(), 1), 0))
+	return strconv.FormatInt(max(t.Unix(), 1), 10)
 }
 
 func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
