@@ -166,7 +166,7 @@ func TestMutations(t *testing.T) {
 		t.Fatal(err)
 	}
 	chosen := all
-	if os.Getenv("MUTATIONS") == "" && os.Getenv("TIER") != "nightly" {
+	if !tool.Nightly() {
 		tool.CheckTier(t)
 		why := ""
 		chosen, why = choose(all, readChanges(root, os.Getenv("CI_BASE")))

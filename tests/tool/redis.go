@@ -37,17 +37,6 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	return r
 }
 
-// OpenRedis starts a redis-server with its files in dir. The path of dir must be short. The caller must call Kill. If redis-server
-// is not installed, the error is a MissingError.
-func OpenRedis(dir string) (*Redis, error) {
-	path, err := Find("redis-server")
-	if err != nil {
-		return nil, err
-	}
-	r := &Redis{path: path, dir: dir}
-	return r, r.start()
-}
-
 // URL returns the server's address in the form of --shared-url.
 func (r *Redis) URL() string { return "unix://" + r.Socket() }
 

@@ -36,5 +36,5 @@ func NightlyTier(t testing.TB) {
 	}
 }
 
-// Nightly reports whether the tests of make nightly run, so that a random test may try more.
+// Nightly reports whether the tests of make nightly run, so that a test may try more.
 func Nightly() bool { return tier() == 2 }
