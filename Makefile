@@ -87,7 +87,7 @@ soak: ## put 2,000 subscribers and a mixed load on the program for SOAK=10m, wit
 # The prerequisite tools may install npm, so the recipe builds the pages only then.
 check: cc tools ## run what must be green before a commit, as CI does: format, lint, generated code, and all tests but those of nightly
 	@unformatted="$$(gofmt -l $(GOFILES))"; [ -z "$$unformatted" ] || { echo "not formatted, run make fmt:" >&2; echo "$$unformatted" >&2; exit 1; }
-	@$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES)
+	@$(if $(NPM),$(MAKE) --no-print-directory web clients/node_modules/.installed.json $(EXAMPLES),:)
 	@$(MAKE) --no-print-directory lint
 	@GO="$(GO)" scripts/generated
 	$(GO) mod tidy -diff
@@ -97,7 +97,7 @@ check: cc tools ## run what must be green before a commit, as CI does: format, l
 	TIER=check $(GOTEST) ./tests/e2e
 
 nightly: cc tools ## run what takes longest: all mutations, fuzzing, chaos, a soak, the walkthrough, reproducible builds; at most an hour on two cores
-	@$(MAKE) --no-print-directory web
+	@$(if $(NPM),$(MAKE) --no-print-directory web,:)
 	@GO="$(GO)" scripts/nightly
 
 generate: ## write what is made from schema.graphqls (code, docs/schema*.md, web/kit), docs/configuration.md and THIRD_PARTY_LICENSES
