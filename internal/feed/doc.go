@@ -4,9 +4,18 @@
 //
 // A watch is a reference to a topic. The feed subscribes to a topic for its first watch, and unsubscribes when the topic has had no
 // watches for Config.Linger. The feed checks the sequence numbers of a topic's messages. After a gap in these numbers, the topic is
-// stale until a new snapshot arrives. Until then, the feed publishes no new values of the topic. There are two exceptions. The
-// topic of a market stays live, because markets have no snapshots. A price topic stays live if the next price shows the gap,
+// stale until a new snapshot arrives. Until then, the feed publishes no new values of the topic. There are two exceptions. A topic
+// that has only events, such as a market, stays live and reports the gap. A price topic stays live if the next price shows the gap,
 // because each price is a complete state.
+//
+// # Topics without a snapshot
+//
+// A venue may send nothing about a quiet topic for hours, so silence of a topic is no fault of its connection. Config.Snapshots
+// lists the channels that begin with a snapshot, besides books. A topic that has only events is live when the venue has confirmed its
+// subscription. A price is live from its first message. An account without a snapshot stays unknown, and the feed only reports which
+// of its lists have changed. If a snapshot or a confirmation does not arrive, the feed sends the subscription of this topic again.
+// Readers read a topic that is not live over REST. [Watch.Join] makes a book live that was read over REST, if the numbers of the
+// stream's changes continue those of the book.
 //
 // A slow reader never slows the feed down. A new price, book or account replaces the old one, and the feed signals the reader. A
 // slow reader therefore misses some states, but always gets the latest state. Trades and market changes are queued. If the queue of

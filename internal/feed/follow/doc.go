@@ -40,8 +40,13 @@
 // Each Stream sends an INITIAL event or a Problem within [Source].Timeout. [StreamStatus] sends a CHANGE event at once instead. If
 // reads fail before the first event of a key, the Stream sends at most one Problem for the key and continues to read. A key is the
 // id of a token or a market. It is empty for an account. If the state in the feed is not live, the Stream does not send this state
-// as INITIAL but reads over REST, like a query. Only public trades are not read over REST: their INITIAL event contains the trades
-// that the feed has.
+// as INITIAL but reads over REST, like a query. Public trades are an exception: their INITIAL event contains the trades that the feed
+// has, and does not wait for REST. If the venue's stream does not begin with the latest trades, a RESYNC adds those that REST has.
+//
+// # Gaps of public trades
+//
+// After a gap, new trades wait until a read has given the trades before them. If the read does not reach back to a trade that was
+// sent before the gap, if the venue has no list of trades, or if no read succeeds within closeWithin, the event has the mark of a gap.
 //
 // # Readers that join
 //

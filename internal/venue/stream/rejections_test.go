@@ -9,7 +9,36 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
+
+// TestPartialConfirmation checks that a confirmation that lists ids confirms no other topics of the request. The venue rejects each of
+// the others in a frame of its own, as the demo venue does.
+func TestPartialConfirmation(t *testing.T) {
+	respond := respondTo("subscribe", func(c *fakeConn, f sentFrame) {
+		var good []string
+		for _, id := range f.TokenIDs {
+			if !strings.HasPrefix(id, "bad") {
+				good = append(good, fmt.Sprintf("%q", id))
+			}
+		}
+		if len(good) > 0 {
+			c.send(`{"type":"subscribed","rid":%q,"channel":"trades","tokenIds":[%s]}`, f.Rid, strings.Join(good, ","))
+		}
+		for _, id := range f.TokenIDs {
+			if strings.HasPrefix(id, "bad") {
+				c.send(`{"type":"error","rid":%q,"code":"UNKNOWN_TOKEN","tokenId":%q}`, f.Rid, id)
+			}
+		}
+	})
+	inBubble(t, func(_ *Config, v *venue) { v.respond = respond }, func(b *bench) {
+		tape := func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelTrades, ID: id} }
+		b.watch(tape("T1"), tape("bad1"), tape("bad2"))
+		b.advance(30 * time.Second)
+		b.equal("confirmed", b.calls.acks, []string{"trades:T1"})
+		b.equal("topics", b.Stats().Topics, 1)
+	})
+}
 
 // TestUnknownToken checks that the client refuses only the unknown topics of a request, even if the error of the venue does not
 // name these topics.
