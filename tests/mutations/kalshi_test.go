@@ -18,6 +18,11 @@ var kalshi = []mutation{
 		run: "^TestGapOfSubscription$", message: "a change before the snapshot causes the events",
 	},
 	{
+		name: "a change of a market that cannot be read is ignored",
+		file: "internal/venue/kalshi/decode.go", oldText: `return "", nil, c.loseUnread(f)`, newText: `return "", nil, nil`,
+		run: "^TestFramesWithoutASubject$", message: "causes the events",
+	},
+	{
 		name: "a signed change replaces the size of a level",
 		file: "internal/venue/kalshi/ladder.go", oldText: "total = l[s][key].Add(delta)", newText: "total = delta",
 		run: "^TestSignedChanges$", message: "publishes",

@@ -1,7 +1,6 @@
 package kalshi
 
 import (
-	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -117,7 +116,7 @@ func (c *codec) handle(kind string, f received) []stream.Event {
 	read := frames[kind]
 	if read == nil {
 		c.observer.Frame("unknown")
-		return nil
+		return c.loseUnread(f)
 	}
 	c.observer.Frame(kind)
 	return read(c, f)
@@ -134,13 +133,31 @@ var frames = map[string]func(*codec, received) []stream.Event{
 	"ok":                  (*codec).answered,
 	"unsubscribed":        (*codec).ended,
 	"error":               (*codec).failure,
+	"event_lifecycle":     (*codec).skip,
+	"event_fee_update":    (*codec).skip,
+}
+
+// skip handles a frame of the channel market_lifecycle_v2 that is not about a market.
+func (c *codec) skip(received) []stream.Event { return nil }
+
+// loseUnread handles a frame whose type or market is unknown. The frame may be about any market of its subscription. If the frame
+// names no subscription, its missing number causes a gap later.
+func (c *codec) loseUnread(f received) []stream.Event {
+	if c.sids[f.sid] == nil {
+		return nil
+	}
+	return c.loseAll(f.sid)
 }
 
 // subjectOfFrame returns the ticker of a frame's market and the state of the market's subject. If no topic of the subject is
-// subscribed, the state is nil.
-func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState) {
+// subscribed, the state is nil. If the ticker cannot be read, the state is nil, and lost has the events of loseUnread.
+func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState, lost []stream.Event) {
 	ticker = f.msg.RequireID(fieldMarketTicker)
-	return ticker, c.subjects[subject{channel, ticker}]
+	if f.msg.Err != nil {
+		f.msg.Note("bad frame")
+		return "", nil, c.loseUnread(f)
+	}
+	return ticker, c.subjects[subject{channel, ticker}], nil
 }
 
 // message returns a message of a topic with the fields that all kinds have in common.
@@ -167,9 +184,9 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	if f.id != 0 {
 		events = c.confirm(f.id)
 	}
-	ticker, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
+	ticker, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil {
-		return events
+		return append(events, lost...)
 	}
 	b := readBids(f.msg, true)
 	if f.msg.Err != nil {
@@ -192,9 +209,9 @@ func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
 // delta adds a signed change to the total at a price, and returns events with the new total. If there is no book yet, or the book
 // was lost, delta drops the change.
 func (c *codec) delta(f received) []stream.Event {
-	_, state := c.subjectOfFrame(messages.ChannelOrderbook, f)
+	_, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
-		return nil
+		return lost
 	}
 	bidder, price, delta := yes, f.msg.Price(fieldLevel), f.msg.RequireDecimal(fieldDelta)
 	switch f.msg.RequireText(fieldSide) {
@@ -224,9 +241,9 @@ type tick struct {
 }
 
 func (c *codec) ticker(f received) []stream.Event {
-	ticker, state := c.subjectOfFrame(messages.ChannelPrices, f)
+	ticker, state, lost := c.subjectOfFrame(messages.ChannelPrices, f)
 	if state == nil {
-		return nil
+		return lost
 	}
 	state.sid = f.sid
 	q := readQuote(f.msg)
@@ -250,9 +267,9 @@ func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 }
 
 func (c *codec) trade(f received) []stream.Event {
-	_, state := c.subjectOfFrame(messages.ChannelTrades, f)
+	_, state, lost := c.subjectOfFrame(messages.ChannelTrades, f)
 	if state == nil {
-		return nil
+		return lost
 	}
 	trades := readTrade(f.msg)
 	if f.msg.Err != nil {
@@ -262,9 +279,9 @@ func (c *codec) trade(f received) []stream.Event {
 }
 
 func (c *codec) lifecycle(f received) []stream.Event {
-	ticker, state := c.subjectOfFrame(messages.ChannelMarket, f)
+	ticker, state, lost := c.subjectOfFrame(messages.ChannelMarket, f)
 	if state == nil {
-		return nil
+		return lost
 	}
 	kind := f.msg.RequireText(fieldKind)
 	if f.msg.Err != nil {
@@ -282,109 +299,4 @@ func (c *codec) lifecycle(f received) []stream.Event {
 		}
 	}
 	return c.deliver(state, messages.KindMarket, f, func(_ side, m *messages.Message) { m.Market = change })
-}
-
-// subscribed handles the confirmation of a subscription. The confirmation contains the id of the subscription.
-func (c *codec) subscribed(f received) []stream.Event {
-	sid, ok := f.msg.Of(fieldSID).Uint()
-	sent := c.unanswered[f.id]
-	name := f.msg.Text(fieldChannel)
-	for channel, own := range channels {
-		if ok && sid > 0 && own == name && c.sids[sid] == nil {
-			c.sids[sid] = &subscription{channel: channel}
-		}
-	}
-	for _, sub := range sent.subjects {
-		if state := c.subjects[sub]; state != nil && channels[sub.channel] == name {
-			state.sid = sid
-		}
-	}
-	return c.confirm(f.id)
-}
-
-// answered handles the response to a command that neither starts nor ends a subscription.
-func (c *codec) answered(f received) []stream.Event {
-	sent := c.unanswered[f.id]
-	if sent.action == actionAdd && c.sids[sent.sid] == nil { // the subscription has ended since the command was sent
-		return c.reject(f.id, codeUnknownSID)
-	}
-	for _, sub := range sent.subjects {
-		if state := c.subjects[sub]; state != nil && sent.action == actionAdd {
-			state.sid = sent.sid
-		}
-	}
-	events := c.confirm(f.id)
-	for _, sub := range sent.subjects {
-		if state := c.subjects[sub]; sent.action == "" && state != nil && state.last != nil {
-			events = append(events, c.prices(sub.ticker, state)...)
-		}
-	}
-	return events
-}
-
-// ended handles the confirmation that a subscription has ended.
-func (c *codec) ended(f received) []stream.Event {
-	delete(c.sids, f.sid)
-	return c.confirm(f.id)
-}
-
-// confirm returns the acknowledgement of a command and forgets the command. If the command is unknown, confirm returns no event.
-func (c *codec) confirm(id uint64) []stream.Event {
-	sent, ok := c.unanswered[id]
-	if !ok {
-		return nil
-	}
-	delete(c.unanswered, id)
-	return []stream.Event{{Kind: stream.EventAck, Rid: sent.rid, Topics: sent.topics}}
-}
-
-// These are the error codes that the codec handles separately. The venue ends the subscription after codeChannelError and
-// codeOverflow.
-const (
-	codeUnknownSID   = 7
-	codeChannelError = 10
-	codeOverflow     = 25
-	codeFull         = 26
-)
-
-// laterCodes contains the codes of temporary errors: a later command of the same form may succeed.
-var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
-
-// failure handles an error frame. The error rejects a command or ends a subscription.
-func (c *codec) failure(f received) []stream.Event {
-	code, _ := f.msg.Of(fieldCode).Uint()
-	sent := c.unanswered[f.id]
-	sid := f.sid
-	if sid == 0 && code == codeUnknownSID {
-		sid = sent.sid
-	}
-	var events []stream.Event
-	switch {
-	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
-		c.observer.Drift("subscription ended")
-		events = c.lossEvents(c.forget(sid))
-	case code == codeFull && c.sids[sent.sid] != nil:
-		c.sids[sent.sid].full = true
-	}
-	return append(events, c.reject(f.id, code)...)
-}
-
-// reject forgets a command that has failed. It returns an event for the failure, with the given error code of the venue. If the
-// command is unknown, reject returns no event.
-func (c *codec) reject(id, code uint64) []stream.Event {
-	sent, known := c.unanswered[id]
-	if !known {
-		return nil
-	}
-	delete(c.unanswered, id)
-	for _, sub := range sent.subjects {
-		if state := c.subjects[sub]; state != nil && state.sid == 0 {
-			delete(c.subjects, sub) // the socket does not have the market, so the next request subscribes to it again
-		}
-	}
-	e := stream.Event{Kind: stream.EventError, Rid: sent.rid, Code: "UNSUPPORTED"}
-	if slices.Contains(laterCodes, code) {
-		e.Code = "UNAVAILABLE"
-	}
-	return []stream.Event{e}
 }

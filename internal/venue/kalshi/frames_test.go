@@ -132,6 +132,41 @@ func TestBadBookFrames(t *testing.T) {
 	}
 }
 
+// TestFramesWithoutASubject checks frames of a subscription whose type or market cannot be read. Each may be about any market of the
+// subscription, so its books are lost, and one command requests all of them. Events that are no changes of a market have no effect.
+func TestFramesWithoutASubject(t *testing.T) {
+	for _, test := range []struct{ frame, notes, lost string }{
+		{`{"type":"orderbook_delta","sid":4,"seq":3,"msg":{"price_dollars":"0.0500","delta_fp":"1.00","side":"yes"}}`, "bad frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"orderbook_delta","sid":4,"seq":3,"msg":{"market_ticker":[],"price_dollars":"0.0500","delta_fp":"1.00","side":"yes"}}`, "bad frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"orderbook_delta","sid":4,"msg":{"market_ticker":""}}`, "bad frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"orderbook_delta","sid":4,"seq":3}`, "bad frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"orderbook_snapshot","sid":4,"seq":3,"msg":{"yes_dollars_fp":[]}}`, "bad frame", "orderbook KXRAIN-1:yes"},
+		{`{"sid":4,"seq":3,"msg":{"market_ticker":"KXRAIN-1"}}`, "unknown frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"orderbook_diff","sid":4,"seq":3,"msg":{"market_ticker":"KXRAIN-1"}}`, "unknown frame", "orderbook KXRAIN-1:yes"},
+		{`{"type":"trade","sid":6,"seq":1,"msg":{}}`, "bad frame", "trades KXRAIN-1:yes"},
+		{`{"type":"market_lifecycle_v2","sid":7,"seq":1,"msg":{}}`, "bad frame", "market KXRAIN-1"},
+		{`{"type":"ticker","sid":5,"msg":{}}`, "bad frame", ""}, // a price is whole again with the next frame
+		{`{"type":"orderbook_delta","sid":9,"seq":3,"msg":{}}`, "bad frame", ""},
+		{`{"type":"event_lifecycle","sid":7,"seq":1,"msg":{"event_ticker":"KXRAIN"}}`, "", ""},
+		{`{"type":"event_fee_update","sid":7,"seq":1,"msg":{"event_ticker":"KXRAIN"}}`, "", ""},
+	} {
+		r := newFrameRig(t)
+		r.frame(`{"type":"orderbook_snapshot","sid":4,"seq":2,"msg":{"market_ticker":"KXRAIN-1","yes_dollars_fp":[["0.0500","1.00"]]}}`)
+		want := []string{"life"}
+		if test.lost != "" {
+			want = []string{"bad " + test.lost}
+		}
+		if ticker, isYes := strings.CutSuffix(test.lost, ":yes"); isYes {
+			want = append(want, "bad "+ticker+":no")
+		}
+		r.expect(test.frame, test.notes, want...)
+		requested := r.request(stream.VerbResync, book("KXRAIN-1:yes"))
+		if again := r.request(stream.VerbResync, book("KXRAIN-1:no")); len(requested) != 1 || len(again) > 0 {
+			t.Errorf("after the frame %s, the resyncs of the two books send %q and %q, want one command", test.frame, requested, again)
+		}
+	}
+}
+
 // TestPriceFrames checks every field of the messages of a ticker frame, and its times: ts_ms has milliseconds, ts and time have
 // seconds.
 func TestPriceFrames(t *testing.T) {
