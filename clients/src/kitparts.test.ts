@@ -70,7 +70,11 @@ test('events change lists', () => {
   assert.deepEqual(applyOrders(held, { reason: 'CHANGE', changed: [], closedOrderIds: ['c', 'unknown'] }), [row('a'), row('b')])
   const trades = (...ids: string[]) => ({ reason: 'CHANGE' as UpdateReason, trades: ids.map(id => row(id)), gap: false })
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('2', '3', '4')).map(({ id }) => id), ['4', '3', '2', '1'])
-  assert.deepEqual(applyTrades([row('1')], { ...trades('2'), reason: 'RESYNC' }).map(({ id }) => id), ['2', '1'])
+  const timed = (id: string, timestamp: string) => ({ id, timestamp })
+  const earlier = [timed('1', '2026-01-01T00:00:01Z'), timed('2', '2026-01-01T00:00:01.5Z')]
+  assert.deepEqual(
+    applyTrades([timed('3', '2026-01-01T00:00:02Z')], { reason: 'RESYNC', gap: false, trades: earlier }).map(({ id }) => id), ['3', '2', '1'],
+  )
   assert.deepEqual(applyTrades([row('1')], { ...trades('7', '8'), reason: 'RESYNC', gap: true }).map(({ id }) => id), ['8', '7'])
   assert.deepEqual(applyTrades([row('1')], { ...trades('2'), reason: 'INITIAL' }).map(({ id }) => id), ['2'])
   assert.deepEqual(applyTrades([row('2'), row('1')], trades('3'), 2).map(({ id }) => id), ['3', '2'])

@@ -3,7 +3,7 @@ export { possibleTypes, embeddedTypes, connections } from './schema.js'
 export { applyDelta, type Book, type BookUpdate, type Level } from './applyDelta.js'
 export {
   applyOrders, applyPortfolio, applyTrades,
-  type Identified, type OrdersEvent, type PortfolioEvent, type TradesEvent, type UpdateReason,
+  type Identified, type OrdersEvent, type PortfolioEvent, type Timed, type TradesEvent, type UpdateReason,
 } from './lists.js'
 export { compareDecimals, decimal, formatDecimal, isDecimal, type Decimal } from './decimal.js'
 export { ageMs, serverDate, type Received, type ServerDate } from './freshness.js'

@@ -18,6 +18,9 @@ export interface OrdersEvent<O extends Identified> {
   readonly closedOrderIds: readonly string[]
 }
 
+/** A trade. Without timestamp, a list of trades is not sorted by time. */
+export interface Timed extends Identified { readonly timestamp?: string }
+
 export interface TradesEvent<T extends Identified> {
   readonly reason: UpdateReason
   readonly trades: readonly T[]
@@ -40,13 +43,15 @@ export function applyOrders<O extends Identified>(orders: readonly O[], event: O
 
 /**
  * Returns the newest trades after an event, newest first, at most limit of them. No trade appears twice. All events add trades,
- * except INITIAL, which replaces the list. If event.gap is true, trades before the event's trades may be missing. Then the result
- * has only the event's trades: query the list again.
+ * except INITIAL, which replaces the list. The trades of a RESYNC can be older than trades of the list, so select timestamp: with it,
+ * the result is sorted by time. If event.gap is true, trades before the event's trades may be missing. Then the result has only the
+ * event's trades: query the list again.
  */
-export function applyTrades<T extends Identified>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
+export function applyTrades<T extends Timed>(trades: readonly T[], event: TradesEvent<T>, limit = 100): T[] {
   const added = new Map([...event.trades].reverse().map(trade => [trade.id, trade]))
   const before = event.reason === 'INITIAL' || event.gap ? [] : trades.filter(({ id }) => !added.has(id))
-  return [...added.values(), ...before].slice(0, limit)
+  const newer = (a: T, b: T) => (a.timestamp && b.timestamp ? Date.parse(b.timestamp) - Date.parse(a.timestamp) : 0)
+  return [...added.values(), ...before].sort(newer).slice(0, limit)
 }
 
 /** Reports whether an event has the whole state. */

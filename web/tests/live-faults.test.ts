@@ -190,6 +190,35 @@ test('the tape tells what is missing, and that it stands still', async t => {
   assert.ok(await trades() > 0, 'known values stay visible')
 })
 
+test('the tape sorts earlier trades below those of the stream', async t => {
+  const { page } = await visit(t, '/live')
+  const [path] = await paths(page)
+  let send: ((update: object) => void) | undefined
+  await page.routeWebSocket('**/graphql', socket => {
+    socket.connectToServer().onMessage(message => {
+      const { id, payload } = JSON.parse(String(message))
+      if (!payload?.data?.tradesAdded) socket.send(message)
+      else send = update => socket.send(JSON.stringify({ id, type: 'next', payload: { data: { tradesAdded: { __typename: 'TradesUpdate', gap: false, ...update } } } }))
+    })
+  })
+  await go(page, path!)
+  await page.reload()
+  await live(page)
+  await eventually('the subscription', async () => send !== undefined, ok => ok)
+  const rows = () => page.locator('.tape tbody tr').evaluateAll(all => all.map(row => (row as HTMLElement).dataset.trade ?? row.className))
+  const trade = (id: string, second: number) => ({ __typename: 'Trade', id, side: 'BUY', price: '0.5', size: '1', timestamp: new Date(second * 1000).toISOString() })
+  const empty = () => page.getByText('No trade yet.').count()
+  send!({ reason: 'INITIAL', known: false, trades: [] })
+  await eventually('that earlier trades are unknown', rows, all => all.join() === 'earlier')
+  assert.equal(await empty(), 0)
+  send!({ reason: 'CHANGE', known: false, trades: [trade('3', 3)] })
+  await eventually('a trade of the stream', rows, all => all.join() === '3,earlier')
+  send!({ reason: 'RESYNC', known: true, trades: [trade('1', 1), trade('2', 2)] })
+  await eventually('earlier trades', rows, all => all.join() === '3,2,1')
+  send!({ reason: 'INITIAL', known: true, trades: [] })
+  await eventually('that there are no trades', empty, n => n === 1)
+})
+
 test("a tape stands still with the venue's stream", async t => {
   t.after(() => control('reset', {})) // without this, the faults remain if this test fails
   const { page } = await visit(t, '/live')

@@ -32,6 +32,8 @@ test('a market with its chart, its book and an estimate', async t => {
   await page.locator('.headline .price').waitFor()
   await page.locator('.canvas[aria-label^=From]').waitFor()
   await eventually('a book', () => book(page), ({ bids, asks }) => bids.length > 0 || asks.length > 0)
+  await page.locator('.tape [data-trade]').first().waitFor()
+  await eventually('the earlier trades', () => page.locator('.tape .earlier').count(), n => n === 0)
   await page.getByRole('textbox', { name: 'Shares' }).fill('10')
   await page.locator('.ticket dl').waitFor()
   await wantAccessible(page)
