@@ -61,8 +61,8 @@ func TestRowWithoutTicker(t *testing.T) {
 	} {
 		d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){test.path: text(test.list)})
 		values, errs, err := test.read(d)
-		if err != nil || !slices.Equal(values, []bool{true, false}) || errs[0] != nil || market.CodeOf(errs[1]) != market.CodeUpstreamBadResponse || len(s.calls) != 1 {
-			t.Errorf("for %s, there are the values %v, the errors %v and %v and the calls %q, want a value, UPSTREAM_BAD_RESPONSE and one call", test.list, values, errs, err, s.calls)
+		if err != nil || !slices.Equal(values, []bool{true, false}) || errs[0] != nil || market.CodeOf(errs[1]) != market.CodeUpstreamBadResponse || len(s.calls) != 1 || len(s.drift) != 1 || !strings.HasSuffix(s.drift[0], ": bad element") {
+			t.Errorf("for %s, there are the values %v, the errors %v and %v, the calls %q and the drift %q, want a value, UPSTREAM_BAD_RESPONSE, one call and a bad element", test.list, values, errs, err, s.calls, s.drift)
 		}
 	}
 }
@@ -199,8 +199,8 @@ func TestEmptyBookWithoutKey(t *testing.T) {
 	}
 }
 
-// TestRefusedKey checks that the books are read without the key if the venue refuses the key. The driver tries the key again after
-// keyPause. Another error of the call for several books remains an error.
+// TestRefusedKey checks that the books are read without the key if the venue refuses the key. The driver tries the key again after ten
+// minutes. Another error of the call for several books remains an error.
 func TestRefusedKey(t *testing.T) {
 	for code, refused := range map[int]bool{http.StatusUnauthorized: true, http.StatusForbidden: true, http.StatusInternalServerError: false} {
 		s := &stub{answers: map[string]func(url.Values) (int, string){
@@ -225,7 +225,7 @@ func TestRefusedKey(t *testing.T) {
 		if after := d.Cost(reqctx.EndpointBook, 7, 0); cost != 2 || after != 7 {
 			t.Errorf("seven books cost %d calls with a key and %d after the venue has refused the key; want 2 and 7", cost, after)
 		}
-		clock.Advance(keyPause - time.Second)
+		clock.Advance(10*time.Minute - time.Second)
 		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))
 		clock.Advance(time.Second)
 		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))

@@ -120,8 +120,8 @@ func candlesAt(t *testing.T, ends ...int64) func(url.Values) (int, string) {
 	return func(q url.Values) (int, string) {
 		first, err1 := strconv.ParseInt(q.Get("start_ts"), 10, 64)
 		last, err2 := strconv.ParseInt(q.Get("end_ts"), 10, 64)
-		if err1 != nil || err2 != nil || q.Get("period_interval") == "" {
-			t.Errorf("the parameters are %v, want start_ts, end_ts and period_interval", q)
+		if err1 != nil || err2 != nil || first < 1 || last < first || q.Get("period_interval") == "" {
+			t.Errorf("the parameters are %v, want a start_ts after 1970, an end_ts and a period_interval", q)
 		}
 		var rows []string
 		for i, end := range ends {
@@ -150,6 +150,8 @@ func TestDaysOfHistory(t *testing.T) {
 			"2025-10-01", "2025-11-02", []int64{1759291200, 1759377600, 1762056000, 1762142400, 1762232400},
 			[]string{"2025-10-01T23:59:59Z 0.0200", "2025-11-01T23:59:59Z 0.0300", "2025-11-02T23:59:59Z 0.0400"},
 		},
+		{"1969-12-15", "1970-01-01", []int64{28800, 1768194000}, []string{"1970-01-01T07:59:59Z 0.0100"}}, // only hours after 1970
+		{"0001-01-01", "0001-02-28", []int64{28800}, nil},                                                 // no day after 1970
 		{ // daylight saving begins on 9 March: the days 31 January, 1 February, 9 March, 10 March
 			"2025-02-01", "2025-03-09", []int64{1738386000, 1738472400, 1741582800, 1741665600},
 			[]string{"2025-02-01T23:59:59Z 0.0200", "2025-03-09T23:59:59Z 0.0300"},

@@ -28,13 +28,20 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// stub is a transport that records the calls. The function in answers for the path of a call returns the response. The text of a
+// stub is a transport that records the calls, and the rest.Observer that records the drift. The function in answers for the path of a call returns the response. The text of a
 // call with a valid signature ends with " signed".
 type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(url.Values) (status int, body string)
 	calls   []string
+	drift   []string
 }
+
+// Call implements rest.Observer.
+func (s *stub) Call(string, int, int, string, time.Duration) {}
+
+// Drift implements rest.Observer.
+func (s *stub) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
 
 // RoundTrip implements http.RoundTripper.
 func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -90,7 +97,7 @@ func text(body string) func(url.Values) (int, string) {
 func newDriver(t *testing.T, answers map[string]func(url.Values) (int, string)) (*Driver, *stub) {
 	t.Helper()
 	s := &stub{answers: answers}
-	d, err := New(rest.Config{Transport: s, Clock: tool.NewClock(start), Retries: -1}, nil)
+	d, err := New(rest.Config{Transport: s, Observer: s, Clock: tool.NewClock(start), Retries: -1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,8 +158,8 @@ func TestPricesAndSpreads(t *testing.T) {
 	if err != nil || spreads[0].Value.BestAsk.String() != "0.5700" || spreads[3].Value.BestAsk.String() != "0.4650" {
 		t.Errorf("the spreads are %+v for NO and %+v for YES, and the error is %v; want the best asks 0.5700 and 0.4650", spreads[0].Value, spreads[3].Value, err)
 	}
-	if len(s.calls) != 2 {
-		t.Errorf("the driver makes the calls %q, want 2 calls", s.calls)
+	if drift := []string{"prices: crossed quote", "prices: bad element", "spreads: crossed quote", "spreads: bad element"}; len(s.calls) != 2 || !slices.Equal(s.drift, drift) {
+		t.Errorf("the driver makes the calls %q and reports the drift %q, want 2 calls and %q", s.calls, s.drift, drift)
 	}
 }
 
@@ -337,19 +344,20 @@ func TestArchiveOfMarkets(t *testing.T) {
 func TestArchivedEventsOfSearch(t *testing.T) {
 	list := `{"events":[
 		{"event_ticker":"A","title":"Rain","category":"Weather","markets":[]},
-		{"event_ticker":"B","title":"Snow","category":"Weather","markets":[{"ticker":"B-1","status":"finalized","close_time":"2026-01-02T00:00:00Z"}]},
+		{"event_ticker":"B","title":"Snow","category":"Weather","markets":[{"ticker":"B-1","status":"finalized","close_time":"2026-01-02T00:00:00Z","rules_primary":"Snow."}]},
 		{"event_ticker":"C","title":"Hail","category":"Weather","markets":[{"ticker":"C-1"}]},
-		{"event_ticker":"D","title":"Wind","category":"Sports"}],"cursor":"n"}`
+		{"event_ticker":"D","title":"Wind","category":"Sports"},{"title":"Fog"},
+		{"event_ticker":"E","title":"Frost","category":"Sports","markets":[{"ticker":"E-1","status":"active"},{"ticker":"E-2","status":"active"},{"ticker":"E-3"}]}],"cursor":"n"}`
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/events": text(list)})
 	for _, test := range []struct {
 		q    queries.Search
 		want string
 	}{
-		{queries.Search{}, "A false 0, B true 1, D false 0, "},
-		{queries.Search{Status: []market.Status{market.StatusResolved}, Category: "weather"}, "A false 0, B true 1, "},
-		{queries.Search{Status: []market.Status{market.StatusOpen}}, ""},
-		{queries.Search{EndsBefore: queries.At(start)}, "B true 1, "},
-		{queries.Search{EndsAfter: queries.At(start)}, ""},
+		{queries.Search{}, "A false; B true B-1/Snow/Weather/summary; D false; E true E-1/Frost/Sports/summary E-2/Frost/Sports/summary; left out row 5, row 1"},
+		{queries.Search{Status: []market.Status{market.StatusResolved}, Category: "weather"}, "A false; B true B-1/Snow/Weather/summary; left out row 5, row 1"},
+		{queries.Search{Status: []market.Status{market.StatusOpen}}, "E true E-1/Frost/Sports/summary E-2/Frost/Sports/summary; left out row 5, row 1"},
+		{queries.Search{EndsBefore: queries.At(start)}, "B true B-1/Snow/Weather/summary; left out row 5, row 1, row 3"},
+		{queries.Search{EndsAfter: queries.At(start)}, "left out row 5, row 1, row 3"},
 	} {
 		page, err := d.SearchEvents(t.Context(), test.q)
 		if err != nil {
@@ -357,19 +365,37 @@ func TestArchivedEventsOfSearch(t *testing.T) {
 		}
 		got := ""
 		for _, e := range page.Events {
-			got += fmt.Sprint(e.EventID, " ", e.Whole, " ", len(e.Matches), ", ")
+			got += fmt.Sprint(e.EventID, " ", e.Whole)
+			for _, m := range e.Matches {
+				got += fmt.Sprintf(" %s/%s/%s", m.MarketID, m.EventTitle, m.Category)
+				if m.Summary && m.Description == "" {
+					got += "/summary"
+				}
+			}
+			got += "; "
 		}
-		if got != test.want || page.Next != "n" {
+		// The market of event C cannot be read, so it may match. LeftOut of event E is in the event.
+		if got += "left out " + rowsOf(page.LeftOut); got != test.want || page.Next != "n" {
 			t.Errorf("SearchEvents(%+v) returns the events %q and the next page %q, want %q and n", test.q, got, page.Next, test.want)
 		}
-		// The market of event C cannot be read, so it may match.
-		if len(page.LeftOut) != 1 && test.q.Category == "" {
-			t.Errorf("SearchEvents(%+v) leaves out %v, want one market", test.q, page.LeftOut)
-		}
 	}
-	if want := "/events?status=settled&with_nested_markets=true&limit=50"; s.calls[1] != want {
-		t.Errorf("the second call is %q, want %q", s.calls[1], want)
+	s.calls = s.calls[:2]
+	categories, err := d.Categories(t.Context())
+	if want := []queries.Category{{Name: "Sports", OpenMarkets: 2}}; err != nil || !slices.Equal(categories.List, want) {
+		t.Errorf("the categories are %+v and the error is %v, want %+v", categories, err, want)
 	}
+	s.want(t, "/events?with_nested_markets=true&limit=50", "/events?status=settled&with_nested_markets=true&limit=50",
+		"/events?status=open&with_nested_markets=true&limit=200", "/events?status=open&with_nested_markets=true&limit=200&cursor=n")
+}
+
+// rowsOf returns the places of rows that are left out.
+func rowsOf(leftOut market.LeftOut) string {
+	var rows []string
+	for _, err := range leftOut {
+		place, _, _ := strings.Cut(err.Error(), " of the venue's answer")
+		rows = append(rows, strings.TrimPrefix(place, string(market.CodeUpstreamBadResponse)+": "))
+	}
+	return strings.Join(rows, ", ")
 }
 
 func TestSearches(t *testing.T) {
@@ -378,34 +404,53 @@ func TestSearches(t *testing.T) {
 		"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json"),
 	})
 	at := time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
-	open, resolved := []market.Status{market.StatusOpen}, []market.Status{market.StatusResolved}
+	in := func(states ...market.Status) []market.Status { return states }
+	const (
+		all     = "30-T2.5 22-T2.5 SHARE-26Q3 29-T2.5 21-T2.5; left out row 6"
+		ofEvent = "KXRAINLIS-26NOV30"
+	)
 	for _, test := range []struct {
-		q       queries.Search
-		call    string
-		markets int
-		next    string
+		q          queries.Search
+		call, want string
 	}{
-		{queries.Search{}, "/markets?mve_filter=exclude&limit=20", 5, "list,,CgsI7abcExample"},
-		{queries.Search{Status: open, Limit: 50, Page: "list,,abc"}, "/markets?status=open&mve_filter=exclude&limit=50&cursor=abc", 2, "list,,CgsI7abcExample"},
-		{queries.Search{Status: open, EndsAfter: queries.At(at), Limit: 5}, "/markets?min_close_ts=1795564800&mve_filter=exclude&limit=5", 1, "list,,CgsI7abcExample"},
-		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "/markets?max_close_ts=1&mve_filter=exclude&limit=5", 0, "list,,CgsI7abcExample"},
-		{queries.Search{Status: open, Page: "list,,CgsI7abcExample"}, "/markets?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", 2, ""},
-		{queries.Search{EventID: "KXRAINLIS-26NOV30", Limit: 1}, "", 1, "1"},
-		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: resolved}, "", 1, ""},
-		{queries.Search{EventID: "KXRAINLIS-26NOV30", Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", 1, ""},
+		{queries.Search{}, "?mve_filter=exclude&limit=20", all + ", next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusOpen), Limit: 50, Page: "list,,abc"}, "?status=open&mve_filter=exclude&limit=50&cursor=abc", "30-T2.5 29-T2.5; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusUpcoming)}, "?status=unopened&mve_filter=exclude&limit=20", "; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusClosed)}, "?status=closed&mve_filter=exclude&limit=20", "; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusResolved)}, "?status=settled&mve_filter=exclude&limit=20", "22-T2.5 SHARE-26Q3; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusOpen), EndsAfter: queries.At(at), Limit: 5}, "?min_close_ts=1795564800&mve_filter=exclude&limit=5", "30-T2.5; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "?max_close_ts=1&mve_filter=exclude&limit=5", "; left out row 6, next list,,CgsI7abcExample"},
+		{queries.Search{Status: in(market.StatusOpen), Page: "list,,CgsI7abcExample"}, "?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", "30-T2.5 29-T2.5; left out row 6, next "},
+		{queries.Search{EventID: ofEvent}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
+		{queries.Search{EventID: ofEvent, Limit: 1}, "", "30-T2.5; left out row 3, next 1 of 2"},
+		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: in(market.StatusResolved, market.StatusClosed)}, "", "30-T5; left out row 3, next  of 1"},
+		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Ascending}, "", "30-T5 30-T2.5; left out row 3, next  of 2"},
+		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Descending}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
+		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", "30-T2.5; left out row 3, next  of 2"},
+		{queries.Search{EventID: ofEvent, Page: "9"}, "", "; left out row 3, next  of 2"},
 	} {
 		s.calls = nil
 		page, err := d.Search(context.Background(), test.q)
-		if err != nil || len(page.Markets) != test.markets || page.Next != test.next {
-			t.Errorf("Search(%+v) returns %+v and the error %v, want %d markets and the next page %q", test.q, page, err, test.markets, test.next)
+		if err != nil {
+			t.Errorf("Search(%+v) returns the error %v", test.q, err)
 			continue
 		}
-		if test.call != "" && !slices.Equal(s.calls, []string{test.call}) {
-			t.Errorf("Search(%+v) makes the calls %q; want %q", test.q, s.calls, test.call)
+		var ids []string
+		for _, m := range page.Markets {
+			ids = append(ids, strings.TrimPrefix(strings.TrimPrefix(m.MarketID, "KXRAINLIS-26NOV"), "KX"))
+		}
+		got := strings.Join(ids, " ") + "; left out " + rowsOf(page.LeftOut) + ", next " + page.Next
+		if page.Total != nil {
+			got += fmt.Sprint(" of ", *page.Total)
+		}
+		if got != test.want || test.call != "" && !slices.Equal(s.calls, []string{"/markets" + test.call}) {
+			t.Errorf("Search(%+v) makes the calls %q and returns %q, want %q and %q", test.q, s.calls, got, test.call, test.want)
 		}
 	}
-	if page, _ := d.Search(context.Background(), queries.Search{}); len(page.LeftOut) != 1 {
-		t.Errorf("LeftOut is %v, want one entry for the bad row", page.LeftOut)
+	for _, q := range []queries.Search{{EventID: ofEvent, Page: "-1"}, {EventID: ofEvent, Page: "x"}, {Page: "x"}} {
+		if _, err := d.Search(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("Search(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
+		}
 	}
 }
 

@@ -68,7 +68,10 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 			now := d.client.Now()
 			found := make(rest.Values[history], len(tickers))
 			for _, v := range rows {
-				ticker, _ := fieldMarketTicker.Of(v).ID()
+				ticker, ok := fieldMarketTicker.Of(v).ID()
+				if !ok {
+					note("bad element")
+				}
 				found[ticker] = readHistory(v, s, now, note)
 			}
 			failMissing(e, tickers, found)

@@ -37,7 +37,7 @@ func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest
 			}
 			for _, v := range list {
 				r := wire.NewRow(v, note)
-				ticker, _ := r.Of(fieldTicker).ID()
+				ticker := r.RequireID(fieldTicker)
 				result := market.Result[*T]{Value: read(r)}
 				if r.Err != nil {
 					note("bad element")

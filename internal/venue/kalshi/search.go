@@ -77,17 +77,17 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 	return rq
 }
 
-// unix returns the seconds from 1970 to t.
-func unix(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+// unix returns the seconds from 1970 to t. If t is before 1970, it returns 1, which selects the same data, because Kalshi has none
+// from that time. Kalshi refuses negative numbers.
+func unix(t time.Time) string { return strconv.FormatInt(max(t.Unix(), 1), 10) }
 
-// unixBound returns the seconds from 1970 to a bound, or "" if there is no bound. For a bound before 1970 it returns 1, which selects
-// the same markets, because no market closed before Kalshi existed.
+// unixBound returns unix of a bound, or "" if there is no bound.
 func unixBound(b queries.Bound) string {
 	t, ok := b.Get()
 	if !ok {
 		return ""
 	}
-	return strconv.FormatInt(max(t.Unix(), 1), 10)
+	return unix(t)
 }
 
 func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
