@@ -92,7 +92,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	root := &resolvers.Resolver{
 		Status: a.Status, Clock: clock, Feed: a.Live.Feed, Sources: Sources(a.Cache, cfg.Limit.Calls), Scope: a.Cache.Scope, Timeout: cfg.RequestTimeout,
 		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg), Can: a.Client.Can, CashError: cashError(a.Client),
-		ListOrders: resolvers.NewListOrders(clock),
+		MarketID: venue.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
 	}
 	if a.API, err = a.newAPI(cfg, proxies, root); err != nil {
 		return nil, err

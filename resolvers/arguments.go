@@ -119,3 +119,15 @@ func valueOr[T any](p *T, fallback T) T {
 	}
 	return *p
 }
+
+// marketIDs returns ids in the form that the venue's data have.
+func (r *Resolver) marketIDs(ids []string) []string {
+	if r.MarketID == nil || len(ids) == 0 {
+		return ids
+	}
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = r.MarketID(id)
+	}
+	return out
+}

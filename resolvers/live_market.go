@@ -109,7 +109,7 @@ func orderbookUpdate(reason model.UpdateReason, b follow.BookUpdate) model.Order
 }
 
 func (r *subscriptionResolver) MarketChanged(ctx context.Context, marketIDs []string) (<-chan model.MarketUpdate, error) {
-	ids, err := distinctIDs("marketIds", marketIDs)
+	ids, err := distinctIDs("marketIds", r.marketIDs(marketIDs))
 	if err != nil {
 		return nil, err
 	}

@@ -35,6 +35,8 @@ type Resolver struct {
 	CashError error
 	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
 	Venue string
+	// MarketID converts the id of a market into the form that the venue's data have. If it is nil, there is only one form.
+	MarketID func(id string) string
 	// ListOrders keeps the orders of lists while clients read them page by page. If it is nil, no order is kept.
 	ListOrders *ListOrders
 	// PublicAccounts reports that clients need no credentials to read an account.

@@ -99,6 +99,7 @@ func (r *Resolver) listArguments(ctx context.Context, list string, a market.Addr
 	if err != nil {
 		return part, nil, err
 	}
+	marketIDs = r.marketIDs(marketIDs)
 	part.order = r.listOrderOf(ctx, part.list, others, marketIDs)
 	wanted := make(map[string]bool, len(marketIDs))
 	for _, id := range marketIDs {

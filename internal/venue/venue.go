@@ -98,15 +98,17 @@ type driverEntry struct {
 	publicAccounts bool
 	// currency is the result of Currency.
 	currency string
+	// marketID is the result of MarketID. Nil means that all ids have one form.
+	marketID func(id string) string
 }
 
 // drivers contains the drivers by name.
 var drivers = map[string]driverEntry{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
-	}, false, ""},
-	"kalshi":     {openKalshi, true, "USD"},
-	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true, "USDC"},
+	}, false, "", nil},
+	"kalshi":     {openKalshi, true, "USD", nil},
+	"polymarket": {func(c Config) (Driver, error) { return polymarket.New(c.Config) }, true, "USDC", polymarket.MarketID},
 }
 
 // openKalshi returns a driver for Kalshi. Its errors contain no part of the key.
@@ -144,6 +146,10 @@ func Drivers() []string { return slices.Sorted(maps.Keys(drivers)) }
 // PublicAccounts reports whether a driver works without credentials of the client. This is true if the venue shows accounts to
 // everybody, or if the driver serves no account data.
 func PublicAccounts(name string) bool { return drivers[name].publicAccounts }
+
+// MarketID returns the function that converts the id of a market, in any form that the venue accepts, into the form that the data of
+// a driver have. It returns nil if there is only one form.
+func MarketID(name string) func(id string) string { return drivers[name].marketID }
 
 // Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. If venues with this driver use
 // different units, Currency returns "".

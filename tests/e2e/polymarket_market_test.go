@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,8 +10,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// TestMarketChangedOfPolymarket checks the changes of two markets that nobody has read before the subscription. The outcomes of one
-// market are not called Yes and No. The new tick size and the resolution must arrive from the stream with their values, long before
+// TestMarketChangedOfPolymarket checks the changes of markets that nobody has read before the subscription. The outcomes of one market
+// are not called Yes and No, and one market has protocol V2 and is named by the id of the Gamma API, which has two digits less. The new tick size and the resolution must arrive from the stream with their values, long before
 // a poll.
 func TestMarketChangedOfPolymarket(t *testing.T) {
 	t.Parallel()
@@ -18,16 +19,22 @@ func TestMarketChangedOfPolymarket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--demo-markets=60")
 		s.connectInBubble(t)
-		tested := map[bool]bool{}
+		tested := map[string]bool{}
 		for _, m := range s.openBinaryMarkets(60) {
 			labels, state := s.Demo.Polymarket.Labels(m.tokens[0]), s.engineMarket(t, m.engineToken)
-			named := labels[0] == "Yes"
-			if tested[named] || state.TickSize == fine {
+			kind, id := labels[0], m.id
+			switch {
+			case len(m.tokens[0]) == 75:
+				kind, id = "V2", strings.TrimSuffix(m.id, "00")
+			case kind != "Yes":
+				kind = "teams"
+			}
+			if tested[kind] || state.TickSize == fine {
 				continue
 			}
-			tested[named] = true
+			tested[kind] = true
 			sub := s.dial(t, anonymous).subscribe(t, `subscription($ids: [String!]!) { marketChanged(marketIds: $ids) {
-				reason change market { status tickSize tokens { winner } resolution { winningOutcome resolvedAt } } } }`, vars{"ids": []string{m.id}})
+				reason change market { status tickSize tokens { winner } resolution { winningOutcome resolvedAt } } } }`, vars{"ids": []string{id}})
 			sub.reason(t, "INITIAL")
 			sub.reason(t, "RESYNC") // the stream follows the market
 			change := func(kind string, err error) any {
@@ -64,8 +71,8 @@ func TestMarketChangedOfPolymarket(t *testing.T) {
 				}
 			}
 		}
-		if len(tested) != 2 {
-			t.Errorf("tested markets named Yes and No, and others: %v, want both", tested)
+		if len(tested) != 3 {
+			t.Errorf("tested the kinds of markets %v, want Yes, teams and V2", tested)
 		}
 	})
 }

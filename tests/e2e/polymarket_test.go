@@ -51,13 +51,23 @@ func TestPortfolioOfPolymarket(t *testing.T) {
 	if len(nodes) != 50 {
 		t.Fatalf("got %d positions, want 50", len(nodes))
 	}
-	closed := false
+	closed, v2 := false, 0
 	for _, n := range nodes {
+		if id := text(n, "market.marketId"); v2 == 0 && len(text(n, "token.tokenId")) == 75 {
+			own := s.ask(t, `query($address: Address!, $ids: [String!]) { user(address: $address) { positions(marketIds: $ids) { totalCount } } }`,
+				vars{"address": addressOf50, "ids": []string{strings.TrimSuffix(id, "00")}}, anonymous)
+			if v2++; fmt.Sprint(at(own, "user.positions.totalCount")) == "0" {
+				t.Errorf("no position has the market %s by its id in the Gamma API", id)
+			}
+		}
 		status := text(n, "market.status")
 		closed = closed || status != "OPEN"
 		if text(n, "market.marketId") == "" || status == "OPEN" && at(n, "token.price") == nil {
 			t.Errorf("a position has no market, or its market is open and its token has no price: %s", asJSON(n))
 		}
+	}
+	if v2 == 0 {
+		t.Error("no position has a token of protocol V2")
 	}
 	maxRequests := map[string]int64{"GET /v2/positions": 1, "GET /v2/value": 1, "GET /markets/keyset": 2, "POST /midpoints": 1, "POST /last-trades-prices": 1}
 	if closed {

@@ -28,6 +28,9 @@ func conditionID(id string) string {
 	return id
 }
 
+// MarketID returns the id of a market in the form that the driver's data have, from the form of any of Polymarket's APIs.
+func MarketID(id string) string { return conditionID(id) }
+
 // conditionForms returns the forms of a condition id by which Gamma may find a market: two for a market of protocol V2, and otherwise
 // one. Gamma accepts both forms in its filter, but its documentation does not say which of them it compares.
 func conditionForms(id string) []string {
