@@ -158,7 +158,8 @@ func TestPolymarketDriverReadsMarkets(t *testing.T) {
 			t.Errorf("market %.10s has the status %s, the question %q, the slug %s and %d outcomes; want %s, %q, %s and 2",
 				id, m.Status, m.Question, m.Slug, len(m.Outcomes), statuses[w.Status], w.Question, w.Slug)
 		}
-		if won := m.Resolution != nil; won != (w.Winner >= 0) || won && m.Outcomes[w.Winner].Winner != nil && !*m.Outcomes[w.Winner].Winner {
+		ended := w.Winner >= 0 || w.Status == "CANCELLED"
+		if won := w.Winner >= 0; ended != (m.Resolution != nil && !m.Resolution.ResolvedAt.IsZero()) || won && m.Outcomes[w.Winner].Winner != nil && !*m.Outcomes[w.Winner].Winner {
 			t.Errorf("market %.10s has the resolution %+v, want outcome %d as the winner (negative: no winner)", id, m.Resolution, w.Winner)
 		}
 	}

@@ -215,11 +215,12 @@ func TestFormsOfClobResults(t *testing.T) {
 		}
 	}
 	m := &market.Market{Summary: true, Status: market.StatusClosed, Outcomes: []market.Outcome{{TokenID: "1", Label: "Yes"}, {TokenID: "2", Label: "No"}}}
-	result{equal: true}.apply(m, &market.Resolution{})
-	if m.Status != market.StatusCancelled || m.Summary || m.Resolution != nil {
-		t.Errorf("an equal result gives %+v, want a cancelled market", m)
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	result{equal: true}.apply(m, &market.Resolution{ResolvedAt: at})
+	if m.Status != market.StatusCancelled || m.Summary || *m.Resolution != (market.Resolution{ResolvedAt: at, Source: "CLOB"}) {
+		t.Errorf("an equal result gives %+v with the resolution %+v, want a cancelled market with the time and the source", m, m.Resolution)
 	}
-	m.Status, m.Summary = market.StatusClosed, true
+	m.Status, m.Summary, m.Resolution = market.StatusClosed, true, nil
 	result{}.apply(m, &market.Resolution{})
 	if m.Status != market.StatusClosed || m.Summary || m.Resolution != nil || m.Outcomes[0].Winner != nil {
 		t.Errorf("a missing result gives %+v, want the market as it was", m)

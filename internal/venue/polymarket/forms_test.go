@@ -102,7 +102,7 @@ func TestMarketsOfGamma(t *testing.T) {
 		"0xaa01 rain-springfield-friday OPEN/ Yes=1001@0.305/- No=1002@0.695/-",
 		"0xaa02 snow RESOLVED/resolved Yes=1003@0/false No=1004@1/true resolution=No,2030-04-20T02:07:01Z,0xfeed",
 		"0xaa03 no-result CLOSED/ Up=1005@1/- Down=1006@0/- summary undecided",
-		"0xaa04 half CANCELLED/resolved A=1007@0.5/- B=1008@0.5/-",
+		"0xaa04 half CANCELLED/resolved A=1007@0.5/- B=1008@0.5/- resolution=,-,",
 		"0xaa05 doubt DISPUTED/disputed Yes=1009@0.99/- No=1010@0.01/-",
 		"0xaa06 early OPEN/resolved Yes=1011@1/- No=1012@0/-",
 		"0xaa07 inexact CLOSED/resolved Yes=1013@0.9995/- No=1014@0/- summary undecided",

@@ -163,7 +163,7 @@ func TestResultsOfGamma(t *testing.T) {
 		`"closed":true,"umaResolutionStatus":"resolved","outcomePrices":["0","0"]`:        "CLOSED/resolved Yes=1@0/- No=2@0/- summary undecided",
 		`"closed":true,"umaResolutionStatus":"resolved","outcomePrices":["1","0.0001"]`:   "CLOSED/resolved Yes=1@1/- No=2@0.0001/- summary undecided",
 		`"closed":true,"umaResolutionStatus":"resolved"`:                                  "CLOSED/resolved Yes=1@-/- No=2@-/- summary undecided",
-		`"closed":true,"umaResolutionStatus":"resolved","outcomePrices":["0.5","0.50"]`:   "CANCELLED/resolved Yes=1@0.5/- No=2@0.50/-",
+		`"closed":true,"umaResolutionStatus":"resolved","outcomePrices":["0.5","0.50"]`:   "CANCELLED/resolved Yes=1@0.5/- No=2@0.50/- resolution=,2030-04-20T02:07:01Z,S",
 		`"closed":true,"umaResolutionStatus":"resolved","outcomePrices":["0.5","0.4"]`:    "CLOSED/resolved Yes=1@0.5/- No=2@0.4/- summary undecided",
 		`"closed":true,"umaResolutionStatus":"proposed","outcomePrices":["1","0"]`:        "CLOSED/proposed Yes=1@1/- No=2@0/- summary undecided",
 		`"closed":true,"umaResolutionStatus":"proposed","outcomePrices":["0.5","0.5"]`:    "CLOSED/proposed Yes=1@0.5/- No=2@0.5/- summary undecided",

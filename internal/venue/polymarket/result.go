@@ -41,7 +41,7 @@ func readResult(r *wire.Row, m *market.Market) (undecided *market.Resolution) {
 	switch {
 	case closed && resolved && setWinner(m, pricedWinner(m.Outcomes), known):
 	case closed && resolved && equalPrices(m.Outcomes):
-		m.Status = market.StatusCancelled
+		m.Status, m.Resolution = market.StatusCancelled, known
 	case strings.EqualFold(status, "disputed"), strings.EqualFold(status, "challenged"):
 		if m.Status = market.StatusDisputed; closed {
 			undecided = known
@@ -156,10 +156,10 @@ func readClobResult(v wire.Value, marketID string, note func(string)) (result, e
 // apply adds the result to a closed market whose winner Gamma does not state. known has the parts of the result that Gamma states. If
 // the result is zero, the status does not change.
 func (o result) apply(m *market.Market, known *market.Resolution) {
-	switch {
-	case o.equal:
-		m.Status = market.StatusCancelled
-	case setWinner(m, o.winnerOf(m), known):
+	if o.equal {
+		m.Status, m.Resolution = market.StatusCancelled, known
+	}
+	if o.equal || setWinner(m, o.winnerOf(m), known) {
 		known.Source = cmp.Or(known.Source, "CLOB")
 	}
 	m.Summary = false
