@@ -184,7 +184,7 @@ var table = map[string]weight{
 	"Subscription.pricesChanged":    {pageSize: ids("tokenIds")},
 	"Subscription.orderbookChanged": {needs: book, pageSize: depth(), knows: book},
 	"Subscription.marketChanged":    {each: details, items: ids("marketIds")},
-	"Subscription.tradesAdded":      {items: ids("tokenIds"), pageSize: about(accountRows)},
+	"Subscription.tradesAdded":      {each: details | listPage, items: ids("tokenIds"), pageSize: about(accountRows)},
 	"Subscription.portfolioChanged": {needs: positions | balance | orders, pageSize: about(accountRows)},
 	"Subscription.ordersChanged":    {needs: orders, pageSize: about(accountRows)},
 	"Subscription.userTradesAdded":  {needs: listPage, pageSize: about(accountRows)},

@@ -11,9 +11,11 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/tests/tool"
 )
 
@@ -132,6 +134,27 @@ func TestBooksFitTheBucket(t *testing.T) {
 	}
 	if len(s.calls) != 9 {
 		t.Errorf("45 books need %d calls; want 9", len(s.calls))
+	}
+}
+
+// TestLongLists checks that a call for prices, and a command for snapshots, has at most 100 markets.
+func TestLongLists(t *testing.T) {
+	var tokens []string
+	var topics []messages.Topic
+	for i := range 101 {
+		tokens = append(tokens, fmt.Sprintf("A-%d:yes", i))
+		topics = append(topics, book(tokens[i]))
+	}
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(`{"markets":[]}`), "/historical/markets": text(`{"markets":[]}`)})
+	_, _ = d.Prices(t.Context(), tokens)
+	if len(s.calls) != 4 {
+		t.Errorf("the prices of 101 markets need %d calls, want 2 for the list and 2 for the archive", len(s.calls))
+	}
+	r := newRig(t)
+	seq := r.open(topics...)
+	r.frame(deltaFrame(seq+2, "A-0", "yes", "0.4000", "1.00"))
+	if commands := r.request(stream.VerbResync, topics[0]); len(commands) != 2 {
+		t.Errorf("the snapshots of 101 books need %d commands, want 2", len(commands))
 	}
 }
 

@@ -41,7 +41,11 @@ type stub struct {
 func (s *stub) Call(string, int, int, string, time.Duration) {}
 
 // Drift implements rest.Observer.
-func (s *stub) Drift(endpoint, what string) { s.drift = append(s.drift, endpoint+": "+what) }
+func (s *stub) Drift(endpoint, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drift = append(s.drift, endpoint+": "+what)
+}
 
 // RoundTrip implements http.RoundTripper.
 func (s *stub) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -214,7 +218,9 @@ func TestPriceHistories(t *testing.T) {
 }
 
 func TestEvent(t *testing.T) {
-	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json")})
+	d, s := newDriver(t, map[string]func(url.Values) (int, string){
+		"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json"), "/events/KXOTHER": file(t, "event.json"),
+	})
 	for _, ref := range []market.EventRef{{EventID: "KXRAINLIS-26NOV30"}, {EventSlug: "kxrainlis-26nov30"}} {
 		e, err := d.Event(context.Background(), ref)
 		if err != nil || len(e.Markets) != 2 || len(e.LeftOut) != 1 || e.Markets[0].Category != "Climate and Weather" || e.Exclusive == nil || *e.Exclusive {
@@ -223,6 +229,9 @@ func TestEvent(t *testing.T) {
 	}
 	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
 		t.Errorf("Event of an unknown id returns %+v and the error %v, want nothing", e, err)
+	}
+	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXOTHER"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		t.Errorf("if the response has another event, Event returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", e, err)
 	}
 	want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS", "/historical/markets?event_ticker=KXRAINLIS-26NOV30&limit=1000"}
 	if !slices.Equal(s.calls[:3], want) {
@@ -428,6 +437,7 @@ func TestSearches(t *testing.T) {
 		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Descending}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
 		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", "30-T2.5; left out row 3, next  of 2"},
 		{queries.Search{EventID: ofEvent, Page: "9"}, "", "; left out row 3, next  of 2"},
+		{queries.Search{EventID: "KXABSENT"}, "", "; left out , next "},
 	} {
 		s.calls = nil
 		page, err := d.Search(context.Background(), test.q)

@@ -88,7 +88,7 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = reqctx.EndpointPositions
 	all = []market.Position{}
-	seen, cursor := make(map[string]int), ""
+	seen, cursor, cursors := make(map[string]int), "", make(map[string]bool)
 	for page := 1; ; page++ {
 		rq := forAccount(e, a)
 		rq.Query.Set("filter_type", "TOKENS").Set("filter_amount", leastSize).Set("include_archived", "true").
@@ -108,12 +108,13 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 			moved = moved || seen[id] != 0 && seen[id] != page
 			seen[id] = page
 		}
+		cursors[cursor] = true
 		switch all = append(all, good...); {
 		case len(all) > maxPositions:
 			return nil, false, rest.UnknownForm(e, "the list has more than 10000 rows")
-		case p.next == "", p.next == cursor && !p.more:
+		case p.next == "", cursors[p.next] && !p.more:
 			return all, moved, nil
-		case p.next == cursor, page == maxPages:
+		case cursors[p.next], page == maxPages:
 			return nil, false, rest.UnknownForm(e, "the list does not end")
 		}
 		cursor = p.next
@@ -133,7 +134,7 @@ func (d *Driver) page(ctx context.Context, rq *rest.Request) (dataPage, error) {
 // pageToken is the start of a page of records. numbering counts equal rows across pages, so that equal rows on different pages get
 // different ids.
 type pageToken struct {
-	cursor    string
+	at        place
 	numbering market.Numbering
 }
 
@@ -143,23 +144,23 @@ func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
 		return p, nil
 	}
 	numbering, encoded, _ := strings.Cut(token, ":")
-	cursor, err := base64.RawURLEncoding.DecodeString(encoded)
+	at, err := base64.RawURLEncoding.DecodeString(encoded)
 	if err == nil {
 		p.numbering, err = market.ParseNumbering(numbering)
 	}
-	if err != nil || len(cursor) == 0 || len(cursor) > maxCursor {
+	if err != nil || len(at) == 0 || len(at) > maxPlace {
 		return pageToken{}, rest.BadInput(e, "the cursor is not from this service")
 	}
-	p.cursor = string(cursor)
+	p.at = place(at)
 	return p, nil
 }
 
-// after returns the token of the next page, which begins at cursor. If cursor is empty, the token is empty.
-func (p pageToken) after(cursor string) string {
-	if cursor == "" {
+// after returns the token of the page at next. If next is empty, the token is empty.
+func (p pageToken) after(next place) string {
+	if next == "" {
 		return ""
 	}
-	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(cursor))
+	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(next))
 }
 
 // records is a page of trades or of an account's history.
@@ -168,8 +169,8 @@ type records[T any] struct {
 	bad  rest.RowErrors
 	// at is the start of this page.
 	at pageToken
-	// next is the cursor of the next page. It is empty on the last page.
-	next string
+	// next is the start of the next page. It is empty on the last page.
+	next place
 }
 
 // readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. The
@@ -194,7 +195,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	if t, ok := to.Get(); ok {
 		rq.Query.Set("end", strconv.FormatInt(max(t.Unix(), 1), 10))
 	}
-	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.cursor)
+	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at.cursor())
 	out := records[T]{at: at}
 	return withListBackoff(d, e, list, func() (records[T], error) {
 		p, err := d.page(ctx, rq)
@@ -203,7 +204,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 		}
 		var n rest.Drift
 		out.rows, out.bad = rest.ReadRows(p.rows, n.Add, read)
-		out.next = nextCursor(at.cursor, p.next)
+		out.next = at.at.next(p.next)
 		d.data.Report(e, n)
 		if len(out.rows) == 0 && len(out.bad) > 0 {
 			return out, rest.UnknownForm(e, out.bad.WhyEmpty())

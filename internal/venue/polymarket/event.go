@@ -61,15 +61,6 @@ func keysetCursor(payload wire.Value) (string, error) {
 	return "", errUnreadablePager
 }
 
-// nextCursor returns the cursor of the page after the page at cursor, or "" after the last page. On its last page, Polymarket may send
-// the cursor of this page again.
-func nextCursor(cursor, next string) string {
-	if next == cursor {
-		return ""
-	}
-	return next
-}
-
 // marketRows reads a list of markets. If the list is in the object of an event, event is that object. Otherwise event is nil.
 func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketRow {
 	rows := make([]marketRow, 0, len(list))
@@ -130,6 +121,12 @@ func isPlaceholder(row marketRow) bool {
 	}
 	m, active := row.market, row.row.Bool(fieldActive)
 	return m != nil && active != nil && !*active && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
+}
+
+// isListed reports whether a row of a list of markets belongs into the list. Polymarket's site shows no placeholders.
+func isListed(row marketRow) bool {
+	events := row.row.Of(fieldEvents).Elements()
+	return len(events) == 0 || !isTrue(row.row.Child(events[0]).Bool(fieldAugmented)) || !isPlaceholder(row)
 }
 
 // Event returns an event with its markets, or nil if Polymarket does not know the event. If ref has an id, Event ignores the slug.

@@ -53,7 +53,7 @@ func TestEveryFieldOfAnEvent(t *testing.T) {
 	}
 }
 
-// TestPlaceholders checks which markets of an event are left out. Only augmented events have placeholders.
+// TestPlaceholders checks which markets of an event and of a list of markets are left out. Only augmented events have placeholders.
 func TestPlaceholders(t *testing.T) {
 	for fields, want := range map[string]bool{
 		`"groupItemTitle":"Person A","active":false`:                       true,
@@ -83,6 +83,12 @@ func TestPlaceholders(t *testing.T) {
 			e, err := readEvent(v, ignore)
 			if err != nil || (len(e.rows) == 0) != (want && augmented) {
 				t.Errorf("%s, augmented %v: the event has %d markets and the error %v; is a placeholder: want %v", fields, augmented, len(e.rows), err, want)
+			}
+			if v, err = wire.Parse([]byte(strings.TrimSuffix(row, "}") + fmt.Sprintf(`,"events":[{"id":"5","negRiskAugmented":%v}]}`, augmented))); err != nil {
+				t.Fatal(err)
+			}
+			if isListed(marketRows([]wire.Value{v}, nil, ignore)[0]) == (want && augmented) {
+				t.Errorf("%s, augmented %v: a list shows the placeholder, or leaves out the market", fields, augmented)
 			}
 		}
 	}

@@ -84,12 +84,12 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	if !open {
 		list = closedEvents
 	}
-	cursor := ""
+	var at place
 	if q.Page != "" {
-		if list, cursor, _ = strings.Cut(q.Page, " "); list != "open" && list != "closed" || len(cursor) > maxCursor {
+		name, start, _ := strings.Cut(q.Page, " ")
+		if list, at = name+" ", place(start); list != openEvents && list != closedEvents || len(at) > maxPlace {
 			return nil, rest.BadInput(e, "the cursor is not from this service")
 		}
-		list += " "
 	}
 	tag := ""
 	if q.Tag != "" {
@@ -101,7 +101,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", cursor)
+		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", at.cursor())
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
@@ -110,7 +110,6 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	if err != nil {
 		return nil, formError(e, err)
 	}
-	next = nextCursor(cursor, next)
 	page, err := d.readFound(payload, q)
 	if err == nil && sorted {
 		err = checkEventOrder(payload, order, q.Direction)
@@ -118,8 +117,8 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	switch {
 	case err != nil:
 		return nil, err
-	case next != "":
-		page.Next = list + next
+	case at.next(next) != "":
+		page.Next = list + string(at.next(next))
 	case list == openEvents && closed:
 		page.Next = closedEvents
 	}

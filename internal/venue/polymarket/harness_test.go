@@ -26,6 +26,7 @@ type stub struct {
 	mu      sync.Mutex
 	answers map[string]func(q url.Values, body []byte) answer
 	calls   []string
+	drift   []string
 	hosts   map[string]bool
 }
 
@@ -42,6 +43,16 @@ func ok(v any) answer {
 		panic(err)
 	}
 	return answer{status: http.StatusOK, body: string(b)}
+}
+
+// Call implements rest.Observer.
+func (s *stub) Call(string, int, int, string, time.Duration) {}
+
+// Drift implements rest.Observer.
+func (s *stub) Drift(endpoint, what string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drift = append(s.drift, endpoint+": "+what)
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -88,7 +99,7 @@ type answers map[string]func(q url.Values, body []byte) answer
 func open(t *testing.T, table answers) (*polymarket.Driver, *stub, *tool.Clock) {
 	t.Helper()
 	s, c := &stub{t: t, answers: table, hosts: map[string]bool{}}, tool.NewClock(time.Date(2030, 4, 1, 0, 0, 0, 0, time.UTC))
-	d, err := polymarket.New(rest.Config{Transport: s, Clock: c, Rand: func() float64 { return 0 }})
+	d, err := polymarket.New(rest.Config{Transport: s, Observer: s, Clock: c, Rand: func() float64 { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ type listPosition struct {
 	closed bool
 	// ended reports that the list has no more markets, or that the search does not use the list.
 	ended bool
-	// cursor is the start of a page of Gamma.
-	cursor string
+	// at is the start of a page of Gamma.
+	at place
 	// skip is the number of rows before the position on this page. It may be more than 0, because a page of the merged lists may
 	// end in the middle of a page of Gamma.
 	skip int
@@ -31,7 +31,7 @@ func (l listPosition) String() string {
 	if l.ended {
 		return "-"
 	}
-	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.cursor))
+	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.at))
 }
 
 // parsePosition decodes a position. If the text is not from String, ok is false.
@@ -43,9 +43,9 @@ func parsePosition(closed bool, text string) (l listPosition, ok bool) {
 	}
 	digits, encoded, found := strings.Cut(text, ".")
 	skip, err := strconv.Atoi(digits)
-	cursor, badCursor := base64.RawURLEncoding.DecodeString(encoded)
-	l.skip, l.cursor = skip, string(cursor)
-	return l, found && err == nil && badCursor == nil && skip >= 0 && skip <= maxPageSize && len(cursor) <= maxCursor
+	at, badPlace := base64.RawURLEncoding.DecodeString(encoded)
+	l.skip, l.at = skip, place(at)
+	return l, found && err == nil && badPlace == nil && skip >= 0 && skip <= maxPageSize && len(at) <= maxPlace
 }
 
 // startPositions returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
@@ -68,8 +68,8 @@ func startPositions(q queries.Search) (both [2]listPosition, err error) {
 // listResult is one page of a list.
 type listResult struct {
 	rows []marketRow
-	// next is the cursor of the next page. It is empty on the last page.
-	next string
+	// next is the start of the next page. It is empty on the last page.
+	next place
 	err  error
 }
 
@@ -123,18 +123,18 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
 	rq.Query.Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.cursor)
+		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.at.cursor())
 	payload, err := d.gamma.Get(ctx, rq)
 	if err != nil {
 		return listResult{err: rest.BadIfNotFound(e, err)}
 	}
 	rows, next, err := readMarkets(payload, note)
-	return listResult{rows, nextCursor(at.cursor, next), formError(e, err)}
+	return listResult{rows, at.at.next(next), formError(e, err)}
 }
 
 // mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It
-// also stops at the end of a page that has a next page, because the next row of the result may be on that next page. If all merged
-// rows are unreadable, mergeLists returns an error.
+// also stops at the end of a page that has a next page, because the next row of the result may be on that next page. It leaves out
+// placeholders. If all other rows are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*queries.SearchPage, error) {
 	const e = reqctx.EndpointSearch
 	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
@@ -157,11 +157,14 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 			break
 		}
 		row := pages[i].rows[places[i]]
-		if places[i]++; row.market != nil {
+		places[i]++
+		switch {
+		case !isListed(row):
+		case row.market != nil:
 			page.Markets = append(page.Markets, row.market)
-			continue
+		default:
+			bad = append(bad, rest.RowError{Where: "row " + strconv.Itoa(places[i]), Err: row.row.Err})
 		}
-		bad = append(bad, rest.RowError{Where: "row " + strconv.Itoa(places[i]), Err: row.row.Err})
 	}
 	if len(page.Markets) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
@@ -173,7 +176,7 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 		case more(i):
 			at[i].skip = places[i]
 		default:
-			at[i] = listPosition{closed: at[i].closed, cursor: pages[i].next, ended: pages[i].next == ""}
+			at[i] = listPosition{closed: at[i].closed, at: pages[i].next, ended: pages[i].next == ""}
 		}
 	}
 	if !at[0].ended || !at[1].ended {

@@ -3,6 +3,7 @@ package polymarket_test
 import (
 	"fmt"
 	"net/url"
+	"strings"
 	"testing"
 
 	"oddsgraph/internal/market"
@@ -34,7 +35,8 @@ func event(n int) any {
 // TestARepeatedCursorEndsAListOfMarkets checks that the rows of the last page stay.
 func TestARepeatedCursorEndsAListOfMarkets(t *testing.T) {
 	tagged := map[string]any{"tags": []any{map[string]any{"label": "Rain", "slug": "rain"}}}
-	lists := keysetPages(t, "markets", []any{gammaMarket(1, false, tagged)}, []any{gammaMarket(2, false, tagged)})
+	other := map[string]any{"negRiskOther": true, "events": []any{map[string]any{"id": "1", "negRiskAugmented": true}}} // is left out
+	lists := keysetPages(t, "markets", []any{gammaMarket(0, false, other), gammaMarket(1, false, tagged)}, []any{gammaMarket(2, false, tagged)})
 	d, s, _ := open(t, answers{"GET /markets/keyset": lists, "GET /events/keyset": keysetPages(t, "events", []any{event(1)}, []any{event(2)})})
 	open := []market.Status{market.StatusOpen}
 	check(t, pages(t, d, queries.Search{Status: open}), [][]string{{"1"}, {"2"}})
@@ -94,6 +96,60 @@ func TestARepeatedCursorEndsAListOfRecords(t *testing.T) {
 	}
 }
 
+// TestAlternatingCursorsEndAList checks lists whose pages repeat the cursor of an earlier page: A, B, C and A again.
+func TestAlternatingCursorsEndAList(t *testing.T) {
+	following := map[string]string{"": "A", "A": "B", "B": "C", "C": "A"}
+	number := map[string]int{"": 1, "A": 2, "B": 3, "C": 4}
+	keyset := func(name string, row func(n int) any) func(url.Values, []byte) answer {
+		return func(q url.Values, _ []byte) answer {
+			at := q.Get("after_cursor")
+			return ok(map[string]any{name: []any{row(number[at])}, "next_cursor": following[at]})
+		}
+	}
+	records := func(q url.Values, _ []byte) answer {
+		at := q.Get("cursor")
+		row := map[string]any{"type": "TRADE", "condition_id": "0xa1", "token_id": fmt.Sprint(number[at]), "size": 1, "price": 0.5, "side": "BUY", "timestamp": 1900000000}
+		return ok(map[string]any{"data": []any{row}, "pagination": map[string]any{"next_cursor": following[at]}})
+	}
+	d, _, _ := open(t, answers{
+		"GET /markets/keyset": keyset("markets", func(n int) any { return gammaMarket(n, false, nil) }),
+		"GET /events/keyset":  keyset("events", event), "GET /v2/trades": records, "GET /v2/activity": records,
+	})
+	open := []market.Status{market.StatusOpen}
+	for name, read := range map[string]func(page string) (row, next string, err error){
+		"markets": func(page string) (string, string, error) {
+			p, err := d.Search(t.Context(), queries.Search{Status: open, Page: page})
+			return p.Markets[0].MarketID, p.Next, err
+		},
+		"events": func(page string) (string, string, error) {
+			p, err := d.SearchEvents(t.Context(), queries.Search{Status: open, Page: page})
+			return p.Events[0].EventID, p.Next, err
+		},
+		"trades": func(page string) (string, string, error) {
+			p, err := d.Trades(t.Context(), account, queries.Trades{Page: page})
+			return p.Trades[0].TokenID, p.Next, err
+		},
+		"history": func(page string) (string, string, error) {
+			p, err := d.History(t.Context(), account, queries.History{Page: page})
+			return p.Records[0].TokenID, p.Next, err
+		},
+	} {
+		var rows []string
+		for page := ""; len(rows) < 9; {
+			row, next, err := read(page)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows, page = append(rows, row[len(row)-1:]), next; page == "" {
+				break
+			}
+		}
+		if got := strings.Join(rows, ""); got != "1234" {
+			t.Errorf("the list of %s has the rows %s, want 1234", name, got)
+		}
+	}
+}
+
 // TestEndOfTheListOfPositions checks when the list of positions ends. Clients sum the positions, so the list may not end early. A
 // repeated cursor ends it unless has_more is true. An empty page does not end it, as Polymarket documents.
 func TestEndOfTheListOfPositions(t *testing.T) {
@@ -114,6 +170,8 @@ func TestEndOfTheListOfPositions(t *testing.T) {
 		"repeated":               {[]page{{[]any{position(1)}, "1", true}, {[]any{position(2)}, "1", false}}, "2 positions", 2},
 		"repeated, no has_more":  {[]page{{[]any{position(1)}, "1", nil}, {[]any{position(2)}, "1", nil}}, "2 positions", 2},
 		"repeated, more":         {[]page{{[]any{position(1)}, "1", true}, {[]any{position(2)}, "1", true}}, "UPSTREAM_BAD_RESPONSE", 2},
+		"alternating":            {[]page{{[]any{position(1)}, "1", nil}, {[]any{position(2)}, "2", nil}, {[]any{position(3)}, "1", nil}}, "3 positions", 3},
+		"alternating, more":      {[]page{{[]any{position(1)}, "1", true}, {[]any{position(2)}, "2", true}, {[]any{position(3)}, "1", true}}, "UPSTREAM_BAD_RESPONSE", 3},
 		"empty page":             {[]page{{nil, "1", true}, {[]any{position(2)}, nil, false}}, "1 positions", 2},
 		"empty page with a list": {[]page{{[]any{}, "1", true}, {[]any{}, "2", true}, {[]any{position(2)}, nil, false}}, "1 positions", 3},
 		"endless":                {endless, "UPSTREAM_BAD_RESPONSE", 100},

@@ -232,7 +232,7 @@ func TestErrorsOfLookups(t *testing.T) {
 
 // TestPagesOfFoundEvents checks the result of a search for events by text, and the rows that a list of markets leaves out.
 func TestPagesOfFoundEvents(t *testing.T) {
-	d, _, _ := open(t, answers{
+	d, s, _ := open(t, answers{
 		"GET /public-search": func(q url.Values, _ []byte) answer {
 			return ok(map[string]any{"events": []any{event(1)}, "pagination": map[string]any{"hasMore": q.Get("page") == "1"}})
 		},
@@ -252,5 +252,6 @@ func TestPagesOfFoundEvents(t *testing.T) {
 	if err != nil || len(list.Markets) != 2 || len(list.LeftOut) != 1 {
 		t.Fatalf("Search returns %+v and the error %v, want two markets and one row left out", list, err)
 	}
+	check(t, s.drift, []string{"market-search: bad row"})
 	check(t, list.LeftOut[0], "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read and is left out (market-search): question is missing")
 }
