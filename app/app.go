@@ -14,7 +14,6 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/ratelimit/spent"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
@@ -34,8 +33,9 @@ type App struct {
 	unsupported []string
 	// publicAccounts is true if clients can read accounts without credentials.
 	publicAccounts bool
+	limits         config.Venue // the venue's settings with the rate limits of the embedded demo venue
+	sharing        ratelimit.Sharing
 	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
-	record         *spent.Record     // nil if calls are not recorded
 	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
 	secret         []byte            // nil without --shared-secret-file
 	stream         stream.Config     // address and protocol of the venue's stream
@@ -77,6 +77,9 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	w := a.wiring(cfg, options)
+	if a.budget = newBudget(a.limits, clock, w.Fresh, a.sharing); a.budget != nil {
+		w.Reads.Admission = a.budget
+	}
 	if a.Client, err = venue.Open(w.Client); err != nil {
 		return nil, err
 	}
@@ -100,7 +103,6 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if err = a.bind(cfg, proxies); err != nil {
 		return nil, err
 	}
-	a.startBudget(w.Cold)
 	return a, nil
 }
 
@@ -131,7 +133,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 }
 
 // openVenue opens the embedded demo venue if the service uses it. It also opens these parts if they are configured: the stream,
-// Redis, the record of calls and the rate limiter.
+// Redis and the rate limiter.
 func (s *App) openVenue(cfg *config.Config) (err error) {
 	limits := cfg.Venue
 	if embedded(cfg) {
@@ -148,13 +150,9 @@ func (s *App) openVenue(cfg *config.Config) (err error) {
 		return err
 	}
 	limits.KeyID = s.key.ID
-	sharing, err := s.openFleet(cfg)
-	if err != nil {
-		return err
-	}
-	s.record = s.newRecord(cfg)
-	s.budget = newBudget(limits, s.clock, s.record, sharing)
-	return nil
+	s.limits = limits
+	s.sharing, err = s.openFleet(cfg)
+	return err
 }
 
 // openCache opens the cache over the venue's REST client.

@@ -38,9 +38,15 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	}
 	s.replicas = c.Replicas
 	s.undo = append(s.undo, s.fleet.Close)
-	return ratelimit.Sharing{
-		Ledger: s.fleet, Replicas: c.Replicas, Reserve: c.Reserve, Use: fleet.DefaultUse, SameScopes: len(s.secret) > 0,
-	}, nil
+	return ratelimit.Sharing{Ledger: ledger{s.fleet}, Replicas: c.Replicas, SameScopes: len(s.secret) > 0}, nil
+}
+
+// ledger is the ratelimit.Ledger of the replicas.
+type ledger struct{ *fleet.Fleet }
+
+// Ask implements ratelimit.Ledger.
+func (l ledger) Ask(scope string, maxCalls, n int, reply func(ratelimit.Grant)) {
+	l.Fleet.Ask(scope, maxCalls, n, func(g fleet.Grant) { reply(ratelimit.Grant(g)) })
 }
 
 // sharedStatus returns the value of the GraphQL field shared of serviceStatus. s.fleet must not be nil.
@@ -54,7 +60,7 @@ func (s *App) sharedStatus() *model.SharedStatus {
 		return status
 	}
 	if l := s.budget.Status().Shared; l != nil {
-		status.Limit = &model.SharedLimit{Granted: l.Granted, Grantable: l.Left, Reserve: l.Reserve, ReserveUsed: l.ReserveUsed}
+		status.Limit = &model.SharedLimit{Granted: l.Granted, Grantable: l.Left, Reserve: l.Part, ReserveUsed: l.PartUsed}
 		if link.Hold.After(s.clock.Now()) {
 			status.Limit.HoldUntil = &link.Hold
 		}
@@ -94,9 +100,9 @@ func validateShared(cfg *config.Config) error {
 	if err := fleet.CheckURL(c.URL); err != nil {
 		return fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
 	}
-	if reserved := c.Replicas * c.Reserve; cfg.Venue.PublicPerMinute > 0 && reserved >= ratelimit.Usable(cfg.Venue.PublicPerMinute) {
-		return fmt.Errorf("--shared-replicas (%d) times --shared-reserve (%d) reserves all of the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas or --shared-reserve",
-			c.Replicas, c.Reserve, ratelimit.Usable(cfg.Venue.PublicPerMinute))
+	if usable := ratelimit.Usable(cfg.Venue.PublicPerMinute); cfg.Venue.PublicPerMinute > 0 && c.Replicas > usable {
+		return fmt.Errorf("--shared-replicas (%d) is more than the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas",
+			c.Replicas, usable)
 	}
 	for _, f := range families(venue.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
 		if f.Limit < c.Replicas {

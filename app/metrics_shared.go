@@ -49,12 +49,9 @@ var sharedFamilies = []telemetry.Family[sharedState]{
 	}),
 	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_grants_left", Help: "Public calls that the ledger in Redis can still grant, according to its last answer.",
 		Read: ofLimit(func(s *ratelimit.SharedStatus) int { return s.Left })},
-	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_reserve_left", Help: "Public calls that this replica can still make without the ledger in Redis.",
+	{Kind: telemetry.Gauge, Name: "oddsgraph_shared_reserve_left", Help: "Public calls that this replica could still make in this minute if Redis did not answer.",
 		Read: ofLimit(func(s *ratelimit.SharedStatus) int {
-			if !s.ReserveOpens.IsZero() {
-				return 0
-			}
-			return max(s.Reserve-s.ReserveUsed, 0)
+			return max(s.Part-s.PartUsed, 0)
 		})},
 }
 

@@ -54,7 +54,7 @@ func TestMetricsByName(t *testing.T) {
 	}, venueFamilies...)
 	shared := fleet.Stats{Connected: true, Opened: 101, Replicas: 102, Granted: 103, Refused: 104, Unanswered: 105, Hold: now.Add(106 * time.Second)}
 	telemetry.Register(m, func() sharedState {
-		return sharedState{shared, &ratelimit.SharedStatus{Left: 107, Reserve: 208, ReserveUsed: 100}, now, 109}
+		return sharedState{shared, &ratelimit.SharedStatus{Left: 107, Part: 208, PartUsed: 100}, now, 109}
 	}, sharedFamilies...)
 	telemetry.Register(m, func() []cache.Stats {
 		return []cache.Stats{{Kind: "balance"}, {Kind: "price", Shared: &cache.SharedStats{Hits: 110, Misses: 111, Found: 112, Ours: 113, Theirs: 114, Arrived: 115, Overdue: 116}}}

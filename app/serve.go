@@ -60,9 +60,6 @@ func (s *App) Serve(ctx context.Context) error {
 		if s.fleet != nil {
 			s.fleet.Close()
 		}
-		if s.record != nil {
-			s.record.Close()
-		}
 		s.Client.Close()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))

@@ -11,51 +11,13 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/ratelimit/spent"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/rest"
 )
 
-// coldStart returns how long after the start of this process the venue may still count calls of an earlier process. This is a
-// minute plus the time that the earlier process may need to stop. coldStart returns 0 for the embedded demo venue, because that
-// venue starts with this process.
-func (s *App) coldStart(cfg *config.Config) time.Duration {
-	if s.Demo != nil {
-		return 0
-	}
-	return time.Minute + time.Second + cfg.DrainDelay + cfg.ShutdownTimeout
-}
-
-// newRecord returns the record of calls, or nil if calls are not recorded.
-func (s *App) newRecord(cfg *config.Config) *spent.Record {
-	if s.Demo != nil || s.fleet != nil || cfg.Venue.PublicPerMinute == 0 || cfg.StateDir == "" || cfg.StateDir == config.Off {
-		return nil
-	}
-	return spent.New(spent.Config{
-		Dir: cfg.StateDir, Venue: venueName(cfg), Limit: cfg.Venue.PublicPerMinute, Cold: s.coldStart(cfg), Clock: s.clock, Log: s.log,
-	})
-}
-
-// startBudget tells s.budget that until coldStart has passed, the venue may still count calls of an earlier process. If calls are
-// recorded, startBudget opens the record, which passes the calls of earlier processes to s.budget. startBudget does nothing if
-// there is no budget, if the replicas share the budget, or if coldStart is 0.
-func (s *App) startBudget(coldStart time.Duration) {
-	if s.budget == nil || s.fleet != nil || coldStart == 0 {
-		return
-	}
-	until := s.clock.Now().Add(coldStart)
-	s.budget.Inherit(ratelimit.AllowMarginFirst, nil, until)
-	if s.record != nil {
-		s.record.Open(s.budget.Inherit)
-		return
-	}
-	s.log.Info("the calls of an earlier process are unknown, so the service uses only a small part of the limit, until the given time or until the venue reports how many calls remain. --state-dir (ODDSGRAPH_STATE_DIR) records calls",
-		"until", until.Round(time.Second))
-}
-
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
-// record may be nil.
-func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing ratelimit.Sharing) *ratelimit.Budget {
+// fresh is true if no other process can have called the venue.
+func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit.Sharing) *ratelimit.Budget {
 	documented := families(venue.Limits(v.Driver, v.KeyID != ""))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
@@ -66,11 +28,9 @@ func newBudget(v config.Venue, clock market.Clock, record *spent.Record, sharing
 		}
 		return perMinute
 	}
-	cfg := ratelimit.Config{Families: documented, Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Clock: clock, Sharing: sharing}
-	if record != nil {
-		cfg.Record = record
-	}
-	return ratelimit.New(cfg)
+	return ratelimit.New(ratelimit.Config{
+		Families: documented, Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Fresh: fresh, Clock: clock, Sharing: sharing,
+	})
 }
 
 // families converts the rate limits that the venue documents for some of its endpoints.
@@ -111,7 +71,7 @@ func currency(cfg *config.Config) *string {
 	return &unit
 }
 
-// venueName returns the name of the venue in records of calls and in Redis: the configured URL, or the name of the driver if no URL
+// venueName returns the name of the venue in Redis: the configured URL, or the name of the driver if no URL
 // is configured. A driver that needs no URL serves only one venue, so the name of the driver identifies the venue.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 

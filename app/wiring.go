@@ -20,8 +20,8 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Cold is how long after the start the venue may still count calls of an earlier process against its limit.
-	Cold time.Duration
+	// Fresh is true if no other process can have called the venue.
+	Fresh bool
 	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
 	// feed.
 	Linger time.Duration
@@ -37,7 +37,7 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
 		Client: s.venueConfig(cfg, rest),
 		Reads:  s.cacheConfig(cfg),
 		Stream: s.stream,
-		Cold:   s.coldStart(cfg),
+		Fresh:  s.Demo != nil,
 	}
 	w.Stream.Log = s.log
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
@@ -73,9 +73,6 @@ func (s *App) cacheConfig(cfg *config.Config) cache.Config {
 		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
 		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: s.clock,
 		PublicAccounts: accountsArePublic(cfg),
-	}
-	if s.budget != nil {
-		out.Admission = s.budget
 	}
 	if s.fleet != nil {
 		out.CredentialsKey, out.Shared = s.secret, s.fleet

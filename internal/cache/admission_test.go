@@ -21,7 +21,7 @@ type admission struct {
 	entered  []*ticket
 	released int
 	waiting  int
-	spent    float64
+	scarce   bool
 	verdict  chan error
 }
 
@@ -38,10 +38,10 @@ type ticket struct {
 	err     error
 }
 
-func (a *admission) Left() float64 {
+func (a *admission) Scarce(string, reqctx.Endpoint) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return 1 - a.spent
+	return a.scarce
 }
 
 func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {

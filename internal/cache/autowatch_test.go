@@ -119,15 +119,14 @@ func TestOnlyKnownTokensAreWatched(t *testing.T) {
 		mustRead(t, c.Prices(), "none")
 		mustRead(t, c.Books(), queries.Book{TokenID: "booked", Depth: 20})
 		mustRead(t, c.Spreads(), "spread")
-		spend(t, b, 47)
+		spend(t, b, 0)
 		time.Sleep(40 * time.Second) // all entries are past their stale time
 		tokens := []string{"priced", "none", "booked", "spread", "never"}
-		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), tokens...)
+		readAll(reqctx.WithoutPoll(callerContext(t, "a", time.Second)), c.Prices(), tokens...)
 		if got := s.takeTokens(); len(got) != 0 {
 			t.Errorf("got watches %v, want none", got)
 		}
-		time.Sleep(15 * time.Second)
-		readAll(t.Context(), c.Spreads(), tokens...)
+		readAll(callerContext(t, "a", time.Second), c.Spreads(), tokens...)
 		if got := s.takeTokens(); !slices.Equal(got, []string{"priced", "booked", "spread"}) {
 			t.Errorf("got watches %v, want priced, booked, spread", got)
 		}

@@ -18,6 +18,7 @@ import (
 // openLimited returns a cache and the ratelimit.Budget that limits its calls.
 func openLimited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
 	t.Helper()
+	cfg.Fresh = true
 	b := ratelimit.New(cfg)
 	t.Cleanup(b.Close)
 	return open(t, v, append(change, withAdmission(b))...), b
@@ -231,8 +232,8 @@ func TestRefreshPriority(t *testing.T) {
 	})
 }
 
-// TestStaleTimeStretches checks that the stale time of public data extends to Config.Stretch while the rate limit has few calls
-// left. The stale time of user data must not extend.
+// TestStaleTimeStretches checks that the stale time of public data extends to Config.Stretch while calls are scarce. Data of
+// an endpoint that the venue does not refuse is read.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
@@ -246,7 +247,7 @@ func TestStaleTimeStretches(t *testing.T) {
 		received := time.Now()
 		throttle := func(d time.Duration) {
 			k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
-			k.Throttled(time.Now().Add(d))
+			k.Answered(reqctx.Answer{Endpoint: reqctx.EndpointPrices, Refused: true, RetryAfter: d, Limit: -1, Remaining: -1})
 			k.Release(false)
 		}
 		throttle(4 * time.Minute)
@@ -257,8 +258,8 @@ func TestStaleTimeStretches(t *testing.T) {
 			}
 			time.Sleep(500 * time.Millisecond)
 		}
-		if _, err := readOne(callerContext(t, "a", 10*time.Second), c.Balances(), account); market.CodeOf(err) != market.CodeRateLimited {
-			t.Errorf("user data: got %v, want RATE_LIMITED", err)
+		if _, err := readOne(callerContext(t, "a", 10*time.Second), c.Balances(), account); err != nil {
+			t.Errorf("user data: got %v, want an answer of an endpoint that was not refused", err)
 		}
 		throttle(5 * time.Minute)
 		time.Sleep(2*time.Minute + time.Second - 1)
@@ -270,8 +271,8 @@ func TestStaleTimeStretches(t *testing.T) {
 		if wait := retryAfter(t, err); wait != 3*time.Minute-time.Second {
 			t.Errorf("got retry after %s, want 2m59s", wait)
 		}
-		if n := len(v.calls()); n != 2 {
-			t.Errorf("got %d calls to a throttled venue, want 2", n)
+		if n := len(v.calls()); n != 3 {
+			t.Errorf("got %d calls to a venue that refuses prices, want 3", n)
 		}
 	})
 }
@@ -306,8 +307,8 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(callerContext(t, "greedy", time.Second), c.Prices(), "k"); err != nil || !r.Stale {
 			t.Errorf("got %+v, %v; want a stale price", r, err)
 		}
-		if greedy != 23 || len(v.calls()) != calls || b.Left() < short {
-			t.Errorf("got %d calls of the greedy caller, %d calls to the venue and the fraction %f left; want 23, 0 and at least 0.25", greedy, len(v.calls())-calls, b.Left())
+		if greedy != 23 || len(v.calls()) != calls || b.Scarce("", reqctx.EndpointPrices) {
+			t.Errorf("got %d calls of the greedy caller and %d calls to the venue, scarce is %t; want 23 and 0, not scarce", greedy, len(v.calls())-calls, b.Scarce("", reqctx.EndpointPrices))
 		}
 	})
 }
@@ -336,10 +337,10 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 		ttl := DefaultConfig().Market.TTL
 		time.Sleep(ttl.Fresh + ttl.Stale)
 		a.mu.Lock()
-		a.spent = 0.99
+		a.scarce = true
 		a.mu.Unlock()
 		if r := mustRead(t, c.Markets(), byID("same")); !r.Stale {
-			t.Fatalf("got %+v, want a stale market because the budget is short", r)
+			t.Fatalf("got %+v, want a stale market because calls are scarce", r)
 		}
 		if r := mustRead(t, c.Markets(), byID("m")); r.Stale {
 			t.Errorf("changed market: got %+v, want a fresh market", r)
@@ -373,7 +374,7 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 func TestCallsCountForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // the margin is 1 call, so 19 calls are usable
+		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // the margin is 1 call, so 19 calls are usable after the first, which counts as public
 		ctx := withCredentials(t, "alice")
 		n := 0
 		for i := range 40 {
@@ -385,8 +386,8 @@ func TestCallsCountForCredentials(t *testing.T) {
 				t.Errorf("got retry after %s, want at most a minute", wait)
 			}
 		}
-		if s := b.Status(); n != 19 || s.Left != 94 || s.Scopes != 1 {
-			t.Errorf("got %d calls and %+v, want 19, 94 left, 1 scope", n, s)
+		if s := b.Status(); n != 20 || s.Left != 94 || s.Scopes != 1 {
+			t.Errorf("got %d calls and %+v, want 20, 94 left, 1 scope", n, s)
 		}
 		if _, err := readOne(withCredentials(t, "bob"), c.Balances(), "0x1"); err != nil {
 			t.Errorf("other credentials: %v", err)

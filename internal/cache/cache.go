@@ -69,8 +69,8 @@ type Config struct {
 	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data, the
 	// bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times InFlight.
 	InFlight int
-	// Stretch is the minimum stale time while less than a quarter of the rate limit is free, or while the venue refuses calls. It does
-	// not apply to a kind whose stale time is 0.
+	// Stretch is the minimum stale time while calls would have to wait for the rate limit. It does not apply to a kind whose stale time
+	// is 0.
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
 	Admission Admission
@@ -266,15 +266,14 @@ var decided = func() chan struct{} {
 }()
 
 func (admitAll) Reserve(reqctx.CallRequest) reqctx.Reservation { return admitAll{} }
-func (admitAll) Left() float64                                 { return 1 }
+func (admitAll) Scarce(string, reqctx.Endpoint) bool           { return false }
 func (admitAll) Decided() <-chan struct{}                      { return decided }
 func (admitAll) Err() error                                    { return nil }
 func (admitAll) ReadyAt() time.Time                            { return time.Time{} }
 func (admitAll) Join(reqctx.CallRequest)                       {}
 func (admitAll) Release(bool)                                  {}
 func (admitAll) AdmitCall(context.Context) error               { return nil }
-func (admitAll) Observe(int, int, time.Time)                   {}
-func (admitAll) Throttled(time.Time)                           {}
+func (admitAll) Answered(reqctx.Answer)                        {}
 
 // newScope returns a scope with a random key. shared is the HMAC key for scope.credentials. If shared is empty, scope.credentials
 // uses the random key, too.

@@ -18,8 +18,8 @@ type Admission interface {
 	// Reserve puts one read of the venue into the queue of the rate limit. It returns at once. Further keys may join the read until
 	// the returned Reservation is decided.
 	Reserve(req reqctx.CallRequest) reqctx.Reservation
-	// Left returns the free fraction of the rate limit of public calls, from 0 to 1. It returns 0 while the venue refuses calls.
-	Left() float64
+	// Scarce reports whether a call of a scope to an endpoint would have to wait. The scope of public data is "".
+	Scarce(scope string, e reqctx.Endpoint) bool
 }
 
 // coalescer fetches a key once for all callers that wait for it, and puts different keys into one call. The first key of a batch

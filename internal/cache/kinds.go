@@ -45,7 +45,7 @@ func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
 // newStore returns a store with the given routes.
 func newStore[K comparable, T any](b *builder, kind reqctx.Kind, cfg Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, routes ...route[K, T]) *store[K, T] {
 	s := &store[K, T]{
-		kind: kind, ttl: cfg.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.weigh, left: b.cfg.Admission.Left,
+		kind: kind, ttl: cfg.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.weigh,
 	}
 	if cfg.Stale > 0 {
 		s.stretch = b.cfg.Stretch

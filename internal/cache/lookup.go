@@ -12,7 +12,10 @@ import (
 // Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
 // entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
-	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing, left: -1}
+	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out, missing: missing}
+	if s.routes[0].scope != nil {
+		l.credentials = reqctx.CredentialsFrom(ctx)
+	}
 	l.watched, l.all = s.recordPoll != nil && reqctx.CountsAsPoll(ctx), true
 	// Entries are scattered in memory. Finding several entries before reading them lets the CPU load them in parallel.
 	var found [lookAhead]*entry[T]
@@ -48,8 +51,9 @@ type lookup[K comparable, T any] struct {
 	// While all is true, polled is unused. When all is false, polled contains the keys to report.
 	watched, all bool
 	polled       []K
-	// left is the free fraction of the rate limit, or -1 if it has not been read yet.
-	left float64
+	// credentials are the client's if calls need them. scarce reports whether a call would have to wait, once asked is true.
+	credentials   *market.Credentials
+	asked, scarce bool
 }
 
 // look writes the result of the key at index i to out, or adds i to missing. e is the entry of the key, or nil.
@@ -90,16 +94,16 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 	if !l.now.Before(l.stretched(e, freshUntil)) {
 		return false
 	}
-	if l.left < 0 {
-		l.left = l.store.left()
+	if !l.asked {
+		l.asked, l.scarce = true, l.store.scarce(l.credentials)
 	}
-	return l.left < short && !e.outdated
+	return l.scarce && !e.outdated
 }
 
 // cause returns the cause to report for a stale entry that is served.
 func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
 	if _, staleUntil := e.times(l.now, l.ttl); !l.now.Before(staleUntil) {
-		return max(market.CauseThrottled, e.cause()) // the rate limit is short, so the entry is served after its stale time
+		return max(market.CauseThrottled, e.cause()) // calls are scarce, so the entry is served after its stale time
 	}
 	return e.cause()
 }

@@ -74,7 +74,7 @@ type randomVenue struct {
 
 func (w *randomVenue) mood() *rand.Rand { return rand.New(rand.NewPCG(w.seed, w.n.Add(1))) }
 
-func (w *randomVenue) Left() float64 { return 1 }
+func (w *randomVenue) Scarce(string, reqctx.Endpoint) bool { return false }
 
 func (w *randomVenue) Reserve(want reqctx.CallRequest) reqctx.Reservation {
 	r := w.mood()

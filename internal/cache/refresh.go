@@ -39,8 +39,7 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout, or after refreshPatience if the
-// rate limit is scarce. refreshPatience is longer, because a refresh that gives up loses its place in the queue of the rate limit.
+// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
@@ -48,11 +47,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
-		timeout := refreshTimeout
-		if s.left() < scarce {
-			timeout = refreshPatience
-		}
-		wait, cancel := context.WithTimeout(s.tasks.ctx, timeout)
+		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
 		wait = reqctx.WithCaller(wait, caller)
 		if credentials != nil {

@@ -17,17 +17,12 @@ import (
 )
 
 const (
-	// refreshTimeout bounds the duration of a refresh.
-	refreshTimeout = 10 * time.Second
-	// refreshPatience bounds the duration of a refresh while the rate limit is scarce.
-	refreshPatience = 75 * time.Second
+	// refreshTimeout bounds the duration of a refresh. It is long, because a refresh that gives up loses its place in the queue of the
+	// rate limit. The venue's client bounds the duration of its calls.
+	refreshTimeout = 75 * time.Second
 	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
 	// call a failing venue.
 	refreshPause = time.Second
-	// These constants are fractions of the rate limit. The rate limit is called short or scarce while its free fraction is below the
-	// constant of this name. While the limit is short, stale data is served for longer; see Config.Stretch. While the limit is scarce,
-	// missing keys are also requested from the stream, and a refresh may last refreshPatience.
-	short, scarce = 0.25, 0.5
 	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
 	// never is a time, in Unix nanoseconds, after all others.
@@ -84,10 +79,8 @@ type store[K comparable, T any] struct {
 	requestStream func(caller string, keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
 	queries func(slot K) []K
-	// stretch is the time for which an entry may be served after its fresh time while the rate limit is short; see Config.Stretch.
-	// left returns the free fraction of the rate limit, from 0 to 1.
+	// stretch is the time for which an entry may be served after its fresh time while calls are scarce; see Config.Stretch.
 	stretch time.Duration
-	left    func() float64
 
 	// changed is an LRU of the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
 	// streamed changes of all slots. Its value after a change is the number of this change.
@@ -130,12 +123,22 @@ func keysWithValue[K comparable, T any](keys []K, results []market.Result[market
 	return exist
 }
 
+// scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil. While calls
+// are scarce, stale data is served for longer (see Config.Stretch), and missing keys are also requested from the stream.
+func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
+	c, scope := s.routes[0], ""
+	if c.scope != nil && credentials != nil {
+		scope = c.scope(credentials)
+	}
+	return c.admission.Scarce(scope, c.endpoint)
+}
+
 // Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
 // fail, Fetch returns the cached value until the end of the stale time. If the rate limit is the cause, Config.Stretch replaces a
 // shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.left() < scarce {
+	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
 	}
 	out := s.fetch(ctx, keys, false)

@@ -8,13 +8,13 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 for i = 2, #ARGV, 3 do
   local what, call, ms = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
-  local score = redis.call('ZSCORE', key, call)
   if what == 'unused' then
     redis.call('ZREM', key, call)
-  elseif what == 'ended' and score then
-    redis.call('ZADD', key, math.min(score, now - ms + span), call)
+  elseif what == 'ended' then
+    redis.call('ZADD', key, now - ms + span, call) -- even if the ledger was emptied since the grant
   elseif what == 'hold' then
-    redis.call('ZADD', key, math.min(score or 0, -(now + ms)), 'hold')
+    redis.call('ZADD', key, math.min(redis.call('ZSCORE', key, 'hold') or 0, -(now + ms)), 'hold')
   end
 end
+redis.call('PEXPIRE', key, 86400000)
 return redis.status_reply('OK')

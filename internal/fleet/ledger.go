@@ -50,18 +50,27 @@ func (f *Fleet) grantLifetime() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
+// Grant is the answer to Ask; see ratelimit.Grant. Its fields are those of ratelimit.Grant.
+type Grant struct {
+	Away          bool
+	Calls         []string
+	Left, Assumed int
+	Again, Hold   time.Duration
+}
+
 // Ask requests n calls of a scope; see ratelimit.Ledger. limit bounds the calls of the scope: in any period of Config.Span, Redis
 // grants no more than limit to all replicas together. Ask does not wait. Another goroutine calls reply once, or perhaps never if
-// the fleet is closed. If Redis does not answer, reply gets no calls, and left is 0.
-func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left int, again, hold time.Duration)) {
+// the fleet is closed.
+func (f *Fleet) Ask(scope string, limit, n int, reply func(Grant)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	f.start(func() {
 		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
 			return askScript.Exec(ctx, client, []string{f.windowKey(scope), f.windowKey("")}, []string{
 				strconv.Itoa(limit), strconv.Itoa(n), strconv.FormatInt(f.grantLifetime().Milliseconds(), 10), prefix,
+				strconv.FormatInt((f.cfg.Span + slack).Milliseconds(), 10),
 			}).AsIntSlice()
 		})
-		if err == nil && len(answer) != 4 {
+		if err == nil && len(answer) != 5 {
 			err = errors.New("unexpected answer of the ask script")
 		}
 		if err != nil {
@@ -69,7 +78,7 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left 
 				f.End(scope, nil, names(prefix, n)) // Redis may have granted these calls
 			}
 			f.counts.unanswered.Add(uint64(n))
-			reply(nil, 0, askAgain, 0)
+			reply(Grant{Away: true, Again: askAgain})
 			return
 		}
 		granted, hold := int(answer[0]), time.Duration(answer[3])*time.Millisecond
@@ -78,7 +87,9 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(calls []string, left 
 		if hold > 0 {
 			f.setHold(scope, f.clock.Now().Add(hold))
 		}
-		reply(names(prefix, granted), int(answer[1]), time.Duration(answer[2])*time.Millisecond, hold)
+		reply(Grant{
+			Calls: names(prefix, granted), Left: int(answer[1]), Assumed: int(answer[4]), Again: time.Duration(answer[2]) * time.Millisecond, Hold: hold,
+		})
 	})
 }
 

@@ -23,7 +23,7 @@ func TestLimits(t *testing.T) {
 			for call(b, prices("", time.Second)) {
 				n++
 			}
-			if s := b.Status(); n != want || s.Limit != want || s.Left != 0 || s.Admitted != uint64(n) || s.Refused != 1 || b.Left() != 0 {
+			if s := b.Status(); n != want || s.Limit != want || s.Left != 0 || s.Admitted != uint64(n) || s.Refused != 1 || !b.Scarce("", 0) {
 				t.Errorf("limit %d: %d calls were admitted and the status is %+v, want %d calls, nothing left and 1 refusal", limit, n, s, want)
 			}
 		})
@@ -85,8 +85,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Errorf("two minutes after the last call the status is %+v, want all calls left and none waiting", s)
 			}
 			w := b.public
-			if w.expire(time.Now()); w.inFlight != 0 || len(w.callers) != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} || w.recent.Len() != 0 {
-				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.inFlight, len(w.callers), w.reserved, w.byPriority)
+			if w.expire(time.Now()); w.inFlight != 0 || w.callers.Len() != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} {
+				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.inFlight, w.callers.Len(), w.reserved, w.byPriority)
 			}
 		})
 	}
@@ -126,62 +126,6 @@ func TestRefusalNamesTheWait(t *testing.T) {
 			t.Error("no call was admitted after the wait in the error")
 		}
 	})
-}
-
-// TestRefusalIsTrueForAnyQueue checks with random queues that a refused reservation is admitted if it is repeated after the wait in
-// the refusal. A reservation that is not refused must be admitted at its planned turn.
-func TestRefusalIsTrueForAnyQueue(t *testing.T) {
-	for seed := range uint64(60) {
-		synctest.Test(t, func(t *testing.T) {
-			r := rand.New(rand.NewPCG(seed, 3))
-			b := open(t, Config{Public: 20 + r.IntN(60)})
-			for range r.IntN(150) {
-				call(b, reqctx.CallRequest{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(1)})
-				time.Sleep(time.Duration(r.IntN(500)) * time.Millisecond)
-			}
-			var all []reqctx.Reservation
-			for range 40 {
-				all = append(all, b.Reserve(reqctx.CallRequest{
-					Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(time.Minute),
-				}))
-				if r.IntN(4) == 0 {
-					all[r.IntN(len(all))].Release(false)
-				}
-			}
-			// Each reservation makes a call as soon as it is admitted. The call takes no time.
-			for _, k := range all {
-				go func() {
-					<-k.Decided()
-					_ = k.AdmitCall(context.Background())
-					k.Release(true)
-				}()
-			}
-			synctest.Wait()
-			const patience = 5 * time.Second
-			want := reqctx.CallRequest{Priority: reqctx.Priority(1 + r.IntN(reqctx.Priorities-1)), Caller: fmt.Sprint(r.IntN(6)), Deadline: within(patience)}
-			k := b.Reserve(want)
-			if k.Err() == nil {
-				turn := k.ReadyAt()
-				if <-k.Decided(); k.Err() != nil || !turn.IsZero() && !time.Now().Equal(turn) {
-					t.Errorf("seed %d: the reservation with the turn %s was decided at %s with the error %v, want an admission at its turn", seed, turn, time.Now(), k.Err())
-				}
-				k.Release(false)
-				return
-			}
-			wait := retryAfter(t, k)
-			if wait > 2*span {
-				t.Errorf("seed %d: got retry after %s, want at most two minutes", seed, wait)
-			}
-			time.Sleep(wait)
-			synctest.Wait()
-			want.Deadline = within(patience)
-			k = b.Reserve(want)
-			if <-k.Decided(); k.Err() != nil {
-				t.Errorf("seed %d: refused again after a wait of %s: %v", seed, wait, k.Err())
-			}
-			k.Release(false)
-		})
-	}
 }
 
 // TestUnusedCallsAreGivenBack checks that the next read in the queue is admitted when an admitted read is released without a call.

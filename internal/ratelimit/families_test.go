@@ -37,8 +37,8 @@ func TestFamilies(t *testing.T) {
 		if n := spendTo(b, reqctx.EndpointSpreads); n != 0 {
 			t.Errorf("%d calls of a full family were admitted, want 0", n)
 		}
-		if left := b.Left(); left != 0 {
-			t.Errorf("got Left() = %v, want 0", left)
+		if !b.Scarce("", reqctx.EndpointSearch) || !b.Scarce("", reqctx.EndpointMarketsByID) {
+			t.Error("a call to a full family is not scarce")
 		}
 		// A waiting call is admitted when the first call leaves the window of the family.
 		waiting := b.Reserve(requestTo(reqctx.EndpointBook, time.Minute))
@@ -88,27 +88,25 @@ func TestThrottledFamily(t *testing.T) {
 			{Endpoints: []reqctx.Endpoint{reqctx.EndpointSearch}, Limit: 40, Span: time.Second},
 		}})
 		r := begin(t, b, requestTo(reqctx.EndpointBook, time.Second))
-		r.Throttled(time.Now().Add(time.Minute))
+		refuse(r, time.Minute)
 		r.Release(true)
 		if spendTo(b, reqctx.EndpointSpreads) != 0 || spendTo(b, reqctx.EndpointSearch) != 38 {
 			t.Error("after a 429 to one family, this family was not blocked, or another family was blocked")
 		}
-		if s := b.Status(); !s.ThrottledUntil.Equal(time.Now().Add(time.Minute)) {
-			t.Errorf("got ThrottledUntil %v, want a minute from now", s.ThrottledUntil)
+		if s := b.Status(); !s.ThrottledUntil.Equal(within(10*time.Second + skew)) {
+			t.Errorf("got ThrottledUntil %v, want the span of the family from now", s.ThrottledUntil)
 		}
 	})
 }
 
-// TestFamiliesAfterStart checks that a family has only its margin, a twentieth of its limit, until the calls of an earlier process
-// have left its window.
+// TestFamiliesAfterStart checks that half of a family's calls are free at the start, and the rest after its span.
 func TestFamiliesAfterStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})
-		b.Inherit(AllowMarginFirst, nil, time.Now().Add(time.Minute))
-		if n := spendTo(b, reqctx.EndpointBook); n != 5 {
-			t.Errorf("%d calls were admitted at the start, want 5", n)
+		b := openCold(t, Config{Families: []Family{{Endpoints: booksAndSpreads, Limit: 100, Span: 10 * time.Second}}})
+		if n := spendTo(b, reqctx.EndpointBook); n != 48 {
+			t.Errorf("%d calls were admitted at the start, want 48", n)
 		}
-		time.Sleep(11*time.Second + skew)
+		time.Sleep(10*time.Second + 2*skew)
 		if n := spendTo(b, reqctx.EndpointBook); n != 95 {
 			t.Errorf("%d calls were admitted after the span of the family, want 95", n)
 		}

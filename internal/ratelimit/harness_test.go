@@ -16,12 +16,34 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// open returns a budget that is closed at the end of the test. Call open inside synctest.Test.
+// open returns a budget over a venue that nobody has called before. The budget is closed at the end of the test. Call open inside
+// synctest.Test.
 func open(t *testing.T, cfg Config) *Budget {
 	t.Helper()
+	cfg.Fresh = true
+	return openCold(t, cfg)
+}
+
+// openCold returns a budget over a venue that other processes may have called. Its random numbers are 0.
+func openCold(t *testing.T, cfg Config) *Budget {
+	t.Helper()
+	cfg.Rand = func() float64 { return 0 }
 	b := New(cfg)
 	t.Cleanup(b.Close)
 	return b
+}
+
+// refuse reports a 429 for the last call of a read. wait is the time in Retry-After, or 0.
+func refuse(k reqctx.Reservation, wait time.Duration) {
+	k.Answered(reqctx.Answer{Endpoint: k.(*reservation).endpoint, Refused: true, RetryAfter: wait, Limit: -1, Remaining: -1})
+}
+
+// serve reports an answer to the last call of a read, without rate-limit headers.
+func serve(k reqctx.Reservation) { report(k, -1, -1, time.Time{}) }
+
+// report reports an answer to the last call of a read with rate-limit headers.
+func report(k reqctx.Reservation, limit, remaining int, reset time.Time) {
+	k.Answered(reqctx.Answer{Endpoint: k.(*reservation).endpoint, Served: true, Limit: limit, Remaining: remaining, Reset: reset})
 }
 
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
@@ -35,7 +57,11 @@ func prices(caller string, d time.Duration) reqctx.CallRequest {
 func call(b *Budget, want reqctx.CallRequest) bool {
 	t := b.Reserve(want)
 	defer t.Release(true)
-	return admitted(t) && t.AdmitCall(context.Background()) == nil
+	if !admitted(t) || t.AdmitCall(context.Background()) != nil {
+		return false
+	}
+	serve(t)
+	return true
 }
 
 // begin makes a reservation and its first call, which must be admitted. It does not release the reservation.

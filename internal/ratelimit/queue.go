@@ -5,141 +5,164 @@ import (
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
-// register sets the fields of a new reservation and passes the reservation to add.
-func (w *window) register(t *reservation, req reqctx.CallRequest) {
-	now := w.budget.clock.Now()
-	w.expire(now)
-	t.priority, t.caller = req.Priority, w.callerOf(req.Caller, now)
-	w.arrivals++
-	t.arrival = w.arrivals
-	w.add(t, now)
-}
-
-// add admits a reservation at once if no other reservation waits and the call can be sent now. Otherwise add queues the reservation
-// or refuses it:
-//   - A refresh is refused if the queue is full or if refreshes fill half of the queue.
-//   - Any other reservation is refused if the queue is full. It is also refused if at least half of the queue is in use and its
-//     caller fills a quarter of the queue. But first, add refuses the last refresh in the queue and checks again.
+// add puts a reservation into the queue and admits it if it can be sent at once. A full queue refuses it. The queue is full for
+// refreshes if half of it is in use. From then on, it is also full for a caller that fills a quarter of it.
 func (w *window) add(t *reservation, now time.Time) {
-	if w.waiting == 0 && !w.throttledUntil.After(now) && w.canSend(t, now) && w.funded() {
-		t.admit(now)
-		return
-	}
-	full := w.waiting >= w.budget.cfg.Queue
-	if limit := w.budget.cfg.Queue / 2; t.priority == reqctx.PriorityRefresh {
-		full = full || len(w.queue[t.priority]) >= limit
-	} else {
-		full = full || w.waiting >= limit && t.caller.waiting >= limit/2
-		if full && len(w.queue[reqctx.PriorityRefresh]) > 0 {
-			refreshes := w.queue[reqctx.PriorityRefresh]
-			w.refuse(refreshes[len(refreshes)-1], now, now.Add(w.span))
-			full = w.waiting >= w.budget.cfg.Queue || w.waiting >= limit && t.caller.waiting >= limit/2
-		}
+	size := w.budget.cfg.Queue
+	full := w.waiting >= size
+	if w.waiting >= size/2 {
+		full = full || t.priority == reqctx.PriorityRefresh || t.caller.waiting >= size/4
 	}
 	w.insert(t)
 	if full {
-		w.planTurns(now)
-		w.refuse(t, now, t.turn)
+		w.refuse(t, now, w.readyAt(t, now))
 		return
 	}
 	w.settle(now)
 }
 
-// canSend reports whether the limit, the shares and the rules for refreshes allow the call of t now. It ignores the other
-// reservations and blocks of the window.
-func (w *window) canSend(t *reservation, now time.Time) bool {
-	free := w.free()
-	switch {
-	case free <= 0, t.priority == reqctx.PriorityRefresh && now.Before(w.refreshAt(now)):
-		return false
-	case t.caller.used < w.share():
-		return true
-	}
-	return free > w.reserved
+// open reports whether the window may send calls now: it does not pause, and fewer than maxInFlight calls are in flight.
+func (w *window) open(now time.Time) bool {
+	return !w.refusals.until.After(now) && (w.maxInFlight == 0 || w.inFlight < w.maxInFlight)
 }
 
-// refreshAt returns the time at which the next refresh may be sent:
-//   - If at least half of the window is free, it returns the present time.
-//   - If at most a quarter is free, it returns the time at which the oldest ended call leaves the window, or one span from now if
-//     no call has ended.
-//   - Otherwise, refreshes may use the free calls above a quarter. These calls are spread evenly over the time until the oldest
-//     ended call leaves the window.
-func (w *window) refreshAt(now time.Time) time.Time {
-	free := w.free()
-	if 2*free >= w.limit {
-		return now
-	}
-	next := now.Add(w.span)
-	if len(w.ended) > 0 {
-		next = w.ended[0].until
-	}
-	if spare := free - w.limit/4; spare > 0 {
-		return w.lastRefresh.Add(next.Sub(now) / time.Duration(spare+1))
-	}
-	return next
-}
-
-// settle admits the reservations whose calls can be sent, refuses late reservations (see refuseLate), and sets the timer. It must
-// be called after each change of the window that may change turns.
+// settle admits the reservations whose calls can be sent, refuses late reservations, and sets the timer. It must be called after
+// each change of the window that may allow a call or make a reservation late.
 func (w *window) settle(now time.Time) {
-	w.stale = true
 	w.expire(now)
-	if w.waiting == 0 {
-		w.arm(now)
-		return
-	}
-	if !w.throttledUntil.After(now) {
-		for t := w.ready(now); t != nil; t = w.ready(now) {
-			if !w.funded() {
-				w.ask(now)
-				break
-			}
-			w.remove(t)
-			t.admit(now)
+	for w.waiting > 0 && w.open(now) {
+		t := w.next(now)
+		if t == nil {
+			break
 		}
+		if !w.funded(now) {
+			break
+		}
+		w.remove(t)
+		t.admit()
 	}
-	if w.waiting > len(w.queue[reqctx.PriorityRefresh]) {
-		w.planTurns(now)
-		w.refuseLate(now)
-	}
+	w.refuseLate(now)
 	w.arm(now)
 }
 
-// ready returns the reservation whose call must be sent next, or nil if no call can be sent now.
-func (w *window) ready(now time.Time) *reservation {
-	p := w.present()
-	if t := w.next(&p); t != nil {
-		return t
+// next returns the reservation whose call must be sent next, in the order that the package comment describes. It returns nil if no
+// call can be sent.
+func (w *window) next(now time.Time) *reservation {
+	free := w.free(now)
+	if free <= 0 {
+		return nil
 	}
-	for _, t := range w.queue[reqctx.PriorityRefresh] {
-		if w.canSend(t, now) {
-			return t
+	var served *reservation // the first reservation of a caller that has used its share
+	for _, below := range [2]bool{true, false} {
+		for priority := reqctx.Priorities - 1; priority > int(reqctx.PriorityRefresh); priority-- {
+			if w.byPriority[priority] < w.floor() != below {
+				continue
+			}
+			for _, t := range w.queue[priority] {
+				switch {
+				case !w.refusals.allow(t, now):
+				case t.caller.used < w.share():
+					return t
+				case served == nil:
+					served = t
+				}
+			}
+		}
+	}
+	if served != nil && free > w.reserved {
+		return served
+	}
+	if 4*free > w.limit { // refreshes leave a quarter of the window free
+		for _, t := range w.queue[reqctx.PriorityRefresh] {
+			if w.refusals.allow(t, now) && (t.caller.used < w.share() || free > w.reserved) {
+				return t
+			}
 		}
 	}
 	return nil
 }
 
-// refuseLate refuses the late reservations, except refreshes; see reservation.late.
-func (w *window) refuseLate(now time.Time) {
-	for p := reqctx.PriorityHistory; p < reqctx.Priorities; p++ {
-		for i := 0; i < len(w.queue[p]); {
-			if t := w.queue[p][i]; t.late() {
-				w.refuse(t, now, t.turn)
-			} else {
-				i++
+// readyAt returns the turn of a waiting reservation; see eachTurn.
+func (w *window) readyAt(t *reservation, now time.Time) (at time.Time) {
+	w.eachTurn(now, func(waiting *reservation, turn time.Time) bool {
+		if waiting == t {
+			at = turn
+		}
+		return waiting != t
+	})
+	return at
+}
+
+// eachTurn calls visit with each waiting reservation, except refreshes, and its turn, until visit returns false. The turn is the time
+// at which as many calls have left the window as wait before the reservation by rules 2 and 3 of the package comment. It is not
+// before the end of a pause, the ledger's next grant, or the time at which the caller's share has room. A reservation that visit
+// removes from the queue takes no turn.
+func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time) bool) {
+	notBefore := market.Later(w.refusals.until, w.opensAt(now))
+	d := w.departures(now)
+	at := d.next()
+	var from [reqctx.Priorities]int
+	for _, below := range [2]bool{true, false} {
+		for p := reqctx.Priorities - 1; p > int(reqctx.PriorityRefresh); p-- {
+			turns := w.waiting
+			if below {
+				turns = max(w.floor()-w.byPriority[p], 0)
+			}
+			for from[p] < len(w.queue[p]) && turns > 0 {
+				t := w.queue[p][from[p]]
+				turn := market.Later(market.Later(at, notBefore), market.Later(w.refusals.endpoint(t.endpoint).until, w.shareAt(t.caller, now)))
+				if !visit(t, turn) {
+					return
+				}
+				if t.queued {
+					from[p]++
+					turns--
+					at = d.next()
+				}
 			}
 		}
 	}
+}
+
+// shareAt returns the present time if a caller may make a call, and otherwise the time at which enough of its calls have left the
+// window for its share to have room.
+func (w *window) shareAt(c *caller, now time.Time) time.Time {
+	excess := c.used - w.share()
+	if excess < 0 || w.free(now) <= 0 || w.free(now) > w.reserved {
+		return now
+	}
+	for i := range w.ended {
+		if w.ended[i].caller == c {
+			if excess--; excess < 0 {
+				return w.ended[i].until
+			}
+		}
+	}
+	return now.Add(w.span)
+}
+
+// refuseLate refuses the late reservations, except refreshes; see reservation.late.
+func (w *window) refuseLate(now time.Time) {
+	if w.waiting == len(w.queue[reqctx.PriorityRefresh]) {
+		return
+	}
+	w.eachTurn(now, func(t *reservation, turn time.Time) bool {
+		if t.late(turn) {
+			w.refuse(t, now, turn)
+		}
+		return true
+	})
 }
 
 // refuse removes a reservation from the queue and refuses it. The wait in the error is turn minus now.
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
-	t.refuse(reqctx.RateLimited(turn.Sub(now)))
+	t.decide(reqctx.RateLimited(turn.Sub(now)))
 }
 
 // insert adds a reservation to the queue of its priority, which is ordered by arrival.
@@ -150,7 +173,6 @@ func (w *window) insert(t *reservation) {
 	w.waiting++
 	t.caller.waiting++
 	t.queued = true
-	w.stale = true
 }
 
 // remove removes a reservation from the queue.
@@ -161,7 +183,6 @@ func (w *window) remove(t *reservation) {
 	w.waiting--
 	t.caller.waiting--
 	t.queued = false
-	w.stale = true
 }
 
 // arm sets the timer to the next time at which the window changes only because time has passed.
@@ -173,29 +194,23 @@ func (w *window) arm(now time.Time) {
 			at = t
 		}
 	}
-	if w.pool != nil && len(w.pool.credits) > 0 {
-		soonest(w.pool.credits[0].returnAt)
-	}
 	switch {
 	case w.waiting == 0:
-	case w.throttledUntil.After(now):
-		soonest(w.throttledUntil)
+	case w.refusals.until.After(now):
+		soonest(w.refusals.until)
 	default:
-		soonest(w.pool.moreCallsAt())
-		if len(w.ended) > 0 {
-			soonest(w.ended[0].until)
-		}
-		if w.foreign > 0 {
-			soonest(w.foreignUntil)
-		}
-		soonest(w.probeAt)
+		d := w.departures(now)
+		soonest(d.leave())
+		soonest(w.opensAt(now))
 		if w.cut > 0 {
 			soonest(w.halveCutAt)
 		}
-		if len(w.queue[reqctx.PriorityRefresh]) > 0 {
-			soonest(w.refreshAt(now))
+		for _, f := range w.refusals.endpoints {
+			soonest(f.until)
 		}
-		soonest(w.recent.Front().Value.(*caller).lastRequest.Add(w.span))
+		if _, oldest, ok := w.callers.GetOldest(); ok {
+			soonest(oldest.lastRequest.Add(w.span))
+		}
 	}
 	if at.IsZero() {
 		return // the window changes only when a call in flight ends; Release then calls settle

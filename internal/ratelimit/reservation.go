@@ -8,8 +8,8 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// reservation implements reqctx.Reservation. It represents one call of a read. The reservation waits in the queue of a window, or
-// the window has counted its call. The budget's lock protects it.
+// reservation implements reqctx.Reservation. It represents one call of a read, which waits in the queue of a window or has been
+// counted by the window. A read makes its calls one after another, or several of them at once. The budget's lock protects it.
 type reservation struct {
 	budget *Budget
 	window *window
@@ -17,34 +17,24 @@ type reservation struct {
 	// priority selects the queue, and may become greater. countedAs is the priority under which the window counts the call.
 	priority, countedAs reqctx.Priority
 	caller              *caller
-	// deadline is the latest deadline of the read's callers. unlimited reports that at least one caller has no deadline.
-	deadline  time.Time
-	unlimited bool
-	// takes is the expected duration of the read. It is 0 for a further call: any call of the read after its first call.
-	takes time.Duration
+	endpoint            reqctx.Endpoint // the endpoint that the read calls first
+	// deadline is the latest deadline of the read's callers, or the zero time if one of them has none. takes is the expected duration
+	// of the read, or 0 for any call after the first.
+	deadline time.Time
+	takes    time.Duration
+	arrival  uint64 // orders the reservations of one priority
 
-	queued bool
-	// arrival orders the reservations of one priority. A further call has the arrival of its read.
-	arrival uint64
-	// turn is the time at which the call is expected to be sent, or the end of the forecast. round is the id of the last forecast in
-	// which the reservation got a turn.
-	turn  time.Time
-	round uint64
-
-	// For the first call of a read, unsent reports that the call was counted but not sent yet. inFlight reports that the call was
-	// counted and has not ended.
-	unsent, released, inFlight bool
-	// made is the number of calls that AdmitCall has permitted, including further calls.
-	made int
-	// first is the reservation of the read's first call, or nil if this call is the first. further contains the reservations of the
-	// read's further calls that wait or are in flight.
+	queued, released bool
+	// unsent reports that the read's first call was counted but not sent yet. inFlight reports that the call was counted and has not
+	// ended.
+	unsent, inFlight bool
+	sent             time.Time // when AdmitCall last permitted a call
+	// first is the reservation of the read's first call, or nil if this is the first. further contains the reservations of its
+	// further calls that wait or are in flight.
 	first   *reservation
 	further []*reservation
-	// credit is the ledger's grant for the call. It is the zero value if there is no grant, because the call used the reserve or there
-	// is no ledger.
-	credit credit
-	// decided is closed when the reservation leaves the queue. It is nil if nobody waits for the reservation.
-	decided chan struct{}
+	credit  string        // the ledger's grant for the call, or ""
+	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody waits for it
 	err     error
 }
 
@@ -55,34 +45,25 @@ var closedChannel = func() chan struct{} {
 	return c
 }()
 
-// late reports whether the response is expected at or after the latest deadline of the read's callers. It is false if a caller has
-// no deadline.
-func (t *reservation) late() bool {
+// late reports whether the response to a call at the time turn is expected at or after the deadline of the read.
+func (t *reservation) late(turn time.Time) bool {
 	read := t
 	if t.first != nil {
 		read = t.first
 	}
-	return !read.unlimited && !t.turn.Add(t.takes).Before(read.deadline)
+	return !read.deadline.IsZero() && !turn.Add(t.takes).Before(read.deadline)
 }
 
 // admit counts the call and permits it. The calling function holds the lock.
-func (t *reservation) admit(now time.Time) {
-	if t.countedAs = t.priority; t.priority == reqctx.PriorityRefresh {
-		t.window.lastRefresh = now
-	}
-	t.unsent = true
+func (t *reservation) admit() {
+	t.countedAs, t.unsent = t.priority, true
 	t.window.take(t)
-	t.window.pay(t, now)
-	t.decide()
+	t.decide(nil)
 }
 
-// refuse sets the error and closes decided. The calling function holds the lock.
-func (t *reservation) refuse(err error) {
+// decide ends the wait of the reservation: it is refused if err is not nil. The calling function holds the lock.
+func (t *reservation) decide(err error) {
 	t.err = err
-	t.decide()
-}
-
-func (t *reservation) decide() {
 	if t.decided != nil {
 		close(t.decided)
 		t.decided = nil
@@ -96,7 +77,6 @@ func (t *reservation) Decided() <-chan struct{} {
 	return t.decidedChannel()
 }
 
-// decidedChannel returns a channel that is closed when the reservation leaves the queue. The calling function holds the lock.
 func (t *reservation) decidedChannel() <-chan struct{} {
 	if !t.queued {
 		return closedChannel
@@ -114,7 +94,7 @@ func (t *reservation) Err() error {
 	return t.err
 }
 
-// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, because forecasts ignore refreshes.
+// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, which wait for calls that nobody else needs.
 func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -122,10 +102,8 @@ func (t *reservation) ReadyAt() time.Time {
 		return time.Time{}
 	}
 	now := t.budget.clock.Now()
-	if t.window.expire(now); t.window.stale {
-		t.window.planTurns(now)
-	}
-	return t.turn
+	t.window.expire(now)
+	return t.window.readyAt(t, now)
 }
 
 // Join implements reqctx.Reservation.
@@ -135,136 +113,107 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 	if t.released || t.err != nil {
 		return
 	}
-	if req.Deadline.IsZero() {
-		t.unlimited = true
-	} else if req.Deadline.After(t.deadline) {
+	if req.Deadline.IsZero() || req.Deadline.After(t.deadline) && !t.deadline.IsZero() {
 		t.deadline = req.Deadline
 	}
 	w, now := t.window, t.budget.clock.Now()
 	c := w.callerOf(req.Caller, now)
-	better := w.raise(t, req.Priority, c)
-	for _, further := range t.further {
-		better = w.raise(further, req.Priority, c) || better
+	for _, call := range append(slices.Clone(t.further), t) {
+		w.raise(call, req.Priority, c)
 	}
-	if better {
-		w.settle(now)
-	}
+	w.settle(now)
 }
 
 // raise applies the priority p and the caller c of a request that joins the read. The reservation gets the greater of both
-// priorities. A waiting reservation also gets the caller that has used fewer calls. raise reports whether the turn may come
-// earlier.
-func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) (better bool) {
-	if !t.queued {
-		t.priority = max(t.priority, p) // the read's further calls will use this priority
-		return false
+// priorities. A waiting reservation also gets the caller that has used fewer calls.
+func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) {
+	queued := t.queued
+	if queued {
+		w.remove(t)
+		if c.used < t.caller.used {
+			t.caller = c
+		}
+		if p > t.priority { // to the end of the new queue, so that nobody in that queue waits longer
+			w.arrivals++
+			t.arrival = w.arrivals
+		}
 	}
-	p = max(p, t.priority)
-	if p == t.priority && c.used >= t.caller.used {
-		return false
+	t.priority = max(t.priority, p)
+	if queued {
+		w.insert(t)
 	}
-	if c.used >= t.caller.used {
-		c = t.caller
-	}
-	w.remove(t)
-	if p > t.priority { // to the end of the new queue, because the callers in that queue already know their turns
-		w.arrivals++
-		t.arrival = w.arrivals
-	}
-	t.priority, t.caller = p, c
-	w.insert(t)
-	return true
 }
 
-// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so AdmitCall permits this call
-// at once. But if the ledger's grant for the first call is void (see Sharing.Use), the first call waits for its turn like a further
-// call. A read makes one call after another. So before a further call, AdmitCall records that the earlier calls of the read have
-// ended.
+// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so it is permitted at once. For
+// a further call, AdmitCall records that the earlier calls of the read have ended, and waits in the queue.
 func (t *reservation) AdmitCall(ctx context.Context) error {
-	err := t.admitCall(ctx)
-	if err == nil && t.window.recorded() {
-		t.budget.cfg.Record.Take()
-	}
-	return err
-}
-
-func (t *reservation) admitCall(ctx context.Context) error {
 	t.budget.mu.Lock()
-	switch w := t.window; {
+	defer t.budget.mu.Unlock()
+	w, now := t.window, t.budget.clock.Now()
+	switch {
 	case t.err != nil:
-		defer t.budget.mu.Unlock()
 		return t.err
 	case t.released || t.queued || t.budget.closed:
-		defer t.budget.mu.Unlock()
 		return errClosed
-	case t.unsent && !t.overdue(t.budget.clock.Now()):
-		defer t.budget.mu.Unlock()
+	case t.unsent:
 		t.unsent = false
-		t.count()
+		t.permit(now)
 		return nil
-	default:
-		now := t.budget.clock.Now()
-		if t.unsent {
-			t.unsent = false
-			w.giveBack(t)
-		}
-		w.expire(now)
-		w.end(t, now)
-		if err := t.budget.heldError(t.scope, now); err != nil {
-			t.budget.mu.Unlock()
-			return err
-		}
-		further := &reservation{budget: t.budget, window: w, first: t, arrival: t.arrival, priority: t.priority, caller: t.caller}
-		w.add(further, now)
-		t.further = append(t.further, further)
-		decided := further.decidedChannel()
-		t.budget.mu.Unlock()
-
-		select {
-		case <-decided:
-		case <-ctx.Done():
-		}
-		t.budget.mu.Lock()
-		defer t.budget.mu.Unlock()
-		if further.queued {
-			w.remove(further)
-			w.settle(t.budget.clock.Now())
-			further.err = context.Cause(ctx)
-		}
-		if further.err != nil {
-			t.further = slices.DeleteFunc(t.further, func(f *reservation) bool { return f == further })
-		} else {
-			t.count()
-		}
-		return further.err
 	}
+	w.expire(now)
+	w.end(t, now)
+	if err := t.budget.heldError(t.scope, now); err != nil {
+		return err
+	}
+	call := &reservation{budget: t.budget, window: w, first: t, arrival: t.arrival, priority: t.priority, caller: t.caller, endpoint: t.endpoint}
+	w.add(call, now)
+	t.further = append(t.further, call)
+	decided := call.decidedChannel()
+	t.budget.mu.Unlock()
+	select {
+	case <-decided:
+	case <-ctx.Done():
+	}
+	t.budget.mu.Lock()
+	now = t.budget.clock.Now()
+	if call.queued {
+		w.remove(call)
+		w.settle(now)
+		call.err = context.Cause(ctx)
+	}
+	if call.err != nil {
+		t.further = slices.DeleteFunc(t.further, func(f *reservation) bool { return f == call })
+		return call.err
+	}
+	t.permit(now)
+	return nil
 }
 
-// count counts a call that AdmitCall has permitted. The calling function holds the lock.
-func (t *reservation) count() {
-	t.made++
+// permit records that AdmitCall has permitted a call. The calling function holds the lock.
+func (t *reservation) permit(now time.Time) {
+	t.sent = now
 	t.budget.admitted++
 }
 
-// Observe implements reqctx.Permit.
-func (t *reservation) Observe(limit, remaining int, reset time.Time) {
-	t.budget.mu.Lock()
-	defer t.budget.mu.Unlock()
-	if w := t.budget.windowFor(t); w != nil {
-		w.observe(limit, remaining, reset, t.budget.clock.Now())
-	}
-}
-
-// Throttled implements reqctx.Permit.
-func (t *reservation) Throttled(until time.Time) {
+// Answered implements reqctx.Permit.
+func (t *reservation) Answered(a reqctx.Answer) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	now := t.budget.clock.Now()
-	if w := t.budget.windowFor(t); w != nil {
-		w.throttle(until, now)
-	} else {
-		t.budget.hold(t.scope, until, now)
+	if a.Served {
+		t.budget.answered = true
+		t.window.answer(a.Endpoint, t.sent)
 	}
+	if w := t.budget.windowFor(t); w != nil {
+		w.report(&a, now)
+		if a.Refused {
+			w.refused(a.Endpoint, t.sent, a.RetryAfter, now)
+		}
+		w.settle(now)
+	} else if a.Refused {
+		t.budget.hold(t.scope, a.RetryAfter, now)
+	}
+	t.window.settle(now)
 }
 
 // Release implements reqctx.Reservation.
@@ -279,7 +228,7 @@ func (t *reservation) Release(accepted bool) {
 	switch {
 	case t.queued:
 		w.remove(t)
-		t.refuse(context.Canceled)
+		t.decide(context.Canceled)
 	case t.unsent:
 		w.giveBack(t)
 	default:
@@ -287,9 +236,6 @@ func (t *reservation) Release(accepted bool) {
 	}
 	if accepted {
 		t.budget.accept(t.scope, now)
-		if own := t.budget.keys[t.scope]; own != nil && own != w {
-			own.adopt(t, now)
-		}
 	}
 	w.settle(now)
 }

@@ -37,29 +37,6 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 	})
 }
 
-// TestPlanningStopsAtHorizon checks that no turn is planned further ahead than the constant horizon.
-func TestPlanningStopsAtHorizon(t *testing.T) {
-	watchdog := time.AfterFunc(2*time.Minute, func() { panic("planning does not end") })
-	defer watchdog.Stop()
-	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 2}) // the margin is 1 call, so 1 call is usable
-		spend(t, b, "", 1)
-		now := time.Now()
-		var waiting []reqctx.Reservation
-		for range 8 {
-			waiting = append(waiting, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})) // without a deadline
-		}
-		for i, k := range waiting {
-			if want := now.Add(min(time.Duration(i+1)*span, horizon)); !k.ReadyAt().Equal(want) {
-				t.Errorf("the turn of reservation %d is in %v, want in %v", i, k.ReadyAt().Sub(now), want.Sub(now))
-			}
-		}
-		for _, k := range waiting {
-			k.Release(false)
-		}
-	})
-}
-
 // TestLapsedShareAdmitsWaiting checks that the window keeps the share of an idle caller free until it forgets this caller. Then a
 // waiting call of another caller must be admitted.
 func TestLapsedShareAdmitsWaiting(t *testing.T) {
@@ -81,28 +58,5 @@ func TestLapsedShareAdmitsWaiting(t *testing.T) {
 			t.Error("the call still waits after the window forgot the idle caller")
 		}
 		k.Release(false)
-	})
-}
-
-// TestRaisedLimitAdmitsWaiting checks that waiting calls are admitted when a lowered limit rises again, even if no call ends at
-// that time.
-func TestRaisedLimitAdmitsWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 10}) // the margin is 1 call, so 9 calls are usable
-		var running []reqctx.Reservation
-		for range 8 {
-			running = append(running, begin(t, b, prices("", time.Second)))
-		}
-		running[0].Throttled(time.Now()) // lowers the limit to 8 calls for two minutes
-		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
-		time.Sleep(2*span - 1)
-		wantWaiting(t, k)
-		time.Sleep(time.Nanosecond)
-		if synctest.Wait(); !admitted(k) {
-			t.Error("the call still waits after the limit was raised")
-		}
-		for _, k := range append(running, k) {
-			k.Release(false)
-		}
 	})
 }

@@ -1,9 +1,9 @@
 package ratelimit
 
 import (
-	"container/list"
-	"math"
 	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -14,8 +14,12 @@ const (
 	span = time.Minute + skew
 	// skew is added to each span, because the venue may round times to milliseconds.
 	skew = time.Millisecond
-	// patience is the longest time for which a 429 of the venue can block a window.
-	patience = 5 * time.Minute
+	// unproven bounds the calls in flight in a window until the venue has answered a call of this process, because it may refuse them
+	// all.
+	unproven = 2
+	// unlimited is a limit that no process reaches. Processes do not share windows with a limit of unlimited or more, and assume
+	// nothing about them.
+	unlimited = 1 << 30
 )
 
 // callRecord is an ended call. It counts until one span after its end. A call in flight also counts, but has no callRecord.
@@ -23,31 +27,14 @@ type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that the call was made with a grant of the ledger. If processes share the window (see pool) and credited is
-	// false, the call counts against the reserve of this process.
+	// credited reports that the call was made with a grant of the ledger.
 	credited bool
-}
-
-// caller is a client that made a request within the last span, has calls in the window, or has reservations in the window's queue.
-type caller struct {
-	name string
-	// used is the number of the caller's calls in the window, and inFlight is the number of these calls that are in flight. waiting is
-	// the number of the caller's reservations in the queue.
-	used, inFlight, waiting int
-	lastRequest             time.Time
-	element                 *list.Element
-
-	// planned is the number of calls that the forecast with the id plannedRound adds to used. Other forecasts ignore planned; see
-	// plan.spend.
-	planned      int
-	plannedRound uint64
 }
 
 // window is a log of the calls of the last span and the queue of waiting reservations. The budget's lock protects it.
 type window struct {
-	budget  *Budget
-	scope   string
-	element *list.Element
+	budget *Budget
+	scope  string
 	// span is the time for which an ended call counts.
 	span time.Duration
 
@@ -56,74 +43,64 @@ type window struct {
 	// is the number of calls that are allowed now: ceiling (or venueLimit, if the headers contain a smaller limit) minus cut, but at
 	// least 1.
 	ceiling, limit, venueLimit, cut int
+	// margin is the number of calls of the limit that are not used; see Usable.
+	margin int
 	// halveCutAt is the next time at which cut is halved.
 	halveCutAt time.Time
-	// A blocked window sends no calls; see block. The last block began at throttledSince and lasts until throttledUntil.
-	// earlierThrottling is the total duration of all earlier blocks.
-	throttledUntil, throttledSince time.Time
-	earlierThrottling              time.Duration
-	// foreign is the number of calls by other processes that the venue has counted. These calls count until foreignUntil.
-	foreign      int
-	foreignUntil time.Time
-
-	// coldUntil is the time until which the venue may count unknown calls of other processes. While withheld is true, the window may
-	// contain at most allowedCalls calls. relimit then counts the rest of the limit as foreign. ignoresRemaining reports that the
-	// window ignores the number of remaining calls in the venue's headers, because another process uses the limit.
-	coldUntil                  time.Time
-	withheld, ignoresRemaining bool
-	allowedCalls               int
-	// margin is the number of calls of the limit that are normally not used. lowestRemaining is the smallest number of remaining calls
-	// that the venue has reported since the last time without calls in flight. probeAt is the reset time that the venue reported, or
-	// the zero time. At that time at least one call stops counting at the venue. So as soon as no call is in flight, expire allows one
-	// call, whose response says how many calls remain.
-	margin, lowestRemaining int
-	probeAt                 time.Time
 
 	inFlight int
 	ended    []callRecord // oldest first
-	// byPriority is the number of calls in the window for each priority, and inFlightBy is the number of calls in flight for each
-	// priority.
-	byPriority, inFlightBy [reqctx.Priorities]int
+	others   others
+	// byPriority is the number of calls in the window for each priority.
+	byPriority [reqctx.Priorities]int
 
-	// callers contains the callers by name; see caller. recent lists the same callers in the order of their last requests. reserved is
-	// the number of calls that the callers together can still make within their shares.
-	callers  map[string]*caller
-	recent   list.List
+	refusals refusals
+	// maxInFlight bounds the calls in flight until the venue has answered a call: after the start, and after a 429. 0 is no bound.
+	maxInFlight int
+
+	// callers contains the callers by name, in the order of their last requests. reserved is the number of calls that the callers
+	// together can still make within their shares.
+	callers  *simplelru.LRU[string, *caller]
 	reserved int
 
 	queue   [reqctx.Priorities][]*reservation
 	waiting int
 	// arrivals is the value of reservation.arrival that was assigned last.
 	arrivals uint64
-	// lastRefresh is the time of the last admission of a refresh.
-	lastRefresh time.Time
-	timer       *time.Timer
-	// pool contains the calls that the ledger has granted, and the reserve of this process. It is nil if processes do not share the
-	// window.
-	pool    *pool
-	retired bool
-	// round is the id of the latest forecast. stale reports that the turns must be computed again.
-	round uint64
-	stale bool
+	timer    *time.Timer
+	// pool says which calls of a shared limit this process may make. It is nil if processes do not share the window.
+	pool   *pool
+	closed bool
 }
 
-func newWindow(b *Budget, scope string, limit int) *window {
-	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit), callers: make(map[string]*caller)}
+// newWindow returns an empty window for calls with the given scope. limit is the venue's limit in one span.
+func newWindow(b *Budget, scope string, limit int, span time.Duration) *window {
+	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit)}
+	w.callers, _ = simplelru.NewLRU[string, *caller](maxCallers, nil)
 	w.limit, w.margin = w.ceiling, limit-w.ceiling
-	if w.pool = b.newPool(scope, w.limit); w.pool == nil && b.clock.Now().Before(b.coldUntil) {
-		w.withhold(w.margin, b.coldUntil)
+	if !b.cfg.Fresh && !b.answered {
+		w.maxInFlight = unproven
 	}
+	w.assume()
 	return w
+}
+
+// assume counts half of the limit as made by other processes in the period before the start; see the package comment. It does
+// nothing in a window that processes share, because the ledger counts such calls.
+func (w *window) assume() {
+	if b := w.budget; !b.cfg.Fresh && w.pool == nil && w.limit < unlimited {
+		w.others = evenly(w.limit/2, b.opened, w.span, true)
+	}
 }
 
 func (w *window) used() int { return w.inFlight + len(w.ended) }
 
 // free returns the number of calls that may be sent now. It is negative if the limit was lowered below the number of calls in the
 // window.
-func (w *window) free() int {
-	free := w.limit - w.used() - w.foreign
+func (w *window) free(now time.Time) int {
+	free := w.limit - w.used() - w.others.left(now)
 	if w.pool != nil {
-		free = min(free, w.pool.free())
+		free = min(free, w.pool.free(w.limit, now))
 	}
 	return free
 }
@@ -135,18 +112,26 @@ func (w *window) share() int { return max(w.limit/4, 1) }
 // package comment. Refreshes never have precedence.
 func (w *window) floor() int { return max(w.limit/20, 1) }
 
-func (w *window) freeFraction(now time.Time) float64 {
+// scarce reports whether a call to the endpoint would have to wait. Calls that are only assumed to have been made do not count.
+func (w *window) scarce(e reqctx.Endpoint, now time.Time) bool {
 	w.expire(now)
 	if p := w.pool; p != nil && now.Sub(p.answeredAt) >= askEvery {
-		w.askFor(0, now)
+		w.ask(0)
 	}
-	if w.throttledUntil.After(now) {
-		return 0
+	if w.refusals.until.After(now) || w.refusals.endpoint(e).until.After(now) {
+		return true
 	}
-	return max(float64(w.free())/float64(w.limit), 0)
+	free := w.free(now)
+	if w.others.assumed {
+		free += w.others.left(now)
+	}
+	if w.pool != nil {
+		free += w.pool.assumedNow(now)
+	}
+	return free <= 0
 }
 
-// expire removes calls, foreign calls and callers that no longer count, and reduces cut.
+// expire removes calls and callers that no longer count, and reduces cut.
 func (w *window) expire(now time.Time) {
 	expired := 0
 	for expired < len(w.ended) && !now.Before(w.ended[expired].until) {
@@ -156,123 +141,61 @@ func (w *window) expire(now time.Time) {
 		w.pool.callLeft(p.credited)
 		expired++
 	}
-	if expired > 0 {
-		w.ended = w.ended[expired:]
-		w.stale = true
-	}
-	if w.pool.expire(w.scope, now) {
-		w.stale = true
-	}
-	if (w.foreign > 0 || w.withheld) && !now.Before(w.foreignUntil) {
-		w.foreign, w.withheld, w.stale = 0, false, true
-	}
-	if !w.probeAt.IsZero() && !now.Before(w.probeAt) && w.inFlight == 0 {
-		// Allow one call; see probeAt.
-		w.foreign, w.probeAt, w.stale = max(min(w.foreign, w.limit-w.used()-1), 0), time.Time{}, true
+	w.ended = w.ended[expired:]
+	w.pool.expire(now)
+	if w.others.left(now) == 0 {
+		w.others = others{}
 	}
 	for w.cut > 0 && !now.Before(w.halveCutAt) {
 		w.cut -= max(w.cut/2, 1)
 		w.halveCutAt = w.halveCutAt.Add(w.span)
 		w.relimit()
 	}
-	for e := w.recent.Front(); e != nil; e = w.recent.Front() {
-		c := e.Value.(*caller)
-		if c.used+c.waiting > 0 || now.Before(c.lastRequest.Add(w.span)) {
-			break
-		}
-		w.recent.Remove(e)
-		delete(w.callers, c.name)
-		w.reserved -= w.share()
-		w.stale = true
-	}
+	w.forget(now)
 }
 
-const (
-	// maxCallers bounds the number of callers in a window, because a forecast may visit all callers.
-	maxCallers = 4096
-	// others is the name under which all callers beyond maxCallers are counted together. No client can have this name.
-	others = "\x00others"
-)
-
-// callerOf returns the caller with the given name and records a request of the caller. If the window already has maxCallers-1
-// callers, callerOf returns the caller others in place of a further caller.
-func (w *window) callerOf(name string, now time.Time) *caller {
-	c := w.callers[name]
-	if c == nil && len(w.callers) >= maxCallers-1 {
-		name = others
-		c = w.callers[name]
-	}
-	if c == nil {
-		c = &caller{name: name}
-		c.element = w.recent.PushBack(c)
-		w.callers[name] = c
-		w.reserved += w.share()
-	} else if c.lastRequest != now {
-		w.recent.MoveToBack(c.element)
-	}
-	c.lastRequest = now
-	return c
-}
-
-// spend adds n to the number of c's calls in the window; n may be negative. If c is nil, another process made the calls, and spend
-// does nothing.
-func (w *window) spend(c *caller, n int) {
-	if c == nil {
-		return
-	}
-	share := w.share()
-	w.reserved -= max(share-c.used, 0)
-	c.used += n
-	w.reserved += max(share-c.used, 0)
-}
-
-// relimit computes the fields limit and reserved again. If withheld is true, it also computes foreign. It must be called after each
-// change of venueLimit, cut or margin, and after withheld has become true.
+// relimit computes the fields limit and reserved again. It must be called after each change of venueLimit or cut.
 func (w *window) relimit() {
 	limit := w.ceiling
 	if w.venueLimit > 0 {
 		limit = min(limit, w.venueLimit)
 	}
 	w.limit = max(limit-w.cut, 1)
-	if w.withheld {
-		w.foreign = max(w.limit-min(w.allowedCalls, w.margin), 0)
-	}
 	w.reserved = 0
-	for _, c := range w.callers {
+	for _, c := range w.callers.Values() {
 		w.reserved += max(w.share()-c.used, 0)
 	}
-	w.stale = true
 }
 
 // take counts the call of a reservation as in flight.
 func (w *window) take(t *reservation) {
-	w.addFlying(t, 1)
+	w.inFlight++
+	t.inFlight = true
+	if f := w.refusals.endpoints[t.endpoint]; f != nil {
+		f.probe = t
+	}
 	w.byPriority[t.countedAs]++
 	w.spend(t.caller, 1)
+	w.pool.pay(t)
 }
 
-// addFlying counts the call of a reservation as in flight if n is 1, and as no longer in flight if n is -1.
-func (w *window) addFlying(t *reservation, n int) {
-	if w.inFlight == 0 {
-		w.lowestRemaining = math.MaxInt
+// land records that a call is no longer in flight.
+func (w *window) land(t *reservation) {
+	w.inFlight--
+	t.inFlight = false
+	if f := w.refusals.endpoints[t.endpoint]; f != nil && f.probe == t {
+		f.probe = nil
 	}
-	w.inFlight += n
-	w.inFlightBy[t.countedAs] += n
-	t.caller.inFlight += n
-	t.inFlight = n > 0
 }
 
 // end records that the call of t and the further calls of its read have ended. An ended call counts for another span. Further calls
 // that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
 	if t.inFlight {
-		w.addFlying(t, -1)
-		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit.call != ""})
-		if t.credit.call != "" {
-			w.pool.Ledger.End(w.scope, []string{t.credit.call}, nil)
-		}
-		if w.recorded() {
-			w.budget.cfg.Record.End()
+		w.land(t)
+		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit != ""})
+		if t.credit != "" {
+			w.pool.Ledger.End(w.scope, []string{t.credit}, nil)
 		}
 	}
 	waiting := t.further[:0]
@@ -284,67 +207,37 @@ func (w *window) end(t *reservation, now time.Time) {
 	t.further = waiting
 }
 
-// recorded reports whether the window's calls are recorded for the next process.
-func (w *window) recorded() bool { return w == w.budget.public && w.budget.cfg.Record != nil }
-
-// adopt adds calls to a new window for credentials: the calls that a reservation with these credentials made before the window was
-// opened. The window in which the reservation made these calls also continues to count them.
-func (w *window) adopt(t *reservation, now time.Time) {
-	c := w.callerOf(t.caller.name, now)
-	for range t.made {
-		w.ended = append(w.ended, callRecord{until: now.Add(w.span), caller: c, priority: t.countedAs})
-		if w.pool != nil {
-			w.pool.reserveUsed++
-		}
-		w.byPriority[t.countedAs]++
-		w.spend(c, 1)
-	}
-	w.stale = true
-}
-
 // giveBack removes the call of a reservation from the window, because the call was counted but not made.
 func (w *window) giveBack(t *reservation) {
-	w.addFlying(t, -1)
+	w.land(t)
 	w.byPriority[t.countedAs]--
 	w.spend(t.caller, -1)
-	w.refund(t)
+	if t.credit != "" {
+		w.pool.Ledger.End(w.scope, nil, []string{t.credit})
+		t.credit = ""
+	} else if w.pool != nil {
+		w.pool.uncredited--
+	}
 }
 
 // nextCallTime returns the earliest time at which the next call can be sent.
 func (w *window) nextCallTime(now time.Time) time.Time {
-	lacking := 1 - w.free()
-	at := w.leaveTime(lacking, now)
-	if w.foreign > 0 {
-		at = market.Earlier(at, market.Later(w.foreignUntil, w.leaveTime(lacking-w.foreign, now)))
+	d := w.departures(now)
+	at := d.next()
+	if w.cut > 0 && at.After(w.halveCutAt) {
+		at = w.halveCutAt
 	}
-	if more := w.pool.moreCallsAt(); lacking > 0 && !more.IsZero() {
-		at = market.Earlier(at, market.Later(more, now))
-	}
-	if w.cut > 0 {
-		at = market.Earlier(at, market.Later(w.halveCutAt, w.leaveTime(lacking-max(w.cut/2, 1), now)))
-	}
-	return market.Later(at, w.throttledUntil)
+	return market.Later(market.Later(at, w.opensAt(now)), w.refusals.until)
 }
 
-// leaveTime returns the earliest time at which n calls will have left the window. A call in flight can leave only after one span.
-func (w *window) leaveTime(n int, now time.Time) time.Time {
-	switch {
-	case n <= 0:
-		return now
-	case n <= len(w.ended):
-		return w.ended[n-1].until
-	}
-	return now.Add(w.span)
-}
-
-// close refuses all waiting reservations, returns the credits to the ledger and stops the timer.
+// close refuses all waiting reservations and stops the timer.
 func (w *window) close() {
-	w.retire()
+	w.closed = true
 	for p := range w.queue {
 		for len(w.queue[p]) > 0 {
 			t := w.queue[p][0]
 			w.remove(t)
-			t.refuse(errClosed)
+			t.decide(errClosed)
 		}
 	}
 	w.disarm()

@@ -187,7 +187,7 @@ func keepWiring(*app.Wiring) {}
 
 // withUnusedLimit makes the service assume that no calls were made before its start, so the service may use the venue's whole rate
 // limit.
-func withUnusedLimit(w *app.Wiring) { w.Cold = 0 }
+func withUnusedLimit(w *app.Wiring) { w.Fresh = true }
 
 // graphError is an element of "errors" in a response.
 type graphError struct {

@@ -35,11 +35,23 @@ type Permit interface {
 	// first. It returns an error with CodeRateLimited as soon as it expects that all operations that wait for the read will have
 	// timed out before the call is sent.
 	AdmitCall(ctx context.Context) error
-	// Observe reports the rate-limit headers of a response: the allowed calls in a window, the remaining calls, and the time when the
-	// window is reset. A missing number is negative, and a missing time is zero.
-	Observe(limit, remaining int, reset time.Time)
-	// Throttled reports that the venue refused a call with HTTP status 429 and accepts no calls until the given time.
-	Throttled(until time.Time)
+	// Answered reports what a response says about the rate limit.
+	Answered(a Answer)
+}
+
+// Answer is what a response of the venue says about its rate limit.
+type Answer struct {
+	Endpoint Endpoint
+	// Served is true if the venue has accepted the call: the status is below 500, but not 429.
+	Served bool
+	// Refused is true if the venue refused the call because of its rate limit, with HTTP status 429. RetryAfter is the time that the
+	// venue asks the client to wait. It is 0 if the venue names no time.
+	Refused    bool
+	RetryAfter time.Duration
+	// Limit and Remaining are the allowed and the remaining calls of a window, and Reset is the time when the window is reset. A
+	// missing number is negative, and a missing time is zero.
+	Limit, Remaining int
+	Reset            time.Time
 }
 
 // CallRequest describes a read of the venue to the rate limiter.
@@ -47,7 +59,8 @@ type CallRequest struct {
 	// Scope is a keyed hash of the read's credentials. It is empty for public data.
 	Scope    string
 	Priority Priority
-	// Endpoint is the endpoint that the read calls first. Some venues have a separate limit for some of their endpoints.
+	// Endpoint is the endpoint that the read calls first. Some venues have a separate limit for some of their endpoints, and a venue may
+	// refuse the calls of one endpoint.
 	Endpoint Endpoint
 	// Caller is the name of the client. The rate limiter counts the calls of the read for this client; see WithCaller.
 	Caller string
@@ -66,8 +79,8 @@ type Reservation interface {
 	// Err returns why the read was refused, usually an error with CodeRateLimited. It returns nil while the read waits and after the
 	// read was admitted.
 	Err() error
-	// ReadyAt returns the time when the read is expected to be admitted. It returns the zero time if the read does not wait, or if the
-	// priority is PriorityRefresh.
+	// ReadyAt returns the time when the read may be admitted; reads that come later with a greater priority may delay it. It returns the
+	// zero time if the read does not wait, or if the priority is PriorityRefresh.
 	ReadyAt() time.Time
 	// Join adds another operation to the read. The reservation gets the later of both deadlines and the greater of both
 	// priorities. If the read still waits, the rate limiter counts the read's calls for the client that has used fewer calls: either
@@ -103,16 +116,9 @@ func AdmitCall(ctx context.Context) error {
 	return nil
 }
 
-// ObserveLimit calls Permit.Observe for the Permit of ctx, if ctx has one.
-func ObserveLimit(ctx context.Context, limit, remaining int, reset time.Time) {
+// ReportAnswer calls Permit.Answered for the Permit of ctx, if ctx has one.
+func ReportAnswer(ctx context.Context, a Answer) {
 	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
-		p.Observe(limit, remaining, reset)
-	}
-}
-
-// ReportThrottled calls Permit.Throttled for the Permit of ctx, if ctx has one.
-func ReportThrottled(ctx context.Context, until time.Time) {
-	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
-		p.Throttled(until)
+		p.Answered(a)
 	}
 }

@@ -128,16 +128,15 @@ func (p *permit) AdmitCall(context.Context) error {
 	return nil
 }
 
-func (p *permit) Observe(limit, remaining int, reset time.Time) {
+func (p *permit) Answered(a reqctx.Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.observed = append(p.observed, fmt.Sprint(limit, " ", remaining, " ", showTime(reset.UTC())))
-}
-
-func (p *permit) Throttled(until time.Time) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.throttledFor = append(p.throttledFor, time.Until(until))
+	if a.Limit >= 0 || a.Remaining >= 0 || !a.Reset.IsZero() {
+		p.observed = append(p.observed, fmt.Sprint(a.Limit, " ", a.Remaining, " ", showTime(a.Reset.UTC())))
+	}
+	if a.Refused {
+		p.throttledFor = append(p.throttledFor, a.RetryAfter)
+	}
 }
 
 // retryAfterOf returns the code and RetryAfter of an error as text.

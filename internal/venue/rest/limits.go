@@ -70,21 +70,18 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes the rate limit of a response to the permit in ctx. If err is RATE_LIMITED, the client must wait, and
-// reportLimits also passes the end of this wait to the permit. The wait is RetryAfter of err, but at least MinBackoff. If err has
-// no RetryAfter and the headers say that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
-func (c *Client) reportLimits(ctx context.Context, h http.Header, err error) {
+// reportLimits passes what a response says about the rate limit to the permit in ctx. If err is RATE_LIMITED without RetryAfter, and
+// the headers say that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
+func (c *Client) reportLimits(ctx context.Context, e reqctx.Endpoint, resp *http.Response, err error) {
 	now := c.cfg.Clock.Now()
-	l := rateLimitOf(h, now)
-	if l.limit >= 0 || l.remaining >= 0 || !l.reset.IsZero() {
-		reqctx.ObserveLimit(ctx, l.limit, l.remaining, l.reset)
+	l := rateLimitOf(resp.Header, now)
+	a := reqctx.Answer{Endpoint: e, Limit: l.limit, Remaining: l.remaining, Reset: l.reset}
+	if limited, ok := errors.AsType[*market.Error](err); ok && limited.Code == market.CodeRateLimited {
+		if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
+			limited.RetryAfter = l.reset.Sub(now)
+		}
+		a.Refused, a.RetryAfter = true, limited.RetryAfter
 	}
-	limited, ok := errors.AsType[*market.Error](err)
-	if !ok || limited.Code != market.CodeRateLimited {
-		return
-	}
-	if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
-		limited.RetryAfter = l.reset.Sub(now)
-	}
-	reqctx.ReportThrottled(ctx, now.Add(max(limited.RetryAfter, MinBackoff)))
+	a.Served = !a.Refused && resp.StatusCode < 500
+	reqctx.ReportAnswer(ctx, a)
 }

@@ -221,7 +221,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
 	defer resp.Body.Close()
-	defer func() { c.reportLimits(ctx, resp.Header, err) }()
+	defer func() { c.reportLimits(ctx, rq.Endpoint, resp, err) }()
 	redact := newRedactor(credentials, rq, signature)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)

@@ -10,16 +10,16 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// TestThrottled checks that a 429 response stops all calls until the time that the venue named, and lowers the limit for a while
-// afterwards.
-func TestThrottled(t *testing.T) {
+// TestRefused checks that a 429 response stops all calls until the time that the venue named, at most for a minute except for the
+// endpoint, and lowers the limit for a while afterwards.
+func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		k := begin(t, b, prices("", time.Second))
-		k.Throttled(within(20 * time.Second))
+		refuse(k, 20*time.Second)
 		k.Release(false)
 		until := within(20 * time.Second)
-		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || b.Left() != 0 {
+		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || !b.Scarce("", reqctx.EndpointPrices) {
 			t.Errorf("got %+v, want limit 86, none left, throttled until %s", s, until)
 		}
 		if wait := retryAfter(t, b.Reserve(prices("", 10*time.Second))); wait != 20*time.Second {
@@ -29,11 +29,11 @@ func TestThrottled(t *testing.T) {
 		wantWaiting(t, patient)
 		impatient := b.Reserve(prices("", 25*time.Second))
 		wantWaiting(t, impatient)
-		k.Throttled(within(10 * time.Second)) // the window is already blocked for longer, so nothing changes
+		refuse(k, 10*time.Second) // the window already pauses for longer, so nothing changes
 		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Limit != 86 {
 			t.Errorf("after a 429 with an earlier time the status is %+v, want limit 86, throttled until %s", s, until)
 		}
-		k.Throttled(within(26 * time.Second))
+		refuse(k, 26*time.Second)
 		if wait := retryAfter(t, impatient); wait != 26*time.Second {
 			t.Errorf("got retry after %s, want 26s", wait)
 		}
@@ -43,74 +43,108 @@ func TestThrottled(t *testing.T) {
 		if synctest.Wait(); !admitted(patient) {
 			t.Error("the call still waits at the time that the venue named")
 		}
+		_ = patient.AdmitCall(t.Context())
+		if next := b.Reserve(prices("", 30*time.Second)); admitted(next) {
+			t.Error("two calls are in flight before the venue has answered again")
+		}
+		serve(patient)
 		patient.Release(true)
 		time.Sleep(10 * time.Minute)
-		if s := b.Status(); s.Limit != 95 || !s.ThrottledUntil.IsZero() {
-			t.Errorf("got %+v, want limit 95 and no throttling", s)
+		if s := b.Status(); s.Limit != 95 || !s.ThrottledUntil.IsZero() || s.Throttled != 26*time.Second {
+			t.Errorf("got %+v, want limit 95 and no throttling, after 26 s of it", s)
 		}
-		k.Throttled(within(100 * time.Hour))
-		if s := b.Status(); s.ThrottledUntil.After(within(patience)) {
-			t.Errorf("throttled until %s, want at most %s from now", s.ThrottledUntil, patience)
-		}
-		wantThrottled := func(want time.Duration) {
-			t.Helper()
-			if s := b.Status(); s.Throttled != want {
-				t.Errorf("throttled for %s in all, want %s", s.Throttled, want)
-			}
-		}
-		wantThrottled(26 * time.Second)
-		time.Sleep(time.Minute)
-		wantThrottled(86 * time.Second)
-		time.Sleep(time.Hour)
-		wantThrottled(26*time.Second + patience)
 	})
 }
 
-// TestObserve checks that the venue's headers change the limit, but never raise it above the configured limit. The budget must also
-// count the calls of other clients at the same IP address, which the headers reveal.
-func TestObserve(t *testing.T) {
+// TestBackoff checks the pauses after refusals without Retry-After: they double, and an answer ends the series.
+func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		k := b.Reserve(prices("", time.Minute))
+		for i, want := range []time.Duration{2500, 5000, 10_000, 20_000, 30_000, 30_000, 2500} {
+			k := begin(t, b, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Endpoint: reqctx.Endpoint(i)})
+			if i == 6 {
+				serve(k)
+				time.Sleep(time.Second)
+				k.Release(true)
+				k = begin(t, b, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Endpoint: 7})
+			}
+			refuse(k, 0)
+			k.Release(false)
+			if wait := time.Until(b.Status().ThrottledUntil); wait != want*time.Millisecond {
+				t.Errorf("refusal %d: got a pause of %s, want %s", i+1, wait, want*time.Millisecond)
+			}
+			time.Sleep(want * time.Millisecond)
+		}
+	})
+}
+
+// TestOneEndpointIsRefused checks that an endpoint with a long Retry-After holds the other endpoints for at most a minute, and then
+// not again. The endpoint itself is probed with one call every five minutes.
+func TestOneEndpointIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		refused, served, firstServed := 0, 0, time.Duration(0)
+		for start := time.Now(); time.Since(start) < 16*time.Minute; time.Sleep(time.Second) {
+			for _, e := range []reqctx.Endpoint{reqctx.EndpointSearch, reqctx.EndpointSearch, reqctx.EndpointPrices} {
+				k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "a", Endpoint: e, Deadline: within(time.Second)})
+				switch {
+				case !admitted(k) || k.AdmitCall(t.Context()) != nil:
+				case e == reqctx.EndpointSearch:
+					refused++
+					refuse(k, 24*time.Hour)
+				default:
+					if served++; served == 1 {
+						firstServed = time.Since(start)
+					}
+					serve(k)
+				}
+				k.Release(true)
+			}
+		}
+		if refused != 4 || firstServed != 61*time.Second || served < 15*60-70 {
+			t.Errorf("got %d refusals and %d answers, the first after %s; want 4 refusals, and an answer each second from the second minute", refused, served, firstServed)
+		}
+		if !b.Scarce("", reqctx.EndpointSearch) || b.Scarce("", reqctx.EndpointPrices) {
+			t.Error("want only the refused endpoint to be scarce")
+		}
+	})
+}
+
+// TestReport checks that the venue's headers change the limit, but never raise it above the configured limit. The budget must also
+// count the calls of other clients at the same IP address, which the headers reveal.
+func TestReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		k := begin(t, b, prices("", time.Minute))
 		defer k.Release(true)
-		_ = k.AdmitCall(t.Context())
 		wantLeft := func(limit, want int) {
 			t.Helper()
 			if s := b.Status(); s.Limit != limit || s.Left != want {
 				t.Errorf("the status is %+v, want %d of %d calls left", s, want, limit)
 			}
 		}
-		k.Observe(-1, -1, time.Time{})
+		report(k, -1, -1, time.Time{})
 		wantLeft(95, 94)
-		k.Observe(40, -1, time.Time{})
+		report(k, 40, -1, time.Time{})
 		wantLeft(38, 37)
-		k.Observe(1000, -1, time.Time{})
+		report(k, 1000, -1, time.Time{})
 		wantLeft(95, 94)
-		k.Observe(100, 99, within(time.Minute))
+		report(k, 100, 99, within(time.Minute))
 		wantLeft(95, 94)
-		k.Observe(100, 10, within(20*time.Second)) // other clients have made 89 calls
+		report(k, 100, 10, within(20*time.Second)) // other clients have made 89 calls
 		wantLeft(95, 5)
-		time.Sleep(20 * time.Second)
-		wantLeft(95, 94)
-		k.Observe(100, 0, time.Time{})
+		time.Sleep(20 * time.Second) // from now on the calls of others leave evenly
+		wantLeft(95, 6)
+		time.Sleep(span/2 + time.Millisecond)
+		wantLeft(95, 6+44)
+		report(k, 100, 0, time.Time{})
 		waiting := b.Reserve(prices("", 2*time.Minute))
 		wantWaiting(t, waiting)
-		time.Sleep(span)
+		time.Sleep(span / 94)
 		if synctest.Wait(); !admitted(waiting) {
-			t.Error("the call still waits after the calls of other clients left the window")
+			t.Error("the call still waits after a call of others left the window")
 		}
 		waiting.Release(true)
-
-		// A lower limit applies at once. A call whose turn becomes too late is refused.
-		late := b.Reserve(prices("", 5*time.Second))
-		late.Release(true)
-		exhaust(t, b)
-		late = b.Reserve(prices("", span+time.Second))
-		wantWaiting(t, late)
-		k.Observe(2, -1, time.Time{})
-		wantWaiting(t, late) // with the limit 2, one call a minute is usable, and the turn is still before the deadline
-		k.Throttled(within(2 * time.Minute))
-		retryAfter(t, late)
 	})
 }
 
@@ -145,48 +179,17 @@ func TestScopes(t *testing.T) {
 				t.Errorf("%s: got %d calls, want %d", scope, n, want)
 			}
 		}
-		wantCalls("alice", 38)
+		wantCalls("alice", 39)
 		if s := b.Status(); s.Left != 18 || s.Scopes != 1 {
 			t.Errorf("the status is %+v, want 18 calls left and 1 scope", s)
 		}
-		wantCalls("bob", 38)
+		wantCalls("bob", 39)
 		wantCalls("carol", 17) // carol has no window and uses the public window, because the windows of alice and bob still contain calls
 		time.Sleep(span)
-		wantCalls("carol", 38)
+		wantCalls("carol", 39)
 		// The window of alice is gone, but Admitted and Refused still count her calls.
-		if s := b.Status(); s.Scopes != 2 || b.keys["alice"] != nil || s.Admitted != 19+38+38+17+38 || s.Refused != 81+4 {
-			t.Errorf("the status is %+v, want 2 scopes, without alice, 150 admitted calls and 85 refusals", s)
-		}
-	})
-}
-
-// TestCallsBeforeAcceptance checks that the window of credentials also counts the calls made before the venue accepted the
-// credentials.
-func TestCallsBeforeAcceptance(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{Public: 100, Key: 20})
-		want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Deadline: time.Now().Add(time.Second)}
-		made := 0
-		call := func(k reqctx.Reservation) {
-			if k.AdmitCall(t.Context()) == nil {
-				made++
-			}
-		}
-		first := []reqctx.Reservation{b.Reserve(want), b.Reserve(want), b.Reserve(want)}
-		for _, k := range first {
-			call(k)
-		}
-		call(first[0]) // another call of the first read
-		for _, k := range first {
-			k.Release(true)
-		}
-		for range 30 {
-			k := b.Reserve(want)
-			call(k)
-			k.Release(true)
-		}
-		if made != 19 { // the margin of the limit 20 is 1 call
-			t.Errorf("got %d calls, want 19", made)
+		if s := b.Status(); s.Scopes != 2 || b.keys.Contains("alice") || s.Admitted != 19+39+39+17+39 || s.Refused != 81+4 {
+			t.Errorf("the status is %+v, want 2 scopes, without alice, 153 admitted calls and 85 refusals", s)
 		}
 	})
 }
@@ -202,17 +205,17 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 
 		// Other processes have made 250 calls with the same credentials.
 		k := begin(t, b, key("busy"))
-		k.Observe(300, 49, within(time.Minute))
-		k.Observe(10, -1, time.Time{})
+		report(k, 300, 49, within(time.Minute))
+		report(k, 10, -1, time.Time{})
 		k.Release(true)
 		if s := b.Status(); s.Limit != before.Limit || s.Left != before.Left-1 || s.Scopes != 1 {
 			t.Errorf("after the first call with busy credentials the status is %+v, want one call less and no other change", s)
 		}
 		// The credentials now have a window, and the next response applies to this window.
 		k = begin(t, b, key("busy"))
-		k.Observe(300, 3, within(time.Minute))
-		if w := b.keys["busy"]; w.foreign != 300-3-w.used() {
-			t.Errorf("the window has %d foreign calls, want %d", w.foreign, 300-3-w.used())
+		report(k, 300, 3, within(time.Minute))
+		if w, _ := b.keys.Peek("busy"); w.others.n != 285-1 {
+			t.Errorf("the window counts %d calls of others, want 284, all that are left of the usable limit", w.others.n)
 		}
 		k.Release(true)
 
@@ -228,7 +231,7 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 				} else if err != nil || k.AdmitCall(t.Context()) != nil {
 					t.Errorf("%s: %v", scope, err)
 				}
-				k.Throttled(within(40 * time.Second))
+				refuse(k, 40*time.Second)
 				if err := k.AdmitCall(t.Context()); market.CodeOf(err) != market.CodeRateLimited {
 					t.Errorf("further call: got %v, want RATE_LIMITED", err)
 				}
@@ -252,32 +255,11 @@ func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 		// A 429 response that came before the venue accepted the credentials also delays the calls in their new window.
 		first, second := b.Reserve(key("new")), b.Reserve(key("new"))
 		_, _ = first.AdmitCall(t.Context()), second.AdmitCall(t.Context())
-		first.Throttled(within(30 * time.Second))
+		refuse(first, 30*time.Second)
 		first.Release(false)
 		second.Release(true)
 		if wait := retryAfter(t, b.Reserve(key("new"))); wait != 30*time.Second {
 			t.Errorf("got retry after %s, want 30s", wait)
-		}
-	})
-}
-
-// TestHeldKeysAreBounded checks that Budget.heldUntil has at most maxHeld entries, and that a new entry removes expired entries.
-func TestHeldKeysAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := open(t, Config{})
-		k := b.Reserve(reqctx.CallRequest{Scope: "key"}).(*reservation)
-		defer k.Release(false)
-		for i := range 2 * maxHeld {
-			k.scope = fmt.Sprint(i)
-			k.Throttled(within(time.Minute))
-		}
-		if len(b.heldUntil) != maxHeld {
-			t.Errorf("heldUntil has %d entries, want %d", len(b.heldUntil), maxHeld)
-		}
-		time.Sleep(time.Minute)
-		k.Throttled(within(100 * time.Hour))
-		if len(b.heldUntil) != 1 || b.heldUntil[k.scope].After(within(patience)) {
-			t.Errorf("heldUntil has %d entries, the last until %s; want 1 entry, until at most %s from now", len(b.heldUntil), b.heldUntil[k.scope], patience)
 		}
 	})
 }
@@ -319,7 +301,7 @@ func TestThrottledUntil(t *testing.T) {
 
 		time.Sleep(2 * span)
 		k := begin(t, b, prices("x", time.Second))
-		k.Observe(11, 0, within(20*time.Second))
+		report(k, 11, 0, within(20*time.Second))
 		wantUntil("other clients have used up the limit", 20*time.Second)
 		k.Release(true)
 		wantCallThen("other clients have used up the limit")
@@ -329,13 +311,13 @@ func TestThrottledUntil(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
-		k.Observe(4, -1, time.Time{})
+		report(k, 4, -1, time.Time{})
 		wantUntil("under a limit of 3 calls, three of five calls must leave the window", span-5*time.Second)
-		k.Observe(11, -1, time.Time{})
-		k.Throttled(within(20 * time.Second))
+		report(k, 11, -1, time.Time{})
+		refuse(k, 20*time.Second)
 		wantUntil("the venue refuses calls", 20*time.Second)
 		spent := b.Status()
-		if spent.Left != 0 || b.Left() != 0 {
+		if spent.Left != 0 || !b.Scarce("", 0) {
 			t.Errorf("the status is %+v, want no calls left", spent)
 		}
 
@@ -350,11 +332,11 @@ func TestThrottledUntil(t *testing.T) {
 		spend(t, b, "x", 2)
 		k = b.Reserve(prices("x", time.Second))
 		k.Release(false)
-		k.Observe(4, -1, time.Time{})
+		report(k, 4, -1, time.Time{})
 		wantUntil("under a limit of 3 calls, the three calls from 20 s ago must leave the window", span-20*time.Second)
-		k.Observe(3, -1, time.Time{})
+		report(k, 3, -1, time.Time{})
 		wantUntil("under a limit of 2 calls, one of the two later calls must leave, too", span)
-		k.Observe(11, -1, time.Time{})
+		report(k, 11, -1, time.Time{})
 
 		time.Sleep(10 * time.Minute)
 		var all []reqctx.Reservation
