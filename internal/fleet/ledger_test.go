@@ -3,7 +3,6 @@ package fleet
 import (
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -12,27 +11,19 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// answer contains the arguments of Ask's callback.
-type answer struct {
-	calls []string
-	left  int
-	again time.Duration
-	hold  time.Duration
-}
-
 // ask requests n public calls from the ledger and waits for the callback.
-func ask(t testing.TB, f *Fleet, limit, n int) answer {
+func ask(t testing.TB, f *Fleet, limit, n int) Grant { return askFor(t, f, "", limit, n) }
+
+func askFor(t testing.TB, f *Fleet, scope string, limit, n int) Grant {
 	t.Helper()
-	answered := make(chan answer, 1)
-	f.Ask("", limit, n, func(calls []string, left int, again, hold time.Duration) {
-		answered <- answer{calls, left, again, hold}
-	})
+	answered := make(chan Grant, 1)
+	f.Ask(scope, limit, n, func(g Grant) { answered <- g })
 	select {
-	case a := <-answered:
-		return a
+	case g := <-answered:
+		return g
 	case <-time.After(30 * time.Second):
 		t.Fatal("Ask did not call the callback within 30 seconds")
-		return answer{}
+		return Grant{}
 	}
 }
 
@@ -41,16 +32,11 @@ func shortWindow(server *tool.Redis) Config {
 	return Config{URL: server.URL(), Span: 500 * time.Millisecond, Use: 100 * time.Millisecond, CallTimeout: 100 * time.Millisecond}
 }
 
-// waitForLedger waits until the ledger in Redis grants calls and its window contains no calls.
+// waitForLedger waits until the ledger in Redis exists and its window contains no calls.
 func waitForLedger(t *testing.T, f *Fleet) {
 	t.Helper()
 	waitConnected(t, f)
-	eventually(t, "the ledger grants calls", func() bool {
-		got := ask(t, f, 1_000_000, 1)
-		f.End("", nil, got.calls)
-		return len(got.calls) > 0
-	})
-	eventually(t, "the window contains no calls", func() bool { return ask(t, f, 1_000_000, 0).left == 1_000_000 })
+	eventually(t, "the window contains no calls", func() bool { return ask(t, f, 10, 0).Left == 10 })
 }
 
 func TestLedger(t *testing.T) {
@@ -60,31 +46,31 @@ func TestLedger(t *testing.T) {
 	cfg.Span = 3 * time.Second // the calls of the two replicas must be in one window, even on a slow machine
 	a, b := join(t, cfg), join(t, cfg)
 	waitConnected(t, a)
-	if got := ask(t, a, 10, 1); len(got.calls) != 0 || got.left != 0 || got.again <= 0 || got.again > a.grantLifetime() {
-		t.Errorf("new ledger: got %+v, want no calls and a wait of at most %v", got, a.grantLifetime())
+	if got := ask(t, a, 10, 0); got.Left < 5 || got.Assumed > 5 || got.Left+got.Assumed != 10 {
+		t.Errorf("new ledger: got %+v, want half of 10 calls left, the others assumed", got)
 	}
 	waitForLedger(t, a)
 	waitForLedger(t, b)
 
 	before := b.Stats()
 	first, second := ask(t, a, 10, 6), ask(t, b, 10, 6)
-	if len(first.calls) != 6 || first.left != 4 || len(second.calls) != 4 || second.left != 0 || second.again <= 0 {
+	if len(first.Calls) != 6 || first.Left != 4 || len(second.Calls) != 4 || second.Left != 0 || second.Again <= 0 {
 		t.Fatalf("two replicas that requested 6 of 10 calls got %+v and %+v, want 6 and 4 calls", first, second)
 	}
-	for _, call := range second.calls {
-		if slices.Contains(first.calls, call) {
+	for _, call := range second.Calls {
+		if slices.Contains(first.Calls, call) {
 			t.Errorf("the call %s was granted twice", call)
 		}
 	}
 	if s := b.Stats(); s.Granted-before.Granted != 4 || s.Refused-before.Refused != 2 {
 		t.Errorf("Stats counts %d granted and %d refused calls, want 4 and 2", s.Granted-before.Granted, s.Refused-before.Refused)
 	}
-	b.End("", nil, second.calls[:1])
-	eventually(t, "a call that was not made is granted again", func() bool { return len(ask(t, a, 10, 1).calls) == 1 })
-	if got := ask(t, a, 5, 1); len(got.calls) != 0 || got.left != 0 {
+	b.End("", nil, second.Calls[:1])
+	eventually(t, "a call that was not made is granted again", func() bool { return len(ask(t, a, 10, 1).Calls) == 1 })
+	if got := ask(t, a, 5, 1); len(got.Calls) != 0 || got.Left != 0 {
 		t.Errorf("with a lower limit: got %+v, want no calls", got)
 	}
-	eventually(t, "calls whose end is not reported leave the window", func() bool { return ask(t, a, 10, 0).left == 10 })
+	eventually(t, "calls whose end is not reported leave the window", func() bool { return ask(t, a, 10, 0).Left == 10 })
 }
 
 // TestLedgerWindow checks that a call counts for the length of one window after its end. A call whose end no replica reports must
@@ -96,20 +82,19 @@ func TestLedgerWindow(t *testing.T) {
 	cfg.CallTimeout = time.Minute
 	f := join(t, cfg)
 	waitConnected(t, f)
-	ask(t, f, 10, 0) // creates the window in Redis
-	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
+	waitForLedger(t, f)
 	got := ask(t, f, 10, 2)
-	if len(got.calls) != 2 {
+	if len(got.Calls) != 2 {
 		t.Fatalf("got %+v, want 2 calls", got)
 	}
-	f.End("", got.calls[:1], nil)
+	f.End("", got.Calls[:1], nil)
 	ended := time.Now()
-	eventually(t, "the ended call leaves the window", func() bool { return ask(t, f, 10, 0).left == 9 })
+	eventually(t, "the ended call leaves the window", func() bool { return ask(t, f, 10, 0).Left == 9 })
 	if took := time.Since(ended); took < cfg.Span {
 		t.Errorf("the ended call counted for %v, want at least %v", took, cfg.Span)
 	}
 	time.Sleep(cfg.Span)
-	if left := ask(t, f, 10, 0).left; left != 9 {
+	if left := ask(t, f, 10, 0).Left; left != 9 {
 		t.Errorf("got %d free calls, want 9, because the end of one call was not reported", left)
 	}
 }
@@ -124,38 +109,26 @@ func TestLedgerHold(t *testing.T) {
 	a.Hold("", time.Now().Add(time.Second)) // a shorter hold does not shorten a longer one
 	eventually(t, "the other replica gets no calls and a hold of almost an hour", func() bool {
 		got := ask(t, b, 10, 1)
-		b.End("", nil, got.calls)
-		return len(got.calls) == 0 && got.hold > 50*time.Minute
+		b.End("", nil, got.Calls)
+		return len(got.Calls) == 0 && got.Hold > 50*time.Minute
 	})
 	for name, f := range map[string]*Fleet{"the replica that called Hold": a, "the other replica": b} {
 		if left := time.Until(f.Stats().Hold); left < 50*time.Minute || left > time.Hour {
 			t.Errorf("%s has a hold of %v, want 50 minutes to an hour", name, left)
 		}
 	}
-	answered := make(chan time.Duration, 1)
-	b.Ask("another", 10, 1, func(_ []string, _ int, _, hold time.Duration) { answered <- hold })
-	if hold := <-answered; hold != 0 {
-		t.Errorf("another scope got a hold of %v, want 0, because only public calls are on hold", hold)
-	}
-	granted := make(chan int, 1)
-	b.Ask("a new one", 10, 3, func(calls []string, _ int, _, _ time.Duration) { granted <- len(calls) })
-	if n := <-granted; n != 3 {
-		t.Errorf("a new window of a server that has run for long grants %d calls, want 3", n)
+	if got := askFor(t, b, "another", 10, 10); got.Hold != 0 || len(got.Calls) != 10 || got.Assumed != 0 {
+		t.Errorf("another scope got %+v, want 10 calls: only public calls are on hold, and the ledger is old", got)
 	}
 }
 
-// TestLedgerForgets checks that a server that has lost its data grants no calls until the calls in the lost data would have left
-// the window.
+// TestLedgerForgets checks that a server that has lost its data grants half of the calls at once, and the others within the span.
 func TestLedgerForgets(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *tool.Redis){
 		"FLUSHALL": func(t *testing.T, server *tool.Redis) { server.CLI(t, "FLUSHALL") },
 		"restart with nothing": func(t *testing.T, server *tool.Redis) {
 			server.Kill()
-			server.Start(t)
-		},
-		"restart with an old file": func(t *testing.T, server *tool.Redis) {
-			server.Kill() // after the restart, the server loads the data that SAVE has stored below
 			server.Start(t)
 		},
 	} {
@@ -166,18 +139,16 @@ func TestLedgerForgets(t *testing.T) {
 			cfg.Span = 3 * time.Second // longer than the restart of the server, also on a busy machine
 			f := join(t, cfg)
 			waitForLedger(t, f)
-			if strings.HasSuffix(name, "file") {
-				server.CLI(t, "SAVE")
-			}
-			if got := ask(t, f, 10, 10); len(got.calls) != 10 {
+			if got := ask(t, f, 10, 10); len(got.Calls) != 10 {
 				t.Fatalf("got %+v, want 10 calls", got)
 			}
-			lost := time.Now()
 			lose(t, server)
-			eventually(t, "calls are granted again", func() bool { return len(ask(t, f, 10, 1).calls) > 0 })
-			if took := time.Since(lost); took < f.grantLifetime() {
-				t.Errorf("calls were granted %v after the loss, want at least %v", took, f.grantLifetime())
+			var got Grant
+			eventually(t, "the ledger answers", func() bool { got = ask(t, f, 10, 10); return !got.Away })
+			if n := len(got.Calls); n+got.Assumed != 10 || n < 5 {
+				t.Errorf("got %+v after the loss, want half of 10 calls, the others assumed", got)
 			}
+			eventually(t, "the other calls are granted, too", func() bool { return ask(t, f, 10, 0).Assumed == 0 })
 		})
 	}
 }
@@ -191,8 +162,7 @@ func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	cfg.Timeout, cfg.CallTimeout = 25*time.Millisecond, time.Hour // with this CallTimeout, no call leaves the window during the test
 	f := join(t, cfg)
 	waitConnected(t, f)
-	eventually(t, "the ledger exists", func() bool { ask(t, f, 10, 0); return server.CLI(t, "EXISTS", f.windowKey("")) == "1" })
-	server.CLI(t, "ZADD", f.windowKey(""), "XX", "-1", "born")
+	waitForLedger(t, f)
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
@@ -200,11 +170,11 @@ func TestLedgerReturnsUnansweredCalls(t *testing.T) {
 	if err := server.Process().Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the calls are returned", func() bool { return ask(t, f, 10, 0).left == 10 })
+	eventually(t, "the calls are returned", func() bool { return ask(t, f, 10, 0).Left == 10 })
 }
 
-// TestLedgerWithFaults checks that no window contains more calls than the limit while the server is flushed, killed, stopped
-// and restarted.
+// TestLedgerWithFaults checks that no window contains more than twice as many calls as the limit while the server is flushed,
+// killed, stopped and restarted.
 func TestLedgerWithFaults(t *testing.T) {
 	t.Parallel()
 	const limit, replicas = 20, 3
@@ -226,7 +196,7 @@ func TestLedgerWithFaults(t *testing.T) {
 				}
 				asked := time.Now()
 				got := ask(t, f, limit, 1+rand.IntN(8))
-				for _, call := range got.calls {
+				for _, call := range got.Calls {
 					if rand.IntN(4) == 0 || time.Since(asked) > cfg.Use {
 						f.End("", nil, []string{call})
 						continue
@@ -238,8 +208,8 @@ func TestLedgerWithFaults(t *testing.T) {
 						f.End("", []string{call}, nil)
 					}
 				}
-				if len(got.calls) == 0 {
-					time.Sleep(min(max(got.again, time.Millisecond), 20*time.Millisecond))
+				if len(got.Calls) == 0 {
+					time.Sleep(min(max(got.Again, time.Millisecond), 20*time.Millisecond))
 				}
 			}
 		})
@@ -270,8 +240,8 @@ func TestLedgerWithFaults(t *testing.T) {
 		}
 		most = max(most, i-first+1)
 	}
-	if most > limit {
-		t.Errorf("got %d calls within %v, want at most %d", most, cfg.Span, limit)
+	if most > 2*limit {
+		t.Errorf("got %d calls within %v, want at most %d", most, cfg.Span, 2*limit)
 	}
 	if len(made) < 3*limit {
 		t.Errorf("got %d calls in all, want at least %d", len(made), 3*limit)

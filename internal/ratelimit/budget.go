@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -13,14 +14,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// The defaults of Config.
-const (
-	DefaultPublic = 100
-	DefaultKey    = 300
-	DefaultQueue  = 512
-	DefaultScopes = 10_000
-)
-
 // margin is the fraction of each limit that is left unused, but at least one call. It is for other programs behind the same address,
 // such as a developer's curl, and for calls that the venue counts earlier or later than this process does.
 const margin = 0.05
@@ -28,19 +21,17 @@ const margin = 0.05
 // Usable returns the number of calls that this service makes under the venue's limit: the limit without its margin, but at least 1.
 func Usable(limit int) int { return max(limit-max(int(float64(limit)*margin), 1), 1) }
 
-// Config configures a Budget. If a number is 0, New uses its default.
+// Config configures a Budget. If a number is 0, New uses its default: 100 public calls, 300 calls for one set of credentials, 512
+// places in a queue, 10,000 windows for credentials.
 type Config struct {
-	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds. Key is the
-	// number of calls that the venue accepts with one set of credentials in any 60 seconds. The budget uses only the part of each
-	// number that Usable returns.
+	// Public is the number of calls without credentials that the venue accepts from one IP address in any 60 seconds, and Key the number
+	// of calls with one set of credentials. The budget uses only the part of each number that Usable returns.
 	Public, Key int
 	// Families are separate limits for some endpoints. Calls to these endpoints do not count against Public.
 	Families []Family
-	// Queue bounds the number of reservations that wait in one window.
-	Queue int
-	// Scopes bounds the number of windows for credentials. If all windows are in use, calls with further credentials count in the
-	// public window or in the window of a family.
-	Scopes int
+	// Queue bounds the number of reservations that wait in one window. Scopes bounds the number of windows for credentials; calls with
+	// further credentials count as calls without.
+	Queue, Scopes int
 	// Fresh is true if the venue started with this process, so that no other process has called it.
 	Fresh bool
 	// Sharing divides the limits among several processes. If Sharing.Ledger is nil, this process uses the limits alone.
@@ -49,6 +40,26 @@ type Config struct {
 	// uses the package math/rand/v2.
 	Clock market.Clock
 	Rand  func() float64
+}
+
+// Family is a separate limit of the venue for some of its endpoints.
+type Family struct {
+	// Endpoints are the endpoints that share the limit. No other family contains them.
+	Endpoints []reqctx.Endpoint
+	// Limit is the number of calls that the venue accepts in any period of the length Span. The budget uses only the part of Limit
+	// that Usable returns.
+	Limit int
+	Span  time.Duration
+}
+
+// Bucket returns a family that never exceeds a token bucket of the venue. The bucket contains at most maxTokens. Each second the
+// venue adds tokensPerSecond, and each call removes tokensPerCall. The span of the family is the time in which an empty bucket
+// becomes full. The limit of the family is the number of calls for which a full bucket has tokens.
+func Bucket(endpoints []reqctx.Endpoint, tokensPerSecond, maxTokens, tokensPerCall float64) Family {
+	return Family{
+		Endpoints: endpoints, Limit: max(int(maxTokens/tokensPerCall), 1),
+		Span: time.Duration(math.Ceil(max(maxTokens, tokensPerCall) / tokensPerSecond * float64(time.Second))),
+	}
 }
 
 // Budget admits calls to the venue. It is safe for concurrent use. Close stops its timers.
@@ -73,14 +84,13 @@ type Budget struct {
 	admitted, refused uint64
 }
 
-// maxHeld bounds the size of Budget.held. An entry applies for at most five minutes (patience). Under usual limits, a process makes
-// fewer than maxHeld calls in five minutes.
+// maxHeld bounds the size of Budget.held. Under usual limits, a process makes fewer calls in five minutes (patience).
 const maxHeld = 1024
 
 // New returns a budget without calls of this process.
 func New(cfg Config) *Budget {
-	cfg.Public, cfg.Key = cmp.Or(cfg.Public, DefaultPublic), cmp.Or(cfg.Key, DefaultKey)
-	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, DefaultQueue), cmp.Or(cfg.Scopes, DefaultScopes)
+	cfg.Public, cfg.Key = cmp.Or(cfg.Public, 100), cmp.Or(cfg.Key, 300)
+	cfg.Queue, cfg.Scopes = cmp.Or(cfg.Queue, 512), cmp.Or(cfg.Scopes, 10_000)
 	if cfg.Clock == nil {
 		cfg.Clock = market.SystemClock{}
 	}
@@ -94,26 +104,17 @@ func New(cfg Config) *Budget {
 	b := &Budget{cfg: cfg, clock: cfg.Clock, opened: cfg.Clock.Now(), families: make(map[reqctx.Endpoint]*window)}
 	b.keys, _ = simplelru.NewLRU[string, *window](cfg.Scopes, nil) // fails for sizes below 1
 	b.held, _ = simplelru.NewLRU[string, time.Time](maxHeld, nil)
-	b.public = b.open("", cfg.Public)
+	b.public = newWindow(b, "", cfg.Public, span, true)
 	for _, f := range cfg.Families {
 		if s.Ledger != nil { // the ledger does not count calls to families
 			f.Limit = max(f.Limit/s.Replicas, 1) // package app rejects a configuration with more replicas than calls
 		}
-		w := newWindow(b, "", f.Limit, f.Span+skew)
+		w := newWindow(b, "", f.Limit, f.Span+skew, false)
 		for _, e := range f.Endpoints {
 			b.families[e] = w
 		}
 	}
 	return b
-}
-
-// open returns the window of the public calls or of a scope.
-func (b *Budget) open(scope string, limit int) *window {
-	w := newWindow(b, scope, limit, span)
-	if s := b.cfg.Sharing; s.Ledger != nil && (scope == "" || s.SameScopes) && limit < unlimited {
-		w.pool, w.others = &pool{Sharing: s, left: Usable(limit)}, others{}
-	}
-	return w
 }
 
 // windows returns all windows, the public window first.
@@ -145,18 +146,16 @@ var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service
 func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := &reservation{budget: b, scope: req.Scope, deadline: req.Deadline, takes: req.Takes, endpoint: req.Endpoint}
-	if b.closed {
-		t.decide(errClosed)
-		return t
-	}
-	t.window = b.windowOf(req.Scope, req.Endpoint)
-	if err := b.heldError(req.Scope, b.clock.Now()); err != nil {
+	w, now := b.windowOf(req.Scope, req.Endpoint), b.clock.Now()
+	t := &reservation{budget: b, window: w, scope: req.Scope, deadline: req.Deadline, takes: req.Takes, endpoint: req.Endpoint}
+	if t.err = b.heldError(req.Scope, now); t.err != nil {
 		b.refused++
-		t.decide(err)
 		return t
 	}
-	w, now := t.window, b.clock.Now()
+	if b.closed {
+		t.err = errClosed
+		return t
+	}
 	w.expire(now)
 	w.arrivals++
 	t.priority, t.caller, t.arrival = req.Priority, w.callerOf(req.Caller, now), w.arrivals
@@ -177,10 +176,9 @@ func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
 	return b.public
 }
 
-// windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. A call with credentials that
-// have no window counts in the public window or in a family's window. But the response to such a call never adjusts that window,
-// because the owner of the credentials may have used up their limit elsewhere. If the 429 concerns the IP address, the next call
-// without credentials also gets a 429, and that 429 adjusts the window.
+// windowFor returns the window to which the rate-limit headers or the 429 of a response apply, or nil. The response to a call with
+// credentials that have no window never adjusts the window that counts the call, because the owner of the credentials may have used
+// up their limit elsewhere. If the 429 concerns the IP address, the next call without credentials also gets a 429.
 func (b *Budget) windowFor(t *reservation) *window {
 	if t.scope == t.window.scope {
 		return t.window
@@ -208,9 +206,8 @@ func (b *Budget) heldError(scope string, now time.Time) error {
 	return nil
 }
 
-// accept opens a window for credentials that the venue has accepted. If there are already Config.Scopes windows, the new window
-// replaces the least recently used window. But if the least recently used window still contains calls or reservations, accept does
-// nothing.
+// accept opens a window for credentials that the venue has accepted. If there are already Config.Scopes windows, it replaces the least
+// recently used one, or does nothing if that one still contains calls or reservations.
 func (b *Budget) accept(scope string, now time.Time) {
 	if scope == "" || b.keys.Contains(scope) || b.closed {
 		return
@@ -221,7 +218,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 		}
 		oldest.close()
 	}
-	w := b.open(scope, b.cfg.Key)
+	w := newWindow(b, scope, b.cfg.Key, span, b.cfg.Sharing.SameScopes)
 	b.keys.Add(scope, w)
 	if until, ok := b.held.Peek(scope); ok {
 		w.pause(until, now)
@@ -234,25 +231,33 @@ func (b *Budget) accept(scope string, now time.Time) {
 func (b *Budget) Scarce(scope string, e reqctx.Endpoint) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.windowOf(scope, e).scarce(e, b.clock.Now())
+	w, now := b.windowOf(scope, e), b.clock.Now()
+	w.expire(now)
+	free := w.free(now)
+	if w.others.assumed {
+		free += w.others.left(now)
+	}
+	if p := w.pool; p != nil {
+		free += p.assumed.left(now)
+		if now.Sub(p.answeredAt) >= askEvery {
+			w.ask(0)
+		}
+	}
+	return free <= 0 || w.refusal.until.After(now) || w.refusals[e].until.After(now)
 }
 
 // Status is the state of a budget.
 type Status struct {
-	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number of public calls that can be
-	// made now.
+	// Limit is the number of public calls that are presently allowed in any 60 seconds. Left is the number that can be made now.
 	Limit, Left int
-	// ThrottledUntil is the earliest time at which a public call can be sent. If a public call can be sent at once, ThrottledUntil is
-	// the zero time. If the venue refuses calls to a family until a later time, ThrottledUntil is that later time.
+	// ThrottledUntil is the earliest time at which a public call can be sent, or the zero time if that is now. If the venue refuses
+	// calls to a family until a later time, it is that time. Throttled is the total time for which public calls paused.
 	ThrottledUntil time.Time
-	// Throttled is the total time since the start for which public calls paused after a 429. If several processes share the limit, a
-	// process also pauses after the venue has reported fewer remaining calls than the margin. Throttled includes these pauses.
-	Throttled time.Duration
-	// Waiting is the number of waiting calls in all windows, by reqctx.Priority.
+	Throttled      time.Duration
+	// Waiting is the number of waiting calls in all windows, by reqctx.Priority. Scopes is the number of windows for credentials.
 	Waiting [reqctx.Priorities]int
-	// Scopes is the number of windows for credentials.
-	Scopes int
-	// Admitted is the number of calls made since the start. Refused is the number of reservations refused since the start.
+	Scopes  int
+	// Admitted counts calls, and Refused counts refused reservations.
 	Admitted, Refused uint64
 	// Shared is the state of the public limit if several processes share it, or nil.
 	Shared *SharedStatus
@@ -265,8 +270,8 @@ func (b *Budget) Status() Status {
 	now := b.clock.Now()
 	w := b.public
 	w.expire(now)
-	s := Status{Limit: w.limit, Left: max(w.free(now), 0), Scopes: b.keys.Len(), Throttled: w.refusals.total(now), Admitted: b.admitted, Refused: b.refused}
-	if w.refusals.until.After(now) {
+	s := Status{Limit: w.limit, Left: max(w.free(now), 0), Scopes: b.keys.Len(), Throttled: w.paused - max(w.refusal.until.Sub(now), 0), Admitted: b.admitted, Refused: b.refused}
+	if w.refusal.until.After(now) {
 		s.Left = 0
 	}
 	if w.pool != nil {
@@ -280,8 +285,8 @@ func (b *Budget) Status() Status {
 		for p := range w.queue {
 			s.Waiting[p] += len(w.queue[p])
 		}
-		if w.scope == "" && w != b.public && w.refusals.until.After(now) {
-			s.ThrottledUntil = market.Later(s.ThrottledUntil, w.refusals.until)
+		if w.scope == "" && w != b.public && w.refusal.until.After(now) {
+			s.ThrottledUntil = market.Later(s.ThrottledUntil, w.refusal.until)
 		}
 	}
 	return s

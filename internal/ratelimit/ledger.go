@@ -45,19 +45,17 @@ type Sharing struct {
 const (
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// If the ledger's last answer is at least askEvery old, Budget.Scarce asks the ledger again how many calls remain. askEvery has a
-	// second use: if the venue reports fewer remaining calls than the margin, the process sends no calls for this time.
+	// askEvery is the age of the ledger's last answer from which Budget.Scarce asks it again how many calls remain. It is also the pause
+	// after the venue has reported fewer remaining calls than the margin.
 	askEvery = time.Second
 )
 
 // SharedStatus is the state of a public limit that several processes share. All counts are numbers of calls.
 type SharedStatus struct {
-	// Granted counts the granted calls that this process made in the last 60 seconds. Left is the estimated number of calls that this
-	// process can still make with grants.
+	// Granted counts the granted calls of the last 60 seconds, and Left estimates how many the ledger can still grant.
 	Granted, Left int
-	// Part is the number of calls that this process may make in any 60 seconds while the ledger does not answer. PartUsed is the
-	// number of calls of the last 60 seconds that were made without a grant.
+	// Part is the number of calls that this process may make in any 60 seconds while the ledger does not answer. PartUsed counts the
+	// calls of the last 60 seconds without a grant.
 	Part, PartUsed int
-	// Away is true while the ledger does not answer.
-	Away bool
+	Away           bool // the ledger does not answer
 }

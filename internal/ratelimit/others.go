@@ -5,11 +5,10 @@ import "time"
 // others are n calls that other processes made, or may have made, and that the venue counts against the limit. Nobody knows their
 // times, so they are taken to leave the window evenly: one after each step that has passed since the time from.
 type others struct {
-	n    int
-	from time.Time
-	step time.Duration
-	// assumed is false if the venue has reported the calls.
-	assumed bool
+	n       int
+	from    time.Time
+	step    time.Duration
+	assumed bool // the venue has not reported the calls
 }
 
 // evenly returns n calls that leave the window evenly within one span after the time from.
@@ -50,11 +49,8 @@ func (w *window) departures(now time.Time) departures {
 // next returns the time at which one more call can be made. Calls in flight are taken to leave the window one span from now, which
 // is the earliest possible time.
 func (d *departures) next() time.Time {
-	if d.free < 0 {
-		for missing := -d.free; missing > 0; missing-- {
-			d.leave()
-		}
-		d.free = 0
+	for ; d.free < 0; d.free++ {
+		d.leave()
 	}
 	if d.free > 0 {
 		d.free--

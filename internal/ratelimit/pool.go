@@ -10,23 +10,18 @@ import (
 // the ledger is away. The budget's lock protects the pool.
 type pool struct {
 	Sharing
-	// credits are the names of granted calls that no reservation has taken yet.
-	credits []string
-	// left is the estimated number of calls that the ledger can still grant, and answeredAt is the time of the ledger's last response.
-	// If left is 0, refillAt is the time of the ledger's next grant, or the zero time if that time is unknown. assumed are the calls
-	// that the ledger only assumes.
-	left                 int
-	assumed              others
-	answeredAt, refillAt time.Time
-	asking               bool
-
-	// away reports that the ledger did not answer the last request. It is asked again at askAt. uncredited is the number of calls in
-	// the window that were made without a grant. before are the calls that this process counts in its part of the limit because it
-	// does not know what was made before the ledger went away.
-	away       bool
-	askAt      time.Time
-	uncredited int
-	before     others
+	// credits are the names of granted calls that no reservation has taken yet. left is the estimated number of calls that the ledger
+	// can still grant. uncredited is the number of calls in the window that were made without a grant.
+	credits          []string
+	left, uncredited int
+	// away reports that the ledger did not answer the last request. assumed are the calls that the ledger only assumes, or that this
+	// process counts in its part of the limit while the ledger is away.
+	away    bool
+	assumed others
+	// answeredAt is the time of the last response. The ledger need not be asked again before askAt: its next grant, or the end of the
+	// wait after it did not answer.
+	answeredAt, askAt time.Time
+	asking            bool
 }
 
 // part returns the number of calls in one span that this process may make without the ledger.
@@ -34,18 +29,13 @@ func (p *pool) part(limit int) int { return max(limit/p.Replicas, 1) }
 
 // free returns the number of calls that can still be made: with grants of the ledger, or with the part of this process.
 func (p *pool) free(limit int, now time.Time) int {
-	if p.away {
-		return len(p.credits) + max(p.part(limit)-p.uncredited-p.before.left(now), 0)
+	switch {
+	case p.away:
+		return max(p.part(limit)-p.uncredited-p.assumed.left(now), 0)
+	case p.left == 0 && len(p.credits) == 0 && !p.askAt.After(now):
+		return 1 // the ledger's next grant is due
 	}
 	return len(p.credits) + p.left
-}
-
-// assumedNow returns the number of calls that the pool counts although nobody knows whether they were made.
-func (p *pool) assumedNow(now time.Time) int {
-	if p.away {
-		return p.before.left(now)
-	}
-	return p.assumed.left(now)
 }
 
 // funded reports whether the pool allows a call now. It is true for a window without a pool. If the call needs a grant, or it is
@@ -55,39 +45,10 @@ func (w *window) funded(now time.Time) bool {
 	if p == nil || len(p.credits) > 0 {
 		return true
 	}
-	if !p.away || !now.Before(p.askAt) {
+	if !p.askAt.After(now) {
 		w.ask(min(w.waiting, maxAsk))
 	}
 	return p.away && p.free(w.limit, now) > 0
-}
-
-// pay takes a grant for the reservation's call, if there is one.
-func (p *pool) pay(t *reservation) {
-	switch {
-	case p == nil:
-	case len(p.credits) > 0:
-		t.credit, p.credits = p.credits[0], p.credits[1:]
-	default:
-		p.uncredited++
-	}
-}
-
-// callLeft updates the pool when a call leaves the window.
-func (p *pool) callLeft(credited bool) {
-	switch {
-	case p == nil:
-	case credited:
-		p.left++ // an estimate until the ledger answers again
-	default:
-		p.uncredited--
-	}
-}
-
-// expire sets left to at least 1 if refillAt has passed, so that the window asks the ledger again.
-func (p *pool) expire(now time.Time) {
-	if p != nil && !p.refillAt.IsZero() && !now.Before(p.refillAt) {
-		p.left, p.refillAt = max(p.left, 1), time.Time{}
-	}
 }
 
 // opensAt returns the earliest time at which the pool of a window may allow a call, or the zero time if it allows a call now or if
@@ -97,12 +58,9 @@ func (w *window) opensAt(now time.Time) time.Time {
 	if p == nil || p.free(w.limit, now) > 0 {
 		return time.Time{}
 	}
-	if !p.away {
-		return p.refillAt
-	}
-	at := market.Later(p.askAt, now)
-	if left := p.before.left(now); left > 0 {
-		at = market.Earlier(at, p.before.departure(p.before.n-left+1))
+	at := p.askAt
+	if left := p.assumed.left(now); p.away && left > 0 {
+		at = market.Earlier(at, p.assumed.departure(p.assumed.n-left+1))
 	}
 	return at
 }
@@ -129,18 +87,14 @@ func (w *window) granted(g Grant) {
 		p.Ledger.End(w.scope, nil, g.Calls)
 		return
 	}
-	p.credits, p.answeredAt, p.refillAt = g.Calls, now, time.Time{}
-	switch {
-	case g.Away:
-		if !p.away {
-			p.before = evenly(p.part(w.limit)/2, now, w.span, true)
-		}
-		p.away, p.left, p.askAt = true, 0, now.Add(g.Again)
-	default:
-		p.away, p.left, p.assumed = false, g.Left, evenly(g.Assumed, now, w.span, true)
-		if g.Left == 0 {
-			p.refillAt = now.Add(max(g.Again, time.Millisecond))
-		}
+	if assumed := p.part(w.limit) / 2; !g.Away {
+		p.assumed = evenly(g.Assumed, now, w.span, true)
+	} else if !p.away {
+		p.assumed = evenly(assumed, now, w.span, true)
+	}
+	p.credits, p.left, p.away, p.answeredAt, p.askAt = g.Calls, g.Left, g.Away, now, now
+	if g.Left == 0 {
+		p.askAt = now.Add(max(g.Again, time.Millisecond))
 	}
 	if g.Hold > 0 {
 		w.pause(now.Add(min(g.Hold, w.span)), now)

@@ -27,19 +27,19 @@ func (w *window) add(t *reservation, now time.Time) {
 
 // open reports whether the window may send calls now: it does not pause, and fewer than maxInFlight calls are in flight.
 func (w *window) open(now time.Time) bool {
-	return !w.refusals.until.After(now) && (w.maxInFlight == 0 || w.inFlight < w.maxInFlight)
+	return !w.refusal.until.After(now) && (w.maxInFlight == 0 || w.inFlight < w.maxInFlight)
 }
 
 // settle admits the reservations whose calls can be sent, refuses late reservations, and sets the timer. It must be called after
 // each change of the window that may allow a call or make a reservation late.
 func (w *window) settle(now time.Time) {
 	w.expire(now)
+	if p := w.pool; p != nil && p.away && w.waiting > 0 && !p.askAt.After(now) {
+		w.ask(min(w.waiting, maxAsk)) // the ledger may be back
+	}
 	for w.waiting > 0 && w.open(now) {
 		t := w.next(now)
-		if t == nil {
-			break
-		}
-		if !w.funded(now) {
+		if t == nil || !w.funded(now) {
 			break
 		}
 		w.remove(t)
@@ -64,7 +64,7 @@ func (w *window) next(now time.Time) *reservation {
 			}
 			for _, t := range w.queue[priority] {
 				switch {
-				case !w.refusals.allow(t, now):
+				case !w.allow(t, now):
 				case t.caller.used < w.share():
 					return t
 				case served == nil:
@@ -78,7 +78,7 @@ func (w *window) next(now time.Time) *reservation {
 	}
 	if 4*free > w.limit { // refreshes leave a quarter of the window free
 		for _, t := range w.queue[reqctx.PriorityRefresh] {
-			if w.refusals.allow(t, now) && (t.caller.used < w.share() || free > w.reserved) {
+			if w.allow(t, now) && (t.caller.used < w.share() || free > w.reserved) {
 				return t
 			}
 		}
@@ -88,21 +88,19 @@ func (w *window) next(now time.Time) *reservation {
 
 // readyAt returns the turn of a waiting reservation; see eachTurn.
 func (w *window) readyAt(t *reservation, now time.Time) (at time.Time) {
-	w.eachTurn(now, func(waiting *reservation, turn time.Time) bool {
+	w.eachTurn(now, func(waiting *reservation, turn time.Time) {
 		if waiting == t {
 			at = turn
 		}
-		return waiting != t
 	})
 	return at
 }
 
-// eachTurn calls visit with each waiting reservation, except refreshes, and its turn, until visit returns false. The turn is the time
-// at which as many calls have left the window as wait before the reservation by rules 2 and 3 of the package comment. It is not
+// eachTurn calls visit with each waiting reservation, except refreshes, and its turn. The turn is the time at which as many calls have left the window as wait before the reservation by rules 2 and 3 of the package comment. It is not
 // before the end of a pause, the ledger's next grant, or the time at which the caller's share has room. A reservation that visit
 // removes from the queue takes no turn.
-func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time) bool) {
-	notBefore := market.Later(w.refusals.until, w.opensAt(now))
+func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time)) {
+	notBefore := market.Later(w.refusal.until, w.opensAt(now))
 	d := w.departures(now)
 	at := d.next()
 	var from [reqctx.Priorities]int
@@ -114,10 +112,7 @@ func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time) boo
 			}
 			for from[p] < len(w.queue[p]) && turns > 0 {
 				t := w.queue[p][from[p]]
-				turn := market.Later(market.Later(at, notBefore), market.Later(w.refusals.endpoint(t.endpoint).until, w.shareAt(t.caller, now)))
-				if !visit(t, turn) {
-					return
-				}
+				visit(t, market.Later(market.Later(at, notBefore), market.Later(w.refusals[t.endpoint].until, w.shareAt(t.caller, now))))
 				if t.queued {
 					from[p]++
 					turns--
@@ -150,11 +145,10 @@ func (w *window) refuseLate(now time.Time) {
 	if w.waiting == len(w.queue[reqctx.PriorityRefresh]) {
 		return
 	}
-	w.eachTurn(now, func(t *reservation, turn time.Time) bool {
+	w.eachTurn(now, func(t *reservation, turn time.Time) {
 		if t.late(turn) {
 			w.refuse(t, now, turn)
 		}
-		return true
 	})
 }
 
@@ -196,8 +190,8 @@ func (w *window) arm(now time.Time) {
 	}
 	switch {
 	case w.waiting == 0:
-	case w.refusals.until.After(now):
-		soonest(w.refusals.until)
+	case w.refusal.until.After(now):
+		soonest(w.refusal.until)
 	default:
 		d := w.departures(now)
 		soonest(d.leave())
@@ -205,8 +199,8 @@ func (w *window) arm(now time.Time) {
 		if w.cut > 0 {
 			soonest(w.halveCutAt)
 		}
-		for _, f := range w.refusals.endpoints {
-			soonest(f.until)
+		for e := range w.refusals {
+			soonest(w.refusals[e].until)
 		}
 		if _, oldest, ok := w.callers.GetOldest(); ok {
 			soonest(oldest.lastRequest.Add(w.span))

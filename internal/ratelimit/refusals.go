@@ -14,67 +14,37 @@ const patience = 5 * time.Minute
 // refuses at most six calls until it is free again.
 var pauses = market.Backoff{Min: 5 * time.Second, Max: time.Minute}
 
-// refusals is what a window remembers of the calls that the venue has refused with 429.
-type refusals struct {
-	// The window sends no calls until the time until. The pause began at since. earlier is the total duration of all earlier pauses.
-	until, since time.Time
-	earlier      time.Duration
-	// row is the number of pauses since the venue last answered, and last is the time of the last 429 that began a pause.
-	row  int
-	last time.Time
-	// counted reports that a 429 in the first period has made the window count as used up.
-	counted bool
-
-	// endpoints contains the endpoints whose last call was refused. answered is the time at which the last answered call of each
-	// endpoint was sent.
-	endpoints map[reqctx.Endpoint]*refusal
-	answered  [reqctx.Endpoints]time.Time
-}
-
-// refusal is an endpoint whose last call was refused. It sends no calls until the time until, and then one call at a time until it
-// has answered.
+// refusal is the state of a window or endpoint whose calls the venue has refused with 429. It sends no calls until the time until,
+// and then one call at a time until the venue answers. row is the number of refusals since its last answer, and last is the time of
+// the last of them.
 type refusal struct {
 	until, last time.Time
-	row         int // refusals in a row
-	probe       *reservation
+	row         int
+	probe       *reservation // the call of an endpoint that is in flight
 }
 
-var notRefused refusal
-
-// endpoint returns the refusal of an endpoint, which must not be changed.
-func (r *refusals) endpoint(e reqctx.Endpoint) *refusal {
-	if f := r.endpoints[e]; f != nil {
-		return f
+// note counts a 429 for a call that was sent after the last 429. Other calls were already in flight at that time.
+func (r *refusal) note(sent, now time.Time) {
+	if sent.After(r.last) {
+		r.row, r.last = r.row+1, now
 	}
-	return &notRefused
 }
 
 // allow reports whether the endpoint of a reservation may be called now.
-func (r *refusals) allow(t *reservation, now time.Time) bool {
-	f := r.endpoint(t.endpoint)
-	return !f.until.After(now) && f.probe == nil
-}
-
-// othersAnswered reports whether the venue has answered a call to another endpoint that was sent after the given time.
-func (r *refusals) othersAnswered(e reqctx.Endpoint, after time.Time) bool {
-	for other, sent := range r.answered {
-		if reqctx.Endpoint(other) != e && sent.After(after) {
-			return true
-		}
-	}
-	return false
+func (w *window) allow(t *reservation, now time.Time) bool {
+	r := &w.refusals[t.endpoint]
+	return !r.until.After(now) && (r.row == 0 || r.probe == nil)
 }
 
 // answer records that the venue has answered a call to an endpoint. The answer to a call that was sent before a 429 does not end
 // the caution after it.
 func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
-	r := &w.refusals
-	r.answered[e] = market.Later(r.answered[e], sent)
-	if f := r.endpoints[e]; f != nil && sent.After(f.last) {
-		delete(r.endpoints, e)
+	w.answered[e] = market.Later(w.answered[e], sent)
+	if sent.After(w.refusals[e].last) {
+		w.refusals[e] = refusal{}
 	}
-	if sent.After(r.last) {
-		r.row, w.maxInFlight = 0, 0
+	if sent.After(w.refusal.last) {
+		w.refusal.row, w.maxInFlight = 0, 0
 	}
 }
 
@@ -85,33 +55,24 @@ func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 // one span. If the endpoint is refused again and another endpoint has answered since, the limit is not the window's, and the rest
 // of the window does not pause. After a pause one call at a time is sent until the venue answers.
 func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, now time.Time) {
-	w.expire(now)
-	r := &w.refusals
-	f := r.endpoints[e]
-	if f == nil {
-		f = &refusal{}
-		if r.endpoints == nil {
-			r.endpoints = make(map[reqctx.Endpoint]*refusal)
+	r, whole := &w.refusals[e], true
+	for other, at := range w.answered {
+		if r.row > 0 && reqctx.Endpoint(other) != e && at.After(r.last) {
+			whole = false
 		}
-		r.endpoints[e] = f
 	}
-	own := f.row > 0 && r.othersAnswered(e, f.last)
-	if sent.After(f.last) {
-		f.row, f.last = f.row+1, now
-	}
-	if !own && sent.After(r.last) {
-		r.row, r.last = r.row+1, now
+	r.note(sent, now)
+	row := r.row
+	if whole {
+		w.refusal.note(sent, now)
+		row = max(row, w.refusal.row)
 	}
 	if wait <= 0 {
-		row := f.row
-		if !own {
-			row = max(row, r.row)
-		}
 		wait = pauses.Wait(row, w.budget.cfg.Rand())
 	}
 	wait = min(wait, patience)
-	f.until = market.Later(f.until, now.Add(wait))
-	if !own {
+	r.until = market.Later(r.until, now.Add(wait))
+	if whole {
 		w.pauseAfterRefusal(now.Add(min(wait, w.span)), now)
 	}
 }
@@ -120,7 +81,7 @@ func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, 
 // tenth, unless the window pauses already. Two spans after the last 429, expire begins to halve the reduction (the field cut) once
 // in each span. A 429 in the first period means that an earlier process has used up the limit.
 func (w *window) pauseAfterRefusal(until, now time.Time) {
-	if !w.refusals.until.After(now) {
+	if !w.refusal.until.After(now) {
 		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
 	}
 	w.halveCutAt = now.Add(2 * w.span)
@@ -130,35 +91,24 @@ func (w *window) pauseAfterRefusal(until, now time.Time) {
 	switch b := w.budget; {
 	case w.pool != nil:
 		w.pool.Ledger.Hold(w.scope, until)
-	case !b.cfg.Fresh && !w.refusals.counted && now.Before(b.opened.Add(w.span)):
-		w.refusals.counted = true
-		w.others = evenly(w.limit-w.used(), w.refusals.until, w.span, true)
+	case !b.cfg.Fresh && !w.usedUp && now.Before(b.opened.Add(w.span)):
+		w.usedUp, w.others = true, evenly(w.limit-w.used(), w.refusal.until, w.span, true)
 	}
 }
 
 // pause stops all calls of the window at least until the given time.
 func (w *window) pause(until, now time.Time) {
-	r := &w.refusals
-	if !r.until.After(now) {
-		r.earlier, r.since = r.total(now), now
-	}
-	r.until = market.Later(r.until, until)
-}
-
-// total returns the total duration of all pauses of the window.
-func (r *refusals) total(now time.Time) time.Duration {
-	return r.earlier + max(market.Earlier(now, r.until).Sub(r.since), 0)
+	w.paused += max(until.Sub(market.Later(w.refusal.until, now)), 0)
+	w.refusal.until = market.Later(w.refusal.until, until)
 }
 
 // report applies the rate-limit headers of a response.
 func (w *window) report(a *reqctx.Answer, now time.Time) {
-	w.expire(now)
-	if a.Limit > 0 {
-		if told := Usable(a.Limit); told != w.venueLimit {
-			w.venueLimit, w.margin = told, min(w.margin, a.Limit-told)
-			if w.relimit(); w.others.assumed && !w.refusals.counted {
-				w.assume()
-			}
+	usable := Usable(a.Limit)
+	if a.Limit > 0 && usable != w.venueLimit {
+		w.venueLimit = usable
+		if w.relimit(); w.others.assumed && !w.usedUp && w.pool == nil {
+			w.assume()
 		}
 	}
 	switch {
@@ -166,7 +116,7 @@ func (w *window) report(a *reqctx.Answer, now time.Time) {
 	case w.pool != nil:
 		// The venue counts the calls of all processes that share the limit. Together, these processes leave the margin unused. So if
 		// fewer calls than the margin remain, another program also uses the limit.
-		if a.Remaining < w.margin {
+		if a.Remaining < a.Limit-usable {
 			w.pause(now.Add(askEvery), now)
 		}
 	default:

@@ -220,7 +220,7 @@ func (t *reservation) Answered(a reqctx.Answer) {
 func (t *reservation) Release(accepted bool) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	if t.released || t.window == nil {
+	if t.released {
 		return
 	}
 	t.released = true

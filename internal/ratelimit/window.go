@@ -12,13 +12,10 @@ import (
 const (
 	// span is the time for which an ended call counts: a minute plus skew. Endpoints in a Family have a span of their own.
 	span = time.Minute + skew
-	// skew is added to each span, because the venue may round times to milliseconds.
-	skew = time.Millisecond
-	// unproven bounds the calls in flight in a window until the venue has answered a call of this process, because it may refuse them
-	// all.
+	skew = time.Millisecond // the venue may round times to milliseconds
+	// unproven bounds the calls in flight in a window until the venue has answered, because it may refuse them all.
 	unproven = 2
-	// unlimited is a limit that no process reaches. Processes do not share windows with a limit of unlimited or more, and assume
-	// nothing about them.
+	// unlimited is a limit that no process reaches. Windows with this limit or more are not shared and assume nothing.
 	unlimited = 1 << 30
 )
 
@@ -27,34 +24,32 @@ type callRecord struct {
 	until    time.Time
 	caller   *caller
 	priority reqctx.Priority
-	// credited reports that the call was made with a grant of the ledger.
-	credited bool
+	credited bool // made with a grant of the ledger
 }
 
 // window is a log of the calls of the last span and the queue of waiting reservations. The budget's lock protects it.
 type window struct {
 	budget *Budget
 	scope  string
-	// span is the time for which an ended call counts.
-	span time.Duration
-
-	// ceiling is the usable part of the configured limit. venueLimit is the usable part of the limit in the venue's headers, or 0 if
-	// the headers contain no limit. cut is the number of calls by which the limit is lowered after the venue has refused calls. limit
-	// is the number of calls that are allowed now: ceiling (or venueLimit, if the headers contain a smaller limit) minus cut, but at
-	// least 1.
+	span   time.Duration // for which an ended call counts
+	// ceiling is the usable part of the configured limit, and venueLimit that of the limit in the venue's headers, or 0. cut is the
+	// number of calls by which the limit is lowered after a 429. limit is the number of calls that are allowed now; see relimit.
 	ceiling, limit, venueLimit, cut int
-	// margin is the number of calls of the limit that are not used; see Usable.
-	margin int
-	// halveCutAt is the next time at which cut is halved.
-	halveCutAt time.Time
+	halveCutAt                      time.Time // the next time at which cut is halved
 
-	inFlight int
-	ended    []callRecord // oldest first
-	others   others
-	// byPriority is the number of calls in the window for each priority.
-	byPriority [reqctx.Priorities]int
+	inFlight   int
+	ended      []callRecord // oldest first
+	others     others
+	byPriority [reqctx.Priorities]int // the calls in the window
 
-	refusals refusals
+	// refusal applies to all calls of the window, and refusals to the calls of an endpoint. paused is the total duration of all pauses
+	// of the window, including the rest of the present one. usedUp reports that a 429 in the first period has made the window count as
+	// used up. answered is the time at which the last answered call of each endpoint was sent.
+	refusal  refusal
+	refusals [reqctx.Endpoints]refusal
+	paused   time.Duration
+	usedUp   bool
+	answered [reqctx.Endpoints]time.Time
 	// maxInFlight bounds the calls in flight until the venue has answered a call: after the start, and after a 429. 0 is no bound.
 	maxInFlight int
 
@@ -63,40 +58,41 @@ type window struct {
 	callers  *simplelru.LRU[string, *caller]
 	reserved int
 
-	queue   [reqctx.Priorities][]*reservation
-	waiting int
-	// arrivals is the value of reservation.arrival that was assigned last.
-	arrivals uint64
+	queue    [reqctx.Priorities][]*reservation
+	waiting  int
+	arrivals uint64 // the value of reservation.arrival that was assigned last
 	timer    *time.Timer
 	// pool says which calls of a shared limit this process may make. It is nil if processes do not share the window.
 	pool   *pool
 	closed bool
 }
 
-// newWindow returns an empty window for calls with the given scope. limit is the venue's limit in one span.
-func newWindow(b *Budget, scope string, limit int, span time.Duration) *window {
-	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit)}
+// newWindow returns an empty window for calls with the given scope. limit is the venue's limit in one span. shared is true if the
+// processes share the window.
+func newWindow(b *Budget, scope string, limit int, span time.Duration, shared bool) *window {
+	w := &window{budget: b, scope: scope, span: span, ceiling: Usable(limit), limit: Usable(limit)}
 	w.callers, _ = simplelru.NewLRU[string, *caller](maxCallers, nil)
-	w.limit, w.margin = w.ceiling, limit-w.ceiling
 	if !b.cfg.Fresh && !b.answered {
 		w.maxInFlight = unproven
 	}
-	w.assume()
+	if s := b.cfg.Sharing; shared && s.Ledger != nil && limit < unlimited {
+		w.pool = &pool{Sharing: s, left: w.limit}
+	} else {
+		w.assume()
+	}
 	return w
 }
 
-// assume counts half of the limit as made by other processes in the period before the start; see the package comment. It does
-// nothing in a window that processes share, because the ledger counts such calls.
+// assume counts half of the limit as made by other processes in the period before the start; see the package comment.
 func (w *window) assume() {
-	if b := w.budget; !b.cfg.Fresh && w.pool == nil && w.limit < unlimited {
+	if b := w.budget; !b.cfg.Fresh && w.limit < unlimited {
 		w.others = evenly(w.limit/2, b.opened, w.span, true)
 	}
 }
 
 func (w *window) used() int { return w.inFlight + len(w.ended) }
 
-// free returns the number of calls that may be sent now. It is negative if the limit was lowered below the number of calls in the
-// window.
+// free returns the number of calls that may be sent now. It is negative if the limit was lowered below the calls in the window.
 func (w *window) free(now time.Time) int {
 	free := w.limit - w.used() - w.others.left(now)
 	if w.pool != nil {
@@ -108,28 +104,8 @@ func (w *window) free(now time.Time) int {
 // share returns a caller's share of the window in calls. A caller that has used its share must leave calls for the other callers.
 func (w *window) share() int { return max(w.limit/4, 1) }
 
-// floor returns a number of calls. A priority with fewer calls in the window goes before the other priorities; see rule 2 in the
-// package comment. Refreshes never have precedence.
+// floor returns the number of calls up to which a priority goes first by rule 2 of the package comment.
 func (w *window) floor() int { return max(w.limit/20, 1) }
-
-// scarce reports whether a call to the endpoint would have to wait. Calls that are only assumed to have been made do not count.
-func (w *window) scarce(e reqctx.Endpoint, now time.Time) bool {
-	w.expire(now)
-	if p := w.pool; p != nil && now.Sub(p.answeredAt) >= askEvery {
-		w.ask(0)
-	}
-	if w.refusals.until.After(now) || w.refusals.endpoint(e).until.After(now) {
-		return true
-	}
-	free := w.free(now)
-	if w.others.assumed {
-		free += w.others.left(now)
-	}
-	if w.pool != nil {
-		free += w.pool.assumedNow(now)
-	}
-	return free <= 0
-}
 
 // expire removes calls and callers that no longer count, and reduces cut.
 func (w *window) expire(now time.Time) {
@@ -138,11 +114,14 @@ func (w *window) expire(now time.Time) {
 		p := &w.ended[expired]
 		w.byPriority[p.priority]--
 		w.spend(p.caller, -1)
-		w.pool.callLeft(p.credited)
+		if w.pool != nil && p.credited {
+			w.pool.left++ // an estimate until the ledger answers again
+		} else if w.pool != nil {
+			w.pool.uncredited--
+		}
 		expired++
 	}
 	w.ended = w.ended[expired:]
-	w.pool.expire(now)
 	if w.others.left(now) == 0 {
 		w.others = others{}
 	}
@@ -171,20 +150,22 @@ func (w *window) relimit() {
 func (w *window) take(t *reservation) {
 	w.inFlight++
 	t.inFlight = true
-	if f := w.refusals.endpoints[t.endpoint]; f != nil {
-		f.probe = t
-	}
+	w.refusals[t.endpoint].probe = t
 	w.byPriority[t.countedAs]++
 	w.spend(t.caller, 1)
-	w.pool.pay(t)
+	if p := w.pool; p != nil && len(p.credits) > 0 {
+		t.credit, p.credits = p.credits[0], p.credits[1:]
+	} else if p != nil {
+		p.uncredited++
+	}
 }
 
 // land records that a call is no longer in flight.
 func (w *window) land(t *reservation) {
 	w.inFlight--
 	t.inFlight = false
-	if f := w.refusals.endpoints[t.endpoint]; f != nil && f.probe == t {
-		f.probe = nil
+	if r := &w.refusals[t.endpoint]; r.probe == t {
+		r.probe = nil
 	}
 }
 
@@ -214,7 +195,6 @@ func (w *window) giveBack(t *reservation) {
 	w.spend(t.caller, -1)
 	if t.credit != "" {
 		w.pool.Ledger.End(w.scope, nil, []string{t.credit})
-		t.credit = ""
 	} else if w.pool != nil {
 		w.pool.uncredited--
 	}
@@ -224,10 +204,10 @@ func (w *window) giveBack(t *reservation) {
 func (w *window) nextCallTime(now time.Time) time.Time {
 	d := w.departures(now)
 	at := d.next()
-	if w.cut > 0 && at.After(w.halveCutAt) {
-		at = w.halveCutAt
+	if w.cut > 0 {
+		at = market.Earlier(at, w.halveCutAt)
 	}
-	return market.Later(market.Later(at, w.opensAt(now)), w.refusals.until)
+	return market.Later(market.Later(at, w.opensAt(now)), w.refusal.until)
 }
 
 // close refuses all waiting reservations and stops the timer.
