@@ -60,7 +60,7 @@ func newWire(c *chaos, f *Feed, seed uint64) (*wire, error) {
 	var err error
 	w.client, err = stream.New(stream.Config{
 		URL: "ws://venue.example/ws", Dial: w, Rand: w.float, Observer: w, TopicsPerConnection: 2*chaosTokens/chaosLinks + 1,
-		BackoffMax: 2 * time.Second,
+		Backoff: market.Backoff{Min: time.Second, Max: 2 * time.Second},
 	}, f)
 	return w, err
 }

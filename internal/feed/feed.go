@@ -59,10 +59,7 @@ type Config struct {
 
 // The timeouts and bounds of the stream's protocol.
 const (
-	// If a snapshot or a confirmation does not arrive within retryAfter, the feed sends the subscription of the topic again. After
-	// promptAttempts attempts, the time doubles with each attempt, up to maxRetryAfter.
-	retryAfter     = 2 * time.Second
-	maxRetryAfter  = 2 * time.Minute
+	// promptAttempts is the number of attempts to get a snapshot before the time between two attempts grows.
 	promptAttempts = 3
 	// maxBuffered bounds the messages that a topic buffers while it waits for a snapshot.
 	maxBuffered = 1000

@@ -4,8 +4,12 @@ import (
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 )
+
+// answerBackoff says how long a topic waits for a snapshot or for the confirmation of its subscription.
+var answerBackoff = market.Backoff{Min: 2 * time.Second, Max: 2 * time.Minute}
 
 // beginsWithSnapshot reports whether the venue sends a snapshot after the subscription of the topic. Books begin with a snapshot at
 // every venue. A price has none, because each message replaces it, and a market has none, because queries read it over REST.
@@ -86,7 +90,7 @@ func (t *topic) await() {
 		return
 	}
 	var timer *time.Timer
-	timer = time.AfterFunc(min(retryAfter<<min(max(t.attempts-promptAttempts+1, 0), 10), maxRetryAfter), func() {
+	timer = time.AfterFunc(answerBackoff.Wait(t.attempts-promptAttempts+2, 1), func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.waitTimer == timer {

@@ -1,17 +1,12 @@
 package fleet
 
 import (
-	"math/rand/v2"
 	"sync"
 	"time"
 )
 
-const (
-	// If maxFailures calls in a row fail, the circuit opens.
-	maxFailures = 5
-	// While the circuit is open, the pause between two probes doubles from minPause to maxPause; see circuit.pause.
-	minPause, maxPause = time.Second, 30 * time.Second
-)
+// If maxFailures calls in a row fail, the circuit opens.
+const maxFailures = 5
 
 // circuit is a circuit breaker for Redis. While it is open, calls fail at once, and Fleet.keepConnected sends only probes.
 type circuit struct {
@@ -19,7 +14,6 @@ type circuit struct {
 	open        bool
 	since       time.Time
 	failedCalls int
-	lastPause   time.Duration
 }
 
 func (c *circuit) closed() bool {
@@ -56,14 +50,5 @@ func (c *circuit) fail() bool {
 func (c *circuit) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.open, c.failedCalls, c.lastPause, c.since = false, 0, 0, time.Now()
-}
-
-// pause returns the wait before the next probe. pause shortens the wait by a random part of at most a quarter, so that replicas do
-// not send their probes at the same time.
-func (c *circuit) pause() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.lastPause = min(max(2*c.lastPause, minPause), maxPause)
-	return c.lastPause - rand.N(c.lastPause/4)
+	c.open, c.failedCalls, c.since = false, 0, time.Now()
 }

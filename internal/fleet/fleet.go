@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,9 @@ const (
 	// maxCalls bounds the number of running calls to Redis.
 	maxCalls = 256
 )
+
+// probeBackoff is the pause between two probes of Redis.
+var probeBackoff = market.Backoff{Min: time.Second, Max: 30 * time.Second}
 
 var (
 	errOpen   = errors.New("the circuit to Redis is open")
@@ -247,7 +251,7 @@ func (f *Fleet) keepConnected() {
 		if failed++; failed == 1 && !known { // if known is true, call has already logged the loss of the connection
 			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
 		}
-		wait = f.circuit.pause()
+		wait = probeBackoff.Wait(failed, mathrand.Float64())
 	}
 }
 

@@ -42,7 +42,7 @@ func startLiveRigged(t testing.TB, rig func(*app.Wiring), args ...string) (s *se
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--demo-markets=300", "--log-level=debug",
 	}, args...)
 	s = openAt(t, market.SystemClock{}, func(w *app.Wiring) {
-		w.Stream.BackoffMax = 2 * time.Second // shortens tests that break the stream often
+		w.Stream.Backoff = market.Backoff{Min: time.Second, Max: 2 * time.Second} // shortens tests that break the stream often
 		rig(w)
 	}, args...)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -30,7 +30,7 @@ func startOverSimulator(t testing.TB, args ...string) *service {
 	s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
 		withUnusedLimit(w)
 		w.Client.Transport, w.Stream.Dial = &rest, dialer
-		w.Stream.BackoffMax = 2 * time.Second // shortens tests that break the stream often
+		w.Stream.Backoff = market.Backoff{Min: time.Second, Max: 2 * time.Second} // shortens tests that break the stream often
 	}, args...)
 	rest.Handler = s.Demo.HTTP.Handler
 	s.callDirectly()

@@ -8,14 +8,11 @@ import (
 	"oddsgraph/internal/market"
 )
 
-const (
-	// retryAfter is the maximum delay after the first read that failed or returned a stale value. The maximum doubles with each
-	// further such read in a row, up to maxRetryAfter. The delay is random, and at least half of the maximum.
-	retryAfter    = 500 * time.Millisecond
-	maxRetryAfter = 30 * time.Second
-	// maxPending is the maximum number of changes that wait for a read. If there are more, one RESYNC event replaces them.
-	maxPending = 1000
-)
+// maxPending is the maximum number of changes that wait for a read. If there are more, one RESYNC event replaces them.
+const maxPending = 1000
+
+// readBackoff is the delay after reads that failed or returned a stale value.
+var readBackoff = market.Backoff{Min: 500 * time.Millisecond, Max: 30 * time.Second}
 
 // pending contains the reasons to read one topic over REST, and the changes that the read must include. A read settles only what
 // was pending when the read started. See the package comment. In the zero value, nothing is pending.
@@ -82,11 +79,11 @@ func (p *pending[C]) settle() (reason Reason, changes []C) {
 }
 
 // readFailed delays the next read after a failure. The delay is at least the RetryAfter of the error, but a RetryAfter of more than
-// 2*maxRetryAfter counts as 2*maxRetryAfter. Everything stays pending.
+// a minute counts as a minute. Everything stays pending.
 func (p *pending[C]) readFailed(now time.Time, err error) {
 	minimum := time.Duration(0)
 	if e, ok := errors.AsType[*market.Error](err); ok {
-		minimum = min(e.RetryAfter, 2*maxRetryAfter)
+		minimum = min(e.RetryAfter, time.Minute)
 	}
 	p.delay(now, minimum)
 }
@@ -99,11 +96,9 @@ func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
 
 // delay delays the next read by a random backoff, but at least by the parameter minimum. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, minimum time.Duration) {
-	wait := min(retryAfter<<min(p.failures, 10), maxRetryAfter)
-	wait = wait/2 + rand.N(wait/2)
 	p.failures++
 	p.wanted = true
-	p.retry = now.Add(max(wait, minimum))
+	p.retry = now.Add(max(readBackoff.Wait(p.failures, rand.Float64()), minimum))
 }
 
 // retryNow requests another read at once, because the last read was invalidated. Everything stays pending.

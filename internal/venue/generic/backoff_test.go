@@ -43,7 +43,7 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 					if r.name == "spreads" { // if spreads fail, the client reads books, so books must fail too
 						v.answer = withoutBooks(tt.answer)
 					}
-					c := v.client(t, 0.5)
+					c := v.client(t, 0)
 					ctx := asUser(t)
 					expect := func(left time.Duration) {
 						t.Helper()
@@ -117,7 +117,7 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 func TestBackoffIsPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
-		c := v.client(t, 0.5)
+		c := v.client(t, 0)
 		if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
 			t.Fatal(err)
 		}
@@ -140,7 +140,7 @@ func TestBackoffIsPerKey(t *testing.T) {
 func TestBackoffIsPerCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
-		c := v.client(t, 0.5)
+		c := v.client(t, 0)
 		theirs := withCredentials(t, `{"apiKey":"junk"}`)
 		for range 3 {
 			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {

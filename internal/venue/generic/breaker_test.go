@@ -106,7 +106,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 				t.Fatalf("after a failed probe, the circuit is %s, want open for %v", circuitText(c, "orderbook"), want)
 			}
 		}
-		time.Sleep(rest.MaxOpen)
+		time.Sleep(rest.MaxBackoff)
 		v.answer = validResponse
 		assertEqual(t, readBooks(t, c, 1), "map[:1]")
 		expect("closed", calls+1)

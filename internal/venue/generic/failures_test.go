@@ -101,7 +101,7 @@ func TestStatuses(t *testing.T) {
 					_, _ = io.WriteString(w, body)
 				}))
 				c := v.client(t, func(cfg *Config) {
-					cfg.Clock, cfg.Rand = tool.NewClock(now), func() float64 { return 0.5 }
+					cfg.Clock, cfg.Rand = tool.NewClock(now), func() float64 { return 0 }
 				})
 				absent, err := r.call(asUser(t), c)
 				want := tt.public

@@ -91,7 +91,7 @@ func TestFaultsOverHTTP2(t *testing.T) {
 			t.Cleanup(s.Close)
 			clock := tool.NewClock(time.Now())
 			c := newClient(t, s.URL, func(cfg *Config) {
-				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = newTLSTransport(t, s), 2, clock, func() float64 { return 0.5 }
+				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = newTLSTransport(t, s), 2, clock, func() float64 { return 0 }
 				if tt.timeout > 0 {
 					cfg.Timeout = tt.timeout
 				}
@@ -196,7 +196,7 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 					v.ended.Wait()
 				})
 				c := newClient(t, s.URL, func(cfg *Config) {
-					cfg.Transport, cfg.Retries, cfg.Rand = newTLSTransport(t, s), 2, func() float64 { return 0.5 }
+					cfg.Transport, cfg.Retries, cfg.Rand = newTLSTransport(t, s), 2, func() float64 { return 0 }
 				})
 				p := &permit{}
 				_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)

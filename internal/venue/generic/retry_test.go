@@ -53,7 +53,7 @@ func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: tt.answer}
-				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 0 })
+				c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 0 })
 				_, err := c.Book(t.Context(), "101", 20)
 				want := 1
 				if tt.retried {
@@ -83,7 +83,7 @@ func TestRetrySucceeds(t *testing.T) {
 				}
 				p := &permit{}
 				seen := &recordingObserver{}
-				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
+				c := v.client(t, 0, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
 				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("the read returned the error %v after the calls %q, want no error after two calls", err, v.asked)
 				}
@@ -130,7 +130,7 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: slow}
-				c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+				c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
 				ctx, cancel := tt.limit(t.Context())
 				defer cancel()
 				started := time.Now()
@@ -160,12 +160,12 @@ func (callWithDeadline) NoteCall(reqctx.UpstreamCall) {}
 func TestRetryWaitsForRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(503, "", "Retry-After", "4")}
-		_, _ = v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 2 || v.askedAt[1].Sub(v.askedAt[0]) != 4*time.Second {
 			t.Errorf("the calls were at %v, want two calls with a wait of 4s", v.askedAt)
 		}
 		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // this wait is longer than Config.Timeout
-		_, err := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		_, err := v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
 		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
 			t.Errorf("the read returned the error %v after calls at %v, want one call and RetryAfter 11s", err, v.askedAt)
 		}
@@ -176,7 +176,7 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(503, "")}
 		p := &permit{refuseFrom: 2}
-		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+		c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
 		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
 			t.Errorf("the read returned the error %v after %d calls, want %s after 1", err, v.calls(), market.CodeUpstreamUnavailable)
@@ -190,7 +190,7 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 func TestCancellationEndsRetryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(503, "", "Retry-After", "5")}
-		c := v.client(t, 0.5, func(cfg *Config) { cfg.Retries = 2 })
+		c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		started := time.Now()
@@ -208,11 +208,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+	if list, err := v.client(t, 0).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
 		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0.5).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
+	if list, err := v.client(t, 0).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
 		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return validResponse(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0.5).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
+	if _, err := v.client(t, 0).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
 		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 4 admitted calls", err, v.calls(), p.admitted)
 	}
 }

@@ -13,12 +13,10 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/venue/wire"
 )
 
 const (
-	// The wait after the first failure is a random time of up to MinBackoff. This bound doubles with each further failure in a row,
-	// up to MaxBackoff.
+	// MinBackoff and MaxBackoff bound the wait before a failed call is repeated; see market.Backoff.
 	MinBackoff = 250 * time.Millisecond
 	MaxBackoff = 30 * time.Second
 	// maxBackoffs bounds the number of remembered keys. If more keys fail, backoffs forgets the key whose last failure is the
@@ -27,7 +25,7 @@ const (
 )
 
 // retryBackoff is the backoff of failed keys and of calls that are retried.
-var retryBackoff = wire.Backoff{Min: MinBackoff, Max: MaxBackoff}
+var retryBackoff = market.Backoff{Min: MinBackoff, Max: MaxBackoff}
 
 // backoffs remembers the keys whose last read failed at the venue. A key is not read again before its wait has ended. backoffs
 // is safe for concurrent use.

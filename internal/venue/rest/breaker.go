@@ -14,11 +14,12 @@ const (
 	minSubjects = 3
 	// If no call fails for FailureWindow, the earlier failures no longer count.
 	FailureWindow = time.Minute
-	// The time for which a circuit stays open is a random time between half of a bound and the whole bound. The bound is minOpen at
-	// first, doubles with each failed probe, and is never greater than MaxOpen.
+	// minOpen is the bound of the time for which a circuit is open at first.
 	minOpen = time.Second
-	MaxOpen = 30 * time.Second
 )
+
+// openBackoff says for how long a circuit is open. Each failed probe counts as a failure.
+var openBackoff = market.Backoff{Min: minOpen, Max: MaxBackoff}
 
 // CircuitState says which calls a circuit admits.
 type CircuitState string
@@ -139,12 +140,8 @@ func (b *breaker) done(generation uint64, v verdict, subject string) {
 	case v == verdictOK:
 		b.resetFailures()
 	case v == verdictFailure && (probe || b.countFailure(subject)):
-		bound := MaxOpen
-		if b.openings < 5 { // minOpen << 5 is more than MaxOpen
-			bound = minOpen << b.openings
-		}
-		b.until = b.clock.Now().Add(bound/2 + time.Duration(b.rand()*float64(bound/2)))
 		b.openings++
+		b.until = b.clock.Now().Add(openBackoff.Wait(b.openings, b.rand()))
 		b.opened++
 		b.stateChanged()
 	}

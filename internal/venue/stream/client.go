@@ -58,7 +58,6 @@ const DefaultTopicsPerConnection = 200
 // The other defaults of Config.
 const (
 	defaultConnections = 10
-	defaultBackoffMax  = 30 * time.Second
 	defaultLimitedWait = time.Minute
 	defaultDialWithin  = 10 * time.Second
 )
@@ -71,9 +70,7 @@ const (
 	// connection is closed.
 	pingEvery  = 20 * time.Second
 	pongWithin = 10 * time.Second
-	// backoffMin is the bound of the random wait after the first failure. The bound doubles with each further failure. After a
-	// connection has been open for stableAfter, the bound is backoffMin again.
-	backoffMin  = time.Second
+	// After a connection has been open for stableAfter, its next failure counts as the first.
 	stableAfter = time.Minute
 	// If the venue sends no hello within helloWithin, the client assumes default limits. writeWithin is the timeout of a write.
 	helloWithin = 2 * time.Second
@@ -98,8 +95,9 @@ type Config struct {
 	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a connection for public topics. The venue's
 	// hello may reduce this number. Connections is the maximum number of connections for public topics.
 	TopicsPerConnection, Connections int
-	// BackoffMax is the upper bound of the random wait after a failure.
-	BackoffMax time.Duration
+	// Backoff is the wait before the next connection after a failure, and before a request that the venue has postponed is repeated.
+	// Its default bounds are 1 s and 30 s.
+	Backoff market.Backoff
 	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames.
 	LimitedWait time.Duration
 	// DialWithin is the timeout of opening a connection.
@@ -180,7 +178,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 		return nil, errors.New("stream: the handler is missing")
 	}
 	for _, n := range []int64{
-		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.BackoffMax), int64(cfg.LimitedWait), int64(cfg.DialWithin),
+		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.LimitedWait), int64(cfg.DialWithin),
 	} {
 		if n < 0 {
 			return nil, errors.New("stream: times and limits must be positive")
@@ -188,7 +186,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	}
 	cfg.TopicsPerConnection = cmp.Or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
 	cfg.Connections = cmp.Or(cfg.Connections, defaultConnections)
-	cfg.BackoffMax = max(cmp.Or(cfg.BackoffMax, defaultBackoffMax), backoffMin)
+	cfg.Backoff = cmp.Or(cfg.Backoff, market.Backoff{Min: time.Second, Max: 30 * time.Second})
 	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, defaultLimitedWait)
 	cfg.DialWithin = cmp.Or(cfg.DialWithin, defaultDialWithin)
 	if cfg.Protocol == nil {

@@ -11,17 +11,11 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/venue/wire"
 )
 
-const (
-	// restartSpread is the maximum random wait after a restart of the venue. Without this wait, all clients would connect at the same
-	// time.
-	restartSpread = 10 * time.Second
-	// If the venue closes a connection because the client reads too slowly, the client reconnects at once. If the venue closes the
-	// connection for this reason again within slowAgain, the client waits first.
-	slowAgain = 10 * time.Second
-)
+// restartSpread is the maximum random wait after a restart of the venue. Without this wait, all clients would connect at the same
+// time.
+const restartSpread = 10 * time.Second
 
 // connection is a sequence of sockets. After the loss of a socket, the connection opens the next socket and subscribes to all its
 // topics again. Only the goroutine of the connection calls the Handler for these topics.
@@ -45,7 +39,6 @@ type connection struct {
 	// Only the connection's goroutine uses the fields below. failures is the number of failures since a socket was open for
 	// stableAfter. The backoff depends on failures.
 	failures int
-	lastSlow time.Time
 	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
 	opened, lossLogged bool
 	lostAt             time.Time // the time of the first failure of the current outage
@@ -174,16 +167,9 @@ func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 		return time.Duration(k.client.cfg.Rand() * float64(restartSpread))
 	case closeLimited:
 		return k.client.cfg.LimitedWait
-	case closeSlow:
-		again := !k.lastSlow.IsZero() && time.Since(k.lastSlow) < slowAgain
-		k.lastSlow = time.Now()
-		if !again {
-			return 0
-		}
 	}
 	k.failures++
-	cfg := &k.client.cfg
-	wait := wire.Backoff{Min: backoffMin, Max: cfg.BackoffMax}.Wait(k.failures, cfg.Rand())
+	wait := k.client.cfg.Backoff.Wait(k.failures, k.client.cfg.Rand())
 	var refused *HandshakeError
 	if errors.As(err, &refused) {
 		wait = max(wait, refused.RetryAfter)

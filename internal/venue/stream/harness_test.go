@@ -386,7 +386,7 @@ func (l *lockedBuilder) Write(p []byte) (int, error) {
 	return l.b.Write(p)
 }
 
-// inBubble runs a test in a synctest bubble. All random numbers of the client are 0.5, so each jitter is half of its maximum. The
+// inBubble runs a test in a synctest bubble. All random numbers of the client are 0.5, so each backoff is three quarters of its bound. The
 // test fails if the log or an error contains a secret.
 func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 	t.Helper()

@@ -234,7 +234,7 @@ func TestState(t *testing.T) {
 		b.venue.set(func() { b.venue.refuse = nil })
 		b.advance(time.Second)
 		since := b.Stats().Since
-		b.equal("time of the first connection", since.Sub(b.venue.start), 500*time.Millisecond)
+		b.equal("time of the first connection", since.Sub(b.venue.start), 750*time.Millisecond)
 		observe()
 		b.watch(book("T1"), book("T2"))
 		b.settle()

@@ -1,7 +1,6 @@
 package stream
 
 import (
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -156,10 +155,9 @@ func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
 // retryDelay returns the wait before a postponed request. The wait is a random backoff or the wait that the venue has requested,
 // whichever is longer.
 func (q *sendQueue) retryDelay(s *sub, requested time.Duration) time.Duration {
-	c := &q.k.client.cfg
-	bound := min(time.Duration(math.Ldexp(float64(backoffMin), min(s.attempts, 10))), c.BackoffMax)
 	s.attempts++
-	return max(requested, bound/2+time.Duration(c.Rand()*float64(bound/2)))
+	c := &q.k.client.cfg
+	return max(requested, c.Backoff.Wait(s.attempts, c.Rand()))
 }
 
 // pauseFor makes the queue send nothing for the time that the venue has requested, but at least for a second.

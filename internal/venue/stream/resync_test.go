@@ -150,8 +150,8 @@ func TestBadFrame(t *testing.T) {
 			t.Fatalf("the client sent %d resyncs in ten minutes, want 15 to 26", n)
 		}
 		last := frames[len(frames)-1].at - frames[len(frames)-2].at
-		if last < maxResyncEvery || last > maxResyncEvery+time.Second {
-			t.Errorf("the last two resyncs are %s apart, want about %s", last, maxResyncEvery)
+		if last < resyncBackoff.Max || last > resyncBackoff.Max+time.Second {
+			t.Errorf("the last two resyncs are %s apart, want about %s", last, resyncBackoff.Max)
 		}
 	})
 }

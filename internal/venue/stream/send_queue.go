@@ -19,18 +19,18 @@ const (
 	// In any period of length frameSpan, the client sends at most as many frames as the venue accepts in a second. frameSpan is longer
 	// than a second, because the network may deliver frames in less time than the client took to send them.
 	frameSpan = 1100 * time.Millisecond
-	// resyncJitter is the maximum random wait before a resync. resyncEvery is the minimum time between two resyncs of a topic.
-	// resyncWithin is the time for which the client waits for a requested snapshot.
+	// resyncJitter is the maximum random wait before a resync. resyncWithin is the time for which the client waits for a requested
+	// snapshot.
 	resyncJitter = 250 * time.Millisecond
-	resyncEvery  = time.Second
 	resyncWithin = 1500 * time.Millisecond
-	// Each bad frame since the last good snapshot of the topic doubles the minimum time between two resyncs, up to maxResyncEvery.
-	maxResyncEvery = 30 * time.Second
 	// If the venue rejects some topics of a request, ackWithin is the maximum wait for the confirmation of the other topics.
 	ackWithin = 300 * time.Millisecond
 	// maxAwaited is the maximum number of sent requests in sendQueue.awaited.
 	maxAwaited = 1024
 )
+
+// resyncBackoff is the minimum time between two resyncs of a topic. Each bad frame since the last good snapshot counts as a failure.
+var resyncBackoff = market.Backoff{Min: time.Second, Max: 30 * time.Second}
 
 // sub is the subscription of a topic on one socket.
 type sub struct {
@@ -197,13 +197,7 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
 	}
-	at := now
-	if !s.resyncLast.IsZero() {
-		every := min(resyncEvery<<min(s.badFrames, 10), maxResyncEvery)
-		if next := s.resyncLast.Add(every); next.After(at) {
-			at = next
-		}
-	}
+	at := market.Later(now, s.resyncLast.Add(resyncBackoff.Wait(s.badFrames+1, 1)))
 	s.resyncAt = at.Add(time.Duration(q.k.client.cfg.Rand() * float64(resyncJitter)))
 	q.resyncs = append(q.resyncs, s)
 }

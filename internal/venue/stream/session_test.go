@@ -238,7 +238,7 @@ func TestPing(t *testing.T) {
 		b.calls.expect(t, "down orderbook:T1")
 		b.equal("reasons", b.reasons(), []string{"pong"})
 		b.equal("close code", b.conn(0).code, 0)
-		b.advance(500 * time.Millisecond)
+		b.advance(750 * time.Millisecond)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 e1/1")
 	})
 }
