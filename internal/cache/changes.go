@@ -10,10 +10,6 @@ import (
 )
 
 const (
-	// If a response may be older than a streamed change, the cache waits at least lateRetry before it fetches the key again. Each
-	// further response that may be older than the change doubles this wait, up to maxLateRetry.
-	lateRetry    = 2 * time.Second
-	maxLateRetry = 5 * time.Minute
 	// The venue's servers may lag behind one another. So a response may be older than a change although its headers say that it was
 	// created shortly after the change. Such a response counts as newer only if, by its headers, it was created at least headerSlack
 	// after the change.
@@ -200,8 +196,8 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 	age := from.age
 	e.outdated, e.freshUntil = true, now
 	if !before {
-		age.Renewed = max(age.Renewed, min(lateRetry<<min(c.lateResponses, 10), maxLateRetry))
 		c.lateResponses++
+		age.Renewed = age.Retry(c.lateResponses)
 		s.counters.late.Add(1)
 		e.answersUntil = now.Add(age.Renewed)
 		e.refreshAt.Store(e.answersUntil.UnixNano())

@@ -150,6 +150,16 @@ func (a Age) With(b Age) Age {
 	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
 }
 
+// outdatedBackoff is the wait after responses that are older than a known change. It is for HTTP caches that do not say when they
+// renew a response.
+var outdatedBackoff = Backoff{Min: 2 * time.Second, Max: 5 * time.Minute}
+
+// Retry returns the wait, counted from the arrival, before a call may return a newer response. The parameter outdated is the number
+// of responses in a row that may be older than a known change.
+func (a Age) Retry(outdated int) time.Duration {
+	return max(a.Renewed, outdatedBackoff.Wait(outdated, 1))
+}
+
 // Session is the lifetime of one connection to the venue's stream. The handles of all values from the connection point to the
 // Session, so that one call of End makes all these values stale. A Session is safe for concurrent use.
 type Session struct{ ended atomic.Int64 }

@@ -12,13 +12,6 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-const (
-	// recheckAfter is the minimum delay before another read if a response may be older than userTrades.followedSince. The minimum
-	// doubles with each such response, up to maxRecheckAfter.
-	recheckAfter    = 2 * time.Second
-	maxRecheckAfter = 5 * time.Minute
-)
-
 // UserTrades follows the trades of an account. a.Read returns the latest trades, newest first. UserTrades uses at most MaxTrades of
 // them. a.Read must not use a cache, because a cached response may lack trades that the venue's stream sent before the subscription
 // began. key returns a unique key for a trade.
@@ -184,8 +177,8 @@ func (b *userTrades) scheduleRecheck(age market.Age) {
 		b.rechecks = 0
 		return
 	}
-	b.recheckAt = time.Now().Add(max(age.Renewed, min(recheckAfter<<min(b.rechecks, 10), maxRecheckAfter)))
 	b.rechecks++
+	b.recheckAt = time.Now().Add(age.Retry(b.rechecks))
 }
 
 func (b *userTrades) isCurrent() bool { return b.live && !b.pending.wanted }
