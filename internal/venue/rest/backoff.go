@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
@@ -118,10 +119,7 @@ func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
 			failures = max(failures, known.failures+1)
 		}
 	}
-	wait := failure.RetryAfter
-	if wait <= 0 {
-		wait = retryBackoff.Wait(failures, b.rand())
-	}
+	wait := cmp.Or(failure.RetryAfter, retryBackoff.Wait(failures, b.rand()))
 	for _, key := range keys {
 		b.keys.Add(backoffKey{e, key}, backoff{failures, now.Add(wait), failure})
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -17,10 +18,7 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 	if attempt >= c.cfg.Retries || !sent || !why.Transient || !coded {
 		return 0, false
 	}
-	if wait = failure.RetryAfter; wait <= 0 {
-		wait = retryBackoff.Wait(attempt+1, c.cfg.Rand())
-	}
-	if wait > c.cfg.Timeout {
+	if wait = cmp.Or(failure.RetryAfter, retryBackoff.Wait(attempt+1, c.cfg.Rand())); wait > c.cfg.Timeout {
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()
