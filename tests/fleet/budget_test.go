@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"syscall"
@@ -13,25 +14,21 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-const (
-	// These are numbers of calls in a minute. limit is the venue's limit, and usable is the part that all replicas together may
-	// use. granted is the part that Redis grants. reserve is the part that each of up to 5 replicas may use without a grant.
-	limit, usable, granted, reserve = 100, 95, 70, 5
-	// testDuration is the duration of each test. After a minute, the venue no longer counts the first calls, and the replicas may
-	// use their reserves. So each test must last longer than a minute.
-	testDuration = 82 * time.Second
-)
+// These are numbers of calls in a minute. limit is the venue's limit, and usable is the part that all replicas together may use. Each
+// of up to 5 replicas may use the number of calls in part while Redis does not answer.
+const limit, usable, part = 100, 95, usable / 5
 
-// testBudget runs three replicas that use a venue with a rate limit, and calls disturb, which causes faults. It checks that the
-// venue refused no call, and returns the greatest number of calls in a minute.
-func testBudget(t *testing.T, disturb func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, stop func(*os.Process)))) (most int) {
+// testBudget runs three replicas that use a venue with a rate limit for the given number of minutes, and calls disturb, which causes
+// faults. It checks that the venue received at most the given number of calls in any minute, and that it answered at least 80 in
+// each of the minutes.
+func testBudget(t *testing.T, minutes, most int, disturb func(t *testing.T, start time.Time, server *tool.Redis, replicas []*replica, replace func(i int, stop func(*os.Process)))) {
 	t.Helper()
 	server := tool.StartRedis(t)
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
 	server.OpenLedger(t, v.URL)
 	var replicas []*replica
 	load := newCrowd()
-	args := sharedFlags(server, "--request-timeout=5s")
+	args := sharedFlags(server, "--request-timeout=5s", "--shared-replicas=3")
 	for range 3 {
 		replicas = append(replicas, start(t, v, args...).waitConnected(t))
 	}
@@ -47,47 +44,65 @@ func testBudget(t *testing.T, disturb func(t *testing.T, start time.Time, server
 		stop(before.cmd.Process)
 	}
 	disturb(t, began, server, replicas, replace)
-	time.Sleep(time.Until(began.Add(testDuration)))
+	time.Sleep(time.Until(began.Add(time.Duration(minutes)*time.Minute + time.Second)))
 	load.end()
-	most, refused := v.peakCalls()
-	t.Logf("the venue received %d calls, and %d of them in the busiest minute", len(v.log()), most)
-	if most < granted/2 {
-		t.Errorf("the venue received %d calls in the busiest minute, want at least %d", most, granted/2)
+	peak, refused := v.peakCalls()
+	answered := make([]int, minutes+1)
+	for _, call := range v.log() {
+		if minute := int(call.at.Sub(began) / time.Minute); call.status < 300 && !call.at.Before(began) && minute < len(answered) {
+			answered[minute]++
+		}
 	}
-	if refused > 0 || most > usable {
-		t.Errorf("the venue received %d calls in the busiest minute and refused %d calls; want at most %d calls, and 0 refused", most, refused, usable)
+	t.Logf("the venue received %d calls, %d of them in the busiest minute, answered %v in each minute and refused %d", len(v.log()), peak, answered, refused)
+	if peak > most {
+		t.Errorf("the venue received %d calls in the busiest minute, want at most %d", peak, most)
 	}
-	return most
+	for i, n := range answered[:minutes] {
+		if n < 80 {
+			t.Errorf("the venue answered %d calls in minute %d, want at least 80", n, i+1)
+		}
+	}
 }
 
 // TestBudget checks that three replicas together stay below the venue's limit, and use most of the calls that they may
 // make.
 func TestBudget(t *testing.T) {
 	t.Parallel()
-	most := testBudget(t, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
-	if want := (granted + 3*reserve) * 85 / 100; most < want {
-		t.Errorf("the venue received %d calls in the busiest minute, want at least %d", most, want)
+	testBudget(t, 1, usable, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
+}
+
+// TestNewLedger checks that each of three replicas with an empty Redis answers its first query within a second.
+func TestNewLedger(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, PublicPerMinute: limit})
+	for i := range 3 {
+		r := start(t, v, sharedFlags(server)...)
+		asked := time.Now()
+		answer, err := r.ask(fmt.Sprintf(`{ searchMarkets(query: "new %d", first: 1) { nodes { id } } }`, i))
+		if took := time.Since(asked); err != nil || strings.Contains(answer, "errors") || took > time.Second {
+			t.Errorf("replica %d answered %s, %v after %s, want an answer within a second", i+1, answer, err, took)
+		}
 	}
 }
 
-// TestBudgetRedisFaults checks that replicas keep the venue's limit while Redis is killed, flushed and paused.
+// TestBudgetRedisFaults checks that replicas keep within twice the venue's limit while Redis is killed, flushed and paused, and that
+// they go on making calls.
 func TestBudgetRedisFaults(t *testing.T) {
 	tool.NightlyTier(t)
 	t.Parallel()
-	testBudget(t, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
+	testBudget(t, 3, 2*limit, func(t *testing.T, began time.Time, server *tool.Redis, _ []*replica, _ func(int, func(*os.Process))) {
 		waitUntil := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		waitUntil(10 * time.Second)
 		server.Kill()
 		waitUntil(18 * time.Second)
 		server.Start(t)
-		waitUntil(30 * time.Second)
+		waitUntil(80 * time.Second)
 		server.CLI(t, "FLUSHALL")
-		waitUntil(40 * time.Second)
+		waitUntil(150 * time.Second)
 		signal(t, server.Process(), syscall.SIGSTOP)
-		waitUntil(46 * time.Second)
+		waitUntil(156 * time.Second)
 		signal(t, server.Process(), syscall.SIGCONT)
-		waitUntil(62 * time.Second)
-		server.CLI(t, "FLUSHALL")
 	})
 }
 
@@ -95,7 +110,7 @@ func TestBudgetRedisFaults(t *testing.T) {
 func TestBudgetReplicaFaults(t *testing.T) {
 	tool.NightlyTier(t)
 	t.Parallel()
-	testBudget(t, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
+	testBudget(t, 2, limit, func(t *testing.T, began time.Time, _ *tool.Redis, replicas []*replica, replace func(int, func(*os.Process))) {
 		waitUntil := func(d time.Duration) { time.Sleep(time.Until(began.Add(d))) }
 		waitUntil(3 * time.Second) // in the middle of the first calls
 		replicas[0].kill()
@@ -103,7 +118,7 @@ func TestBudgetReplicaFaults(t *testing.T) {
 		signal(t, replicas[1].cmd.Process, syscall.SIGSTOP)
 		waitUntil(25 * time.Second)
 		signal(t, replicas[1].cmd.Process, syscall.SIGCONT)
-		waitUntil(64 * time.Second) // the old replicas have used their reserves
+		waitUntil(64 * time.Second)
 		for i := range replicas {
 			replace(i, func(p *os.Process) { signal(t, p, syscall.SIGTERM) })
 			time.Sleep(2 * time.Second)

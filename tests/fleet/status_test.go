@@ -63,7 +63,7 @@ func TestStatus(t *testing.T) {
 	eventually(t, "the replicas see each other", func() bool { return a.status(t).Replicas == 2 })
 	got := a.status(t)
 	if l := got.Limit; !got.Connected || got.LastError != nil || time.Since(got.Since).Abs() > time.Minute || l == nil ||
-		l.Granted < 4 || l.Granted > len(v.log()) || l.Grantable > granted-4 || l.Grantable < granted-10 || l.Reserve != reserve || l.ReserveUsed != 0 || l.HoldUntil != nil {
+		l.Granted < 4 || l.Granted > len(v.log()) || l.Grantable > usable-4 || l.Grantable < usable-10 || l.Reserve != part || l.ReserveUsed != 0 || l.HoldUntil != nil {
 		t.Errorf("after 4 calls the status is %+v with the limit %+v, want connected, with at least 4 granted calls and no hold", got, l)
 	}
 	if text := a.get(t, "/readyz"); text != "ready\n" {

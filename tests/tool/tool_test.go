@@ -106,9 +106,6 @@ func TestOpenLedger(t *testing.T) {
 	} {
 		got := ""
 		if err := OpenLedger("venue", func(args ...string) (string, error) {
-			if args[0] == "INFO" {
-				return "run_id:1\r\n", nil
-			}
 			return test.reply, test.err
 		}); err != nil {
 			got = err.Error()
