@@ -98,6 +98,7 @@ func (w *window) granted(g Grant) {
 	}
 	if g.Hold > 0 {
 		w.pause(now.Add(min(g.Hold, w.span)), now)
+		w.maxInFlight = 1
 	}
 	w.settle(now)
 	if unused := p.credits; len(unused) > 0 {

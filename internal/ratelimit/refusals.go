@@ -78,11 +78,11 @@ func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, 
 }
 
 // pauseAfterRefusal pauses the window. A 429 means that the venue allows fewer calls than expected, so the limit is lowered by a
-// tenth, unless the window pauses already. Two spans after the last 429, expire begins to halve the reduction (the field cut) once
-// in each span. A 429 in the first period means that an earlier process has used up the limit.
+// tenth, at most once in a span. Two spans after the last 429, expire begins to halve the reduction (the field cut) once in each
+// span. A 429 in the first period means that an earlier process has used up the limit.
 func (w *window) pauseAfterRefusal(until, now time.Time) {
-	if !w.refusal.until.After(now) {
-		w.cut = min(w.cut+max(w.limit/10, 1), w.ceiling-1)
+	if !now.Before(w.cutAt.Add(w.span)) {
+		w.cut, w.cutAt = min(w.cut+max(w.limit/10, 1), w.ceiling-1), now
 	}
 	w.halveCutAt = now.Add(2 * w.span)
 	w.relimit()

@@ -35,7 +35,7 @@ type window struct {
 	// ceiling is the usable part of the configured limit, and venueLimit that of the limit in the venue's headers, or 0. cut is the
 	// number of calls by which the limit is lowered after a 429. limit is the number of calls that are allowed now; see relimit.
 	ceiling, limit, venueLimit, cut int
-	halveCutAt                      time.Time // the next time at which cut is halved
+	cutAt, halveCutAt               time.Time // when cut was last increased, and when it is halved next
 
 	inFlight   int
 	ended      []callRecord // oldest first
