@@ -208,20 +208,6 @@ func TestBooksWithoutKey(t *testing.T) {
 	s.want(t, "/markets/A-1/orderbook", "/markets/B-1/orderbook", "/markets/C-1/orderbook", "/markets/D-1/orderbook", "/markets/E-1/orderbook")
 }
 
-// TestEmptyBookWithoutKey checks that a book without orders is empty if the market exists, and nil otherwise.
-func TestEmptyBookWithoutKey(t *testing.T) {
-	empty := text(`{"orderbook_fp":{"yes_dollars":null,"no_dollars":null}}`)
-	d, _ := newDriver(t, map[string]func(url.Values) (int, string){
-		"/markets/A-1/orderbook": empty, "/markets/B-1/orderbook": empty,
-		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
-		"/historical/markets": text(`{"markets":[],"cursor":""}`),
-	})
-	got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes"))
-	if books, want := describeBooks(got), []string{"A-1:yes | | ", "none"}; err != nil || !slices.Equal(books, want) {
-		t.Errorf("the books are %q and the error is %v; want %q", books, err, want)
-	}
-}
-
 // TestRefusedKey checks that the books are read without the key if the venue refuses the key. The driver tries the key again after ten
 // minutes. Another error of the call for several books remains an error.
 func TestRefusedKey(t *testing.T) {
