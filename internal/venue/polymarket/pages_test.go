@@ -35,7 +35,7 @@ func TestARepeatedCursorEndsAList(t *testing.T) {
 			d, _, _ := open(t, answers{
 				"GET /markets/keyset": keyset("markets", func(n int) []any {
 					other := map[string]any{"negRiskOther": true, "events": []any{map[string]any{"id": "1", "negRiskAugmented": true}}} // is left out
-					return []any{gammaMarket(9, false, other), gammaMarket(n, false, map[string]any{"tags": []any{map[string]any{"label": "Rain"}}})}
+					return []any{gammaMarket(0, false, other), gammaMarket(n, false, map[string]any{"tags": []any{map[string]any{"label": "Rain"}}})}
 				}),
 				"GET /events/keyset": keyset("events", func(n int) []any { return []any{event(n)} }), "GET /v2/trades": records, "GET /v2/activity": records,
 			})
