@@ -40,8 +40,6 @@ COPY --from=build /src/LICENSE /src/THIRD_PARTY_LICENSES /src/web/dist/licenses.
 ENV ODDSGRAPH_LISTEN=:8080
 ENV ODDSGRAPH_ADMIN_LISTEN=:9091
 ENV ODDSGRAPH_LOG_FORMAT=json
-# The only directory of the base image that the user may write to. Mount a volume there to keep the record of calls.
-ENV ODDSGRAPH_STATE_DIR=/home/nonroot
 USER 65532:65532
 # Port 9091 is for operators. Do not publish it to clients.
 EXPOSE 8080 9091

@@ -44,9 +44,6 @@ type deployment struct {
 						ContainerPort string `yaml:"containerPort"`
 					}
 					Resources struct{ Limits map[string]string }
-					Mounts    []struct {
-						Path string `yaml:"mountPath"`
-					} `yaml:"volumeMounts"`
 				}
 			}
 		}
@@ -112,9 +109,6 @@ func TestKubernetes(t *testing.T) {
 	}
 	if port := d.Template.Metadata.Annotations["prometheus.io/port"]; ":"+port != cfg.AdminListen {
 		t.Errorf("metrics are scraped at port %s, want the port of %s", port, cfg.AdminListen)
-	}
-	if m := container.Mounts; len(m) != 1 || m[0].Path != cfg.StateDir {
-		t.Errorf("the program records calls in %s, but the pod mounts %v", cfg.StateDir, m)
 	}
 	if user := find(t, read(t, "../Dockerfile"), `^USER (\d+):\d+$`)[0]; user != pod.SecurityContext.RunAsUser {
 		t.Errorf("the image has the user %s, but the pod has %s", user, pod.SecurityContext.RunAsUser)

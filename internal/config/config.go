@@ -64,7 +64,6 @@ type Config struct {
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
 	Suggestions     bool          `default:"true" group:"server" help:"Whether errors suggest fields, arguments and values with similar names."`
 	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
-	StateDir        string        `placeholder:"DIR" group:"server" help:"Directory in which the program records its calls to the venue of the last minute. After a restart, the program reads the record and stays within the venue's limit. The program creates the directory if necessary. off records nothing. Empty uses the first directory of systemd's STATE_DIRECTORY. Without this variable, empty means off."`
 	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
 	CORSHeaders     List          `name:"cors-headers" placeholder:"NAMES" check:"headers" group:"server" help:"Further request headers that pages of other origins may send, separated by commas, such as X-B3-TraceId. * allows all. The headers of Apollo's clients, GraphQL Hive, W3C Trace Context (with baggage) and Sentry are always allowed."`
 	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. If the list is empty, a service that listens on a loopback address still refuses all names except localhost and IP addresses. Any other service then refuses no name."`
@@ -229,7 +228,7 @@ type Expiry struct {
 // Auto is a value of Venue.Credentials and Config.Explain. It means that the program chooses the setting.
 const Auto = "auto"
 
-// Off is the value that disables Config.AdminListen or Config.StateDir.
+// Off is the value that disables Config.AdminListen.
 const Off = "off"
 
 // Parse reads the arguments, the environment and the configuration file. args does not contain the program's name. environ has the

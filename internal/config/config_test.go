@@ -167,32 +167,6 @@ func TestEveryFlagAndVariable(t *testing.T) {
 	}
 }
 
-// TestStateDirectory checks that the default of StateDir is the first directory in systemd's variable STATE_DIRECTORY.
-func TestStateDirectory(t *testing.T) {
-	for _, test := range []struct {
-		args    string
-		environ []string
-		want    string
-	}{
-		{"", nil, ""},
-		{"", []string{"STATE_DIRECTORY="}, ""},
-		{"", []string{"STATE_DIRECTORY=/var/lib/oddsgraph"}, "/var/lib/oddsgraph"},
-		{"", []string{"STATE_DIRECTORY=/var/lib/a:/var/lib/b"}, "/var/lib/a"},
-		{"", []string{"STATE_DIRECTORY=/var/lib/a", "ODDSGRAPH_STATE_DIR=/b"}, "/b"},
-		{"--state-dir=/c", []string{"STATE_DIRECTORY=/var/lib/a", "ODDSGRAPH_STATE_DIR=/b"}, "/c"},
-		{"--state-dir=off", []string{"STATE_DIRECTORY=/var/lib/a"}, config.Off},
-		{"--config=" + configFile(t, "ODDSGRAPH_STATE_DIR=/d\n"), []string{"STATE_DIRECTORY=/var/lib/a"}, "/d"},
-	} {
-		if got := parse(t, test.args, test.environ...).StateDir; got != test.want {
-			t.Errorf("arguments %q, environment %q: got StateDir %q, want %q", test.args, test.environ, got, test.want)
-		}
-	}
-	var out bytes.Buffer
-	if err := parse(t, "", "STATE_DIRECTORY=/var/lib/a").Show(&out); err != nil || !strings.Contains(out.String(), "STATE_DIRECTORY") {
-		t.Errorf("Show does not name STATE_DIRECTORY as the source: error %v, output %s", err, &out)
-	}
-}
-
 func TestPrecedence(t *testing.T) {
 	t.Setenv("ODDSGRAPH_VENUE_BATCH", "40") // Parse does not read the environment of the process
 	for _, test := range []struct {

@@ -21,9 +21,6 @@ const prefix = "ODDSGRAPH_"
 // environment is the value in Config.origins for values from environment variables.
 const environment = "environment"
 
-// stateDirectory is the environment variable in which systemd lists the state directories of a service, separated by colons.
-const stateDirectory = "STATE_DIRECTORY"
-
 // grammar is the struct from which kong reads the flags and the subcommands.
 type grammar struct {
 	Config `kong:"embed"`
@@ -63,7 +60,6 @@ type parser struct {
 	values   map[string]string // values of the variables in names
 	file     *file             // nil until the file is read
 	origins  map[*kong.Value]string
-	stateDir string // first directory in STATE_DIRECTORY, or ""
 	helped   bool
 	problems []error
 }
@@ -72,9 +68,6 @@ func newParser(environ []string, out io.Writer) *parser {
 	p := &parser{out: out, values: map[string]string{}, origins: map[*kong.Value]string{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
-		if name == stateDirectory {
-			p.stateDir, _, _ = strings.Cut(value, ":")
-		}
 		if _, repeated := p.values[name]; repeated || value == "" || !strings.HasPrefix(name, prefix) {
 			continue
 		}
@@ -110,13 +103,6 @@ func (p *parser) parse(args []string) (*Config, error) {
 	}
 	if len(p.problems) > 0 {
 		return nil, errors.Join(p.problems...)
-	}
-	if g.StateDir == "" && p.stateDir != "" && g.Command.usesSettings() {
-		g.StateDir = p.stateDir
-		if g.origins == nil {
-			g.origins = map[string]string{}
-		}
-		g.origins["state-dir"] = stateDirectory
 	}
 	return &g.Config, nil
 }
