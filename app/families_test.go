@@ -19,7 +19,7 @@ func TestDocumentedLimits(t *testing.T) {
 		want        int
 	}{{"generic", "", 19}, {"polymarket", "", 475}, {"kalshi", "id", 2}, {"kalshi", "", 8}} {
 		driver, want := test.driver, test.want
-		b := newBudget(config.Venue{Driver: driver, KeyID: test.key, PublicPerMinute: 20}, market.SystemClock{}, nil, ratelimit.Sharing{})
+		b := newBudget(config.Venue{Driver: driver, KeyID: test.key, PublicPerMinute: 20}, market.SystemClock{}, true, ratelimit.Sharing{})
 		admitted := 0
 		for range 600 {
 			r := b.Reserve(reqctx.CallRequest{Endpoint: reqctx.EndpointBook, Priority: reqctx.PriorityPrices, Deadline: time.Now()})

@@ -4269,8 +4269,8 @@ type VenueStatus {
 "What a replica of the service shares with other replicas through Redis."
 type SharedStatus {
   """
-  True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with its reserve of
-  upstream calls.
+  True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with an equal part of
+  the limit of upstream calls.
   """
   connected: Boolean!
   "When ` + "`" + `connected` + "`" + ` last changed."
@@ -4297,14 +4297,14 @@ type SharedStream {
 
 """
 A replica's part of the limit of upstream calls without credentials. The limit applies to all replicas together. Each call
-needs a grant, which the replica gets through Redis, or comes out of the replica's reserve.
+needs a grant, which the replica gets through Redis. While Redis does not answer, the replica makes calls without a grant.
 """
 type SharedLimit {
   "Calls that this replica made with a grant in the last 60 seconds."
   granted: Int!
   "Calls that this replica can still make with grants, as far as it knows."
   grantable: Int!
-  "Calls that this replica may make without a grant in any 60 seconds."
+  "Calls that this replica may make in any 60 seconds while Redis does not answer."
   reserve: Int!
   "Calls that this replica made without a grant in the last 60 seconds."
   reserveUsed: Int!

@@ -242,13 +242,13 @@ type ServiceStatus struct {
 }
 
 // A replica's part of the limit of upstream calls without credentials. The limit applies to all replicas together. Each call
-// needs a grant, which the replica gets through Redis, or comes out of the replica's reserve.
+// needs a grant, which the replica gets through Redis. While Redis does not answer, the replica makes calls without a grant.
 type SharedLimit struct {
 	// Calls that this replica made with a grant in the last 60 seconds.
 	Granted int `json:"granted"`
 	// Calls that this replica can still make with grants, as far as it knows.
 	Grantable int `json:"grantable"`
-	// Calls that this replica may make without a grant in any 60 seconds.
+	// Calls that this replica may make in any 60 seconds while Redis does not answer.
 	Reserve int `json:"reserve"`
 	// Calls that this replica made without a grant in the last 60 seconds.
 	ReserveUsed int `json:"reserveUsed"`
@@ -258,8 +258,8 @@ type SharedLimit struct {
 
 // What a replica of the service shares with other replicas through Redis.
 type SharedStatus struct {
-	// True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with its reserve of
-	// upstream calls.
+	// True while this replica uses Redis. Otherwise the replica works on its own: with its own cache, and with an equal part of
+	// the limit of upstream calls.
 	Connected bool `json:"connected"`
 	// When `connected` last changed.
 	Since time.Time `json:"since"`

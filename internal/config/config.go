@@ -168,8 +168,7 @@ type Venue struct {
 // Shared configures what several replicas share.
 type Shared struct {
 	URL        string        `name:"url" placeholder:"URL" check:"redis" help:"Redis or Valkey that makes several replicas one service: redis://, rediss:// with TLS, or unix://. Add user and password if it has accounts, and ?master_set=NAME if the hosts are Sentinels. Empty shares nothing."`
-	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping."`
-	Reserve    int           `default:"5" min:"0" max:"100000" help:"Requests a minute that each replica may make without Redis. The replicas share the rest of the venue's limit."`
+	Replicas   int           `default:"5" min:"1" max:"1000" help:"Maximum number of replicas that run at once, including those that are starting or stopping. While Redis does not answer, each replica uses an equal part of the venue's limit."`
 	Timeout    time.Duration `default:"25ms" min:"1ms" max:"1s" help:"Longest time for one call to Redis. After five failures in a row Redis is not used until it answers again."`
 	SecretFile string        `placeholder:"FILE" check:"file" help:"File with a secret of at least 32 bytes that all replicas share. It hides credentials in Redis, so that the replicas share the limit of each API key. Without the secret, each replica uses an equal part of that limit."`
 }
@@ -200,9 +199,8 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
-	// Stretch is how long public data is served after its fresh time while less than a quarter of the venue's rate limit is free, or
-	// while the venue refuses calls.
-	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while less than a quarter of the venue's rate limit is free, or while the venue refuses calls."`
+	// Stretch is how long public data is served after its fresh time while calls to the venue would have to wait.
+	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue would have to wait."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
 	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
 	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data. Each kind has a fixed share. When a share is full, the entry that was read longest ago is evicted, even if its kind has fewer entries than its maximum."`

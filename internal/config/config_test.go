@@ -72,7 +72,7 @@ func TestDefaults(t *testing.T) {
 		Log:          config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
 		Venue:        config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 100, MaxURL: 2 << 10, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		StreamTopics: 2000,
-		Shared:       config.Shared{Replicas: 5, Reserve: 5, Timeout: 25 * time.Millisecond},
+		Shared:       config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{
 			Price:    soft(time.Second, 30*time.Second, 50_000),
 			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),

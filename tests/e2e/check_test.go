@@ -58,7 +58,7 @@ func TestConfigCheck(t *testing.T) {
 		{[]string{"--listen=0.0.0.0:9091"}, []string{"--listen", "--admin-listen", "clash"}},
 		{[]string{"--venue-url=", "--trusted-proxies=10.0.0.1/8"}, []string{"--stream-url", "--trusted-proxies"}},
 		{[]string{"--shared-secret-file=secret"}, []string{"--shared-secret-file (ODDSGRAPH_SHARED_SECRET_FILE) is set without --shared-url"}},
-		{[]string{"--shared-url=redis://127.0.0.1:1", "--shared-reserve=19"}, []string{"--shared-reserve (19)", "reserves all"}},
+		{[]string{"--shared-url=redis://127.0.0.1:1", "--venue-public-per-minute=5"}, []string{"--shared-replicas (5)", "the 4 public calls a minute", "lower --shared-replicas"}},
 		{[]string{"--shared-url=redis://127.0.0.1:1", "--venue-driver=kalshi", "--stream-url="}, []string{"--shared-replicas (5)", "3 calls in 1s", "set it to 3 or less"}},
 		{[]string{"--venue-batch=0", "--config=" + filepath.Join(dir, "none.env")}, []string{"--venue-batch", "--config"}},
 	} {
