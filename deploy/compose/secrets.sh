@@ -14,5 +14,5 @@ openssl rand -hex 32 >"$dir/shared-secret"
 echo "ODDSGRAPH_SHARED_URL=redis://oddsgraph:$password@valkey:6379" >"$dir/oddsgraph.env"
 cat >"$dir/valkey.acl" <<END
 user default off
-user oddsgraph on #$hash ~og:* +@read +@write +@scripting +@connection +time +info
+user oddsgraph on #$hash ~og:* +@read +@write +@scripting +@connection +time
 END
