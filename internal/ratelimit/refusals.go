@@ -44,7 +44,9 @@ func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 		w.refusals[e] = refusal{}
 	}
 	if sent.After(w.refusal.last) {
-		w.refusal.row, w.maxInFlight = 0, 0
+		if w.refusal.row, w.maxInFlight = 0, 0; w.others.assumed {
+			w.maxInFlight = unproven + len(w.ended)/provenBy
+		}
 	}
 }
 

@@ -110,6 +110,29 @@ func TestOneEndpointIsRefused(t *testing.T) {
 	})
 }
 
+// TestOneCallProbes checks that after the pause of an endpoint one call tests whether the venue answers, while other endpoints have
+// any number of calls in flight.
+func TestOneCallProbes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		search := reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "a", Endpoint: reqctx.EndpointSearch}
+		k := begin(t, b, search)
+		refuse(k, 10*time.Second)
+		k.Release(true)
+		time.Sleep(10 * time.Second)
+		spend(t, b, "b", 2)
+		probe, second := begin(t, b, search), b.Reserve(search)
+		wantWaiting(t, second)
+		spend(t, b, "b", 2)
+		serve(probe)
+		if !admitted(second) {
+			t.Error("the second call still waits after an answer")
+		}
+		probe.Release(true)
+		second.Release(true)
+	})
+}
+
 // TestReport checks that the venue's headers change the limit, but never raise it above the configured limit. The budget must also
 // count the calls of other clients at the same IP address, which the headers reveal.
 func TestReport(t *testing.T) {

@@ -13,8 +13,9 @@ const (
 	// span is the time for which an ended call counts: a minute plus skew. Endpoints in a Family have a span of their own.
 	span = time.Minute + skew
 	skew = time.Millisecond // the venue may round times to milliseconds
-	// unproven bounds the calls in flight in a window until the venue has answered, because it may refuse them all.
-	unproven = 2
+	// unproven bounds the calls in flight in a window until the venue has answered, because it may refuse them all. While the window
+	// counts assumed calls, each provenBy calls raise this bound by one.
+	unproven, provenBy = 2, 16
 	// unlimited is a limit that no process reaches. Windows with this limit or more are not shared and assume nothing.
 	unlimited = 1 << 30
 )
@@ -50,7 +51,7 @@ type window struct {
 	paused   time.Duration
 	usedUp   bool
 	answered [reqctx.Endpoints]time.Time
-	// maxInFlight bounds the calls in flight until the venue has answered a call: after the start, and after a 429. 0 is no bound.
+	// maxInFlight bounds the calls in flight while calls are assumed, and after a 429 until the venue answers. 0 is no bound.
 	maxInFlight int
 
 	// callers contains the callers by name, in the order of their last requests. reserved is the number of calls that the callers
