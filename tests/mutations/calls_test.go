@@ -85,17 +85,47 @@ var calls = []mutation{
 	},
 	{
 		name: "all calls have one priority",
-		file: "internal/ratelimit/queue.go", oldText: "t.priority, t.caller = req.Priority,", newText: "t.priority, t.caller = reqctx.PriorityPrices,",
+		file: "internal/ratelimit/budget.go", oldText: "t.priority, t.caller, t.arrival = req.Priority,", newText: "t.priority, t.caller, t.arrival = reqctx.PriorityPrices,",
 		run: "^TestPriorities$",
 	},
 	{
 		name: "calls with a key count as public calls",
-		file: "internal/ratelimit/budget.go", oldText: "t.window = b.windowOf(req.Scope,", newText: `t.window = b.windowOf("",`,
+		file: "internal/ratelimit/budget.go", oldText: "w, now := b.windowOf(req.Scope,", newText: `w, now := b.windowOf("",`,
 		run: "^TestScopes$",
 	},
 	{
 		name: "the queue of calls has no bound",
-		file: "internal/ratelimit/queue.go", oldText: "full := w.waiting >= w.budget.cfg.Queue", newText: "full := false",
+		file: "internal/ratelimit/queue.go", oldText: "full := w.waiting >= size\n", newText: "full := false\n",
 		run: "^TestQueueIsBounded$",
+	},
+	{
+		name: "a new process assumes that no calls were made",
+		file: "internal/ratelimit/window.go", oldText: "w.others = evenly(w.limit/2,", newText: "w.others = evenly(0,",
+		run: "^TestStart$", message: "calls at the start",
+	},
+	{
+		name: "a new process has any number of calls in flight after the first answer",
+		file: "internal/ratelimit/refusals.go", oldText: "w.maxInFlight = unproven + len(w.ended)/provenBy", newText: "w.maxInFlight = 0",
+		run: "^TestFirstAnswer$",
+	},
+	{
+		name: "calls do not pause after a 429",
+		file: "internal/ratelimit/refusals.go", oldText: "\tw.pause(until, now)\n", newText: "",
+		run: "^TestRefused$",
+	},
+	{
+		name: "an endpoint that is refused alone pauses all endpoints",
+		file: "internal/ratelimit/refusals.go", oldText: "whole = false", newText: "whole = true",
+		run: "^TestOneEndpointIsRefused$",
+	},
+	{
+		name: "more than one call tests an endpoint after its pause",
+		file: "internal/ratelimit/refusals.go", oldText: "(r.row == 0 || r.probe == nil)", newText: "true",
+		run: "^TestOneCallProbes$",
+	},
+	{
+		name: "a 429 in the first minute does not count the limit as used up",
+		file: "internal/ratelimit/refusals.go", oldText: "w.usedUp, w.others = true, evenly(w.limit-w.used(), w.refusal.until, w.span, true)", newText: "w.usedUp = true",
+		run: "^TestRefusedAtTheStart$",
 	},
 }

@@ -4,29 +4,24 @@ package mutations
 // the venue's limit, and a shared value keeps its true age.
 var replicas = []mutation{
 	{
-		name: "a Redis server that has lost its records grants calls at once",
-		file: "internal/fleet/ask.lua", oldText: "-(now + keep), 'born'", newText: "-now, 'born'",
-		run: "^TestLedgerForgets$/^FLUSHALL$", message: "after the loss", needs: "redis-server",
+		name: "a new ledger assumes that no calls were made",
+		file: "internal/fleet/ask.lua", oldText: "local half = math.floor(limit / 2)", newText: "local half = 0",
+		run: "^TestLedgerForgets$", needs: "redis-server",
 	},
 	{
-		name: "a Redis server that restarts with an old file grants calls at once",
-		file: "internal/fleet/ask.lua", oldText: "if not redis.call('ZSCORE', public, run) or not redis", newText: "if not redis",
-		run: "^TestLedgerForgets$/^restart_with_an_old_file$", message: "after the loss", needs: "redis-server",
+		name: "a replica without the ledger uses the whole limit",
+		file: "internal/ratelimit/pool.go", oldText: "return max(limit/p.Replicas, 1)", newText: "return limit",
+		run: "^TestLedgerIsAway$",
 	},
 	{
-		name: "the ledger also grants the calls of the replicas' reserves",
-		file: "internal/ratelimit/ledger.go", oldText: "return limit - p.Replicas*p.reserve", newText: "return limit",
-		run: "^TestSharedLimit$", message: "calls in a minute, want at most 95",
+		name: "a replica that loses the ledger uses its whole part at once",
+		file: "internal/ratelimit/pool.go", oldText: "p.assumed = evenly(assumed, now,", newText: "p.assumed = evenly(0*assumed, now,",
+		run: "^TestLedgerIsAway$",
 	},
 	{
 		name: "calls are sent without a grant",
-		file: "internal/ratelimit/ledger.go", oldText: "return p == nil || len(p.credits) > 0 || p.left", newText: "return true || p.left",
-		run: "^TestSharedLimit$", message: "calls in a minute, want at most 95",
-	},
-	{
-		name: "a new process uses the reserve of the previous process",
-		file: "internal/ratelimit/ledger.go", oldText: "reserveOpensAt: b.opened.Add(span + time.Second)", newText: "reserveOpensAt: b.opened",
-		run: "^TestReserve$",
+		file: "internal/ratelimit/pool.go", oldText: "return p.away && p.free(w.limit, now) > 0", newText: "return p.free(w.limit, now) > 0",
+		run: "^TestSharedLimit$",
 	},
 	{
 		name: "the age of a shared value is counted from its arrival",
