@@ -31,8 +31,8 @@
 // A window also counts calls that this process has not made; see others. A new process assumes that half of each window was used,
 // evenly over the last period, because it may follow another process. So it can make half of the calls at once and the rest within
 // a period. Meanwhile only a few calls are in flight, because the venue may refuse all of them. The venue's rate-limit headers
-// replace the assumption. A process that follows one that used up the limit gets a 429, and pauses as after any 429; see
-// window.refused.
+// replace the assumption. A process that follows one that used up the limit gets a 429, and counts the whole limit as
+// used. Then one call is in flight at a time, and the pauses after further refusals grow; see window.refused.
 //
 // # Several processes
 //

@@ -37,16 +37,19 @@ func (w *window) allow(t *reservation, now time.Time) bool {
 }
 
 // answer records that the venue has answered a call to an endpoint. The answer to a call that was sent before a 429 does not end
-// the caution after it.
+// the caution after it. Neither does any answer while the window counts as used up, because the calls of an earlier process do not
+// really leave evenly.
 func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 	w.answered[e] = market.Later(w.answered[e], sent)
 	if sent.After(w.refusals[e].last) {
 		w.refusals[e] = refusal{}
 	}
-	if sent.After(w.refusal.last) {
-		if w.refusal.row, w.maxInFlight = 0, 0; w.others.assumed {
-			w.maxInFlight = unproven + len(w.ended)/provenBy
-		}
+	switch {
+	case !sent.After(w.refusal.last):
+	case !w.others.assumed:
+		w.refusal.row, w.maxInFlight = 0, 0
+	case !w.usedUp:
+		w.maxInFlight = unproven + len(w.ended)/provenBy
 	}
 }
 
@@ -55,7 +58,8 @@ func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 //
 // The endpoint pauses for this time, but for at most five minutes (patience). The rest of the window pauses with it, but for at most
 // one span. If the endpoint is refused again and another endpoint has answered since, the limit is not the window's, and the rest
-// of the window does not pause. After a pause one call at a time is sent until the venue answers.
+// of the window does not pause. After a pause one call at a time is sent until the venue answers. While calls are assumed, the pause
+// is at least as long as without Retry-After, because that header may only be true for a single call.
 func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, now time.Time) {
 	r, whole := &w.refusals[e], true
 	for other, at := range w.answered {
@@ -69,8 +73,8 @@ func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, 
 		w.refusal.note(sent, now)
 		row = max(row, w.refusal.row)
 	}
-	if wait <= 0 {
-		wait = pauses.Wait(row, w.budget.cfg.Rand())
+	if wait <= 0 || whole && w.others.assumed {
+		wait = max(wait, pauses.Wait(row, w.budget.cfg.Rand()))
 	}
 	wait = min(wait, patience)
 	r.until = market.Later(r.until, now.Add(wait))

@@ -200,6 +200,7 @@ func (t *reservation) Answered(a reqctx.Answer) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	now := t.budget.clock.Now()
+	t.window.expire(now)
 	if a.Served {
 		t.budget.answered = true
 		t.window.answer(a.Endpoint, t.sent)

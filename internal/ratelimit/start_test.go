@@ -140,7 +140,7 @@ func TestHeadersReplaceTheAssumption(t *testing.T) {
 }
 
 // TestRefusedAtTheStart checks that a 429 in the first minute counts the whole limit as used, and that it returns evenly after the
-// pause.
+// pause. Meanwhile one call is in flight at a time, and each further 429 doubles the pause.
 func TestRefusedAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := openCold(t, Config{})
@@ -150,6 +150,24 @@ func TestRefusedAtTheStart(t *testing.T) {
 		time.Sleep(20*time.Second + span/2)
 		if n := count(b, ""); n != 42 {
 			t.Errorf("got %d calls half a minute after the pause, want 42, half of the limit after a 429", n)
+		}
+		time.Sleep(2 * time.Second)
+		first, second, third := begin(t, b, prices("a", time.Second)), b.Reserve(prices("b", time.Minute)), b.Reserve(prices("c", time.Minute))
+		wantWaiting(t, second)
+		serve(first)
+		first.Release(true)
+		_ = second.AdmitCall(t.Context())
+		wantWaiting(t, third)
+		refuse(second, time.Second)
+		second.Release(true)
+		time.Sleep(5*time.Second - 1)
+		wantWaiting(t, third)
+		time.Sleep(span) // the assumed calls have returned
+		_ = third.AdmitCall(t.Context())
+		serve(third)
+		begin(t, b, prices("a", time.Second))
+		if fourth := b.Reserve(prices("d", time.Second)); !admitted(fourth) {
+			t.Error("two calls cannot be in flight although no calls are assumed")
 		}
 	})
 }
