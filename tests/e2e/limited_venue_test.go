@@ -81,6 +81,7 @@ func (v *limitedVenue) admit(path string, now time.Time, closed bool) (wait time
 			accepted = append(accepted, c.at)
 		}
 	}
+	slices.SortFunc(accepted, time.Time.Compare)
 	if len(accepted) >= venueLimit {
 		wait = accepted[len(accepted)-venueLimit].Add(time.Minute).Sub(now)
 	}

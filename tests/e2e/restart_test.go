@@ -165,6 +165,25 @@ func (v *runningVenue) watchBoard(p *program) (result func() (complete time.Time
 	}
 }
 
+// TestStartAtFullUse starts a process after another process has made 95 calls in the last minute, half of them in a burst.
+func TestStartAtFullUse(t *testing.T) {
+	tool.CheckTier(t)
+	for _, retryAfter := range []bool{true, false} {
+		t.Run(fmt.Sprintf("Retry-After %t", retryAfter), func(t *testing.T) {
+			t.Parallel() // the test mostly waits
+			v := startLimitedVenue(t, retryAfter)
+			for i := range 95 { // every second call was made ten seconds ago, the others were spread over the minute
+				ago := time.Duration(95-i) * time.Minute / 95
+				if i%2 == 0 {
+					ago = 10 * time.Second
+				}
+				v.admit("/earlier", time.Now().Add(-ago), false)
+			}
+			v.wantRestarts(t, time.Now(), 1, time.Minute)
+		})
+	}
+}
+
 // TestKilledAtFullUse kills a process that uses the venue's whole limit, and starts it again: once, or five times in a minute.
 func TestKilledAtFullUse(t *testing.T) {
 	tool.NightlyTier(t)
@@ -179,14 +198,15 @@ func TestKilledAtFullUse(t *testing.T) {
 				time.Sleep(70 * time.Second)
 				p.kill(t)
 				stop()
-				v.wantRestarts(t, began, starts)
+				v.wantRestarts(t, began, starts, 90*time.Second)
 			})
 		}
 	}
 }
 
-// wantRestarts starts a program several times, each start 12 seconds after the start before, and kills all programs but the last.
-func (v *runningVenue) wantRestarts(t *testing.T, began time.Time, starts int) {
+// wantRestarts starts a program several times, each start 12 seconds after the start before. The last program runs for the given time.
+// began is the time from which the log of calls counts.
+func (v *runningVenue) wantRestarts(t *testing.T, began time.Time, starts int, runs time.Duration) {
 	t.Helper()
 	var p *program
 	var stop func()
@@ -204,7 +224,7 @@ func (v *runningVenue) wantRestarts(t *testing.T, began time.Time, starts int) {
 		p, last = v.start(t), started
 		stop, result = v.startLoad(p, 8), v.watchBoard(p)
 	}
-	time.Sleep(time.Until(last.Add(90 * time.Second)))
+	time.Sleep(time.Until(last.Add(runs)))
 	p.kill(t)
 	stop()
 	complete := v.wantStart(t, last, time.Now(), result)

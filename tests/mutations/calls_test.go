@@ -109,6 +109,16 @@ var calls = []mutation{
 		run: "^TestFirstAnswer$",
 	},
 	{
+		name: "many calls are in flight although an earlier process has used up the limit",
+		file: "internal/ratelimit/refusals.go", oldText: "case !w.usedUp:", newText: "default:",
+		run: "^TestRefusedAtTheStart$",
+	},
+	{
+		name: "the pauses at the start do not grow",
+		file: "internal/ratelimit/refusals.go", oldText: "wait <= 0 || whole && w.others.assumed", newText: "wait <= 0",
+		run: "^TestRefusedAtTheStart$",
+	},
+	{
 		name: "calls do not pause after a 429",
 		file: "internal/ratelimit/refusals.go", oldText: "\tw.pause(until, now)\n", newText: "",
 		run: "^TestRefused$",
