@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// refreshTimeout bounds the duration of a refresh. It is long, because a refresh that gives up loses its place in the queue of the
-	// rate limit. The venue's client bounds the duration of its calls.
+	// refreshTimeout bounds the duration of a refresh. A refresh that gives up loses its place in the queue of the rate limit.
 	refreshTimeout = 75 * time.Second
 	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
 	// call a failing venue.
@@ -123,8 +122,7 @@ func keysWithValue[K comparable, T any](keys []K, results []market.Result[market
 	return exist
 }
 
-// scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil. While calls
-// are scarce, stale data is served for longer (see Config.Stretch), and missing keys are also requested from the stream.
+// scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil.
 func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 	c, scope := s.routes[0], ""
 	if c.scope != nil && credentials != nil {

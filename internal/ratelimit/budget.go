@@ -226,8 +226,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 	}
 }
 
-// Scarce reports whether a call of a scope to an endpoint would have to wait. Calls that are only assumed to have been made do not
-// count.
+// Scarce reports whether a call of a scope to an endpoint would have to wait. Assumed calls do not count.
 func (b *Budget) Scarce(scope string, e reqctx.Endpoint) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -38,8 +38,7 @@ func (p *pool) free(limit int, now time.Time) int {
 	return len(p.credits) + p.left
 }
 
-// funded reports whether the pool allows a call now. It is true for a window without a pool. If the call needs a grant, or it is
-// time to ask the ledger again, funded asks the ledger.
+// funded reports whether the pool, if there is one, allows a call now. It asks the ledger if the call needs a grant.
 func (w *window) funded(now time.Time) bool {
 	p := w.pool
 	if p == nil || len(p.credits) > 0 {
@@ -51,8 +50,7 @@ func (w *window) funded(now time.Time) bool {
 	return p.away && p.free(w.limit, now) > 0
 }
 
-// opensAt returns the earliest time at which the pool of a window may allow a call, or the zero time if it allows a call now or if
-// the time is unknown.
+// opensAt returns the earliest time at which the pool of a window may allow a call, or the zero time if it allows a call now.
 func (w *window) opensAt(now time.Time) time.Time {
 	p := w.pool
 	if p == nil || p.free(w.limit, now) > 0 {

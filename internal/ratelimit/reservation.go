@@ -34,16 +34,9 @@ type reservation struct {
 	first   *reservation
 	further []*reservation
 	credit  string        // the ledger's grant for the call, or ""
-	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody waits for it
+	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
 	err     error
 }
-
-// closedChannel is the Decided channel of reservations that are not in the queue.
-var closedChannel = func() chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // late reports whether the response to a call at the time turn is expected at or after the deadline of the read.
 func (t *reservation) late(turn time.Time) bool {
@@ -66,7 +59,6 @@ func (t *reservation) decide(err error) {
 	t.err = err
 	if t.decided != nil {
 		close(t.decided)
-		t.decided = nil
 	}
 }
 
@@ -78,11 +70,11 @@ func (t *reservation) Decided() <-chan struct{} {
 }
 
 func (t *reservation) decidedChannel() <-chan struct{} {
-	if !t.queued {
-		return closedChannel
-	}
 	if t.decided == nil {
 		t.decided = make(chan struct{})
+		if !t.queued {
+			close(t.decided)
+		}
 	}
 	return t.decided
 }
