@@ -1,84 +1,9 @@
 package demo
 
 import (
-	"maps"
 	"slices"
 	"testing"
 )
-
-// levels maps sides and prices to the sizes of the levels of a book.
-type levels map[Side]map[Price]Size
-
-func levelsOf(b Book) levels {
-	l := levels{Buy: {}, Sell: {}}
-	for _, x := range b.Bids {
-		l[Buy][x.Price] = x.Size
-	}
-	for _, x := range b.Asks {
-		l[Sell][x.Price] = x.Size
-	}
-	return l
-}
-
-func (l levels) apply(c levelChange) {
-	if c.size == 0 {
-		delete(l[c.side], c.price)
-	} else {
-		l[c.side][c.price] = c.size
-	}
-}
-
-// TestBooksStayConsistent checks all books during 1,000 steps. The levels of a book must be sorted and lie on the price grid, and
-// the price of the token must lie between the best bid and the best ask. The test also applies all recorded changes to copies of
-// the first books. The copies must equal the last books. Without Config.MarketEvery, no market may change.
-func TestBooksStayConsistent(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock(), Seed: 7})
-	replayed, seqs := make(map[*token]levels), make(map[*token]uint64)
-	for _, tok := range v.listing.tokens {
-		checkBook(t, tok)
-		replayed[tok], seqs[tok] = levelsOf(tok.book()), tok.bookSeq
-	}
-	moves, priceMoves := 0, 0
-	for range 1000 {
-		v.Step()
-		for _, m := range v.moves {
-			moves++
-			if m.priced {
-				priceMoves++
-			}
-			for _, tok := range m.token.market.tokens {
-				if tok.instrument != m.instrument {
-					continue
-				}
-				checkBook(t, tok)
-				for _, c := range m.changes {
-					replayed[tok].apply(tok.change(c))
-				}
-				if len(m.changes) > 0 {
-					seqs[tok]++
-				}
-			}
-		}
-	}
-	if moves < 1000 || priceMoves < 500 || priceMoves == moves {
-		t.Fatalf("got %d moves in 1,000 steps, %d of them of prices; want at least 1,000, and 500 of prices, but not all", moves, priceMoves)
-	}
-	for _, tok := range v.listing.tokens {
-		b := tok.book()
-		now := levelsOf(b)
-		for _, side := range []Side{Buy, Sell} {
-			if !maps.Equal(now[side], replayed[tok][side]) {
-				t.Fatalf("token %s: the replayed changes do not give the %s levels of the last book", tok.id, side)
-			}
-		}
-		if b.Seq != seqs[tok] {
-			t.Fatalf("token %s: got seq %d, want %d", tok.id, b.Seq, seqs[tok])
-		}
-		if m := tok.market; m.status != m.born.status || m.seq != 1 {
-			t.Fatalf("market %s changed: got status %s and seq %d, want %s and 1", m.slug, m.status, m.seq, m.born.status)
-		}
-	}
-}
 
 // checkBook checks the book of a token. The books of the two tokens of a binary market must be mirror images.
 func checkBook(t *testing.T, tok *token) {
@@ -125,12 +50,4 @@ func checkBook(t *testing.T, tok *token) {
 	if ok && (spread != b.Asks[0].Price-b.Bids[0].Price || spread <= 0) {
 		t.Fatalf("token %s: got spread %v, want the best ask minus the best bid", tok.id, spread)
 	}
-}
-
-// change converts a change of an instrument's book to a change of a token's book.
-func (w view) change(c levelChange) levelChange {
-	if w.mirrored {
-		c.side, c.price = c.side.opposite(), payout-c.price
-	}
-	return c
 }

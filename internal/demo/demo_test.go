@@ -72,39 +72,19 @@ type object = map[string]any
 type (
 	levelAnswer struct{ Price, Size json.Number }
 	bookAnswer  struct {
-		TokenID    string
 		Bids, Asks []levelAnswer
-		Spread     *json.Number
 		Timestamp  time.Time
 		Seq        uint64
 		Epoch      string
 	}
-	priceAnswer struct {
-		TokenID   string
-		Price     json.Number
-		Timestamp time.Time
-	}
-	spreadAnswer struct {
-		TokenID                  string
-		BestBid, BestAsk, Spread *json.Number
-		Timestamp                time.Time
-	}
-	outcomeAnswer struct {
-		TokenID, Outcome string
-		Price            json.Number
-		Winner           *bool
-	}
+	priceAnswer  struct{ Price json.Number }
 	marketAnswer struct {
-		MarketID, Slug, Question, Category, Status string
-		GroupItemTitle, Description                *string
-		Tags                                       []string
-		AcceptingOrders                            bool
-		Outcomes                                   []outcomeAnswer
-		StartDate, EndDate, UpdatedAt              time.Time
-		Volume, Volume24h, Liquidity               json.Number
-		TickSize, MinOrderSize                     json.Number
-		EventID, EventSlug, EventTitle             string
-		Resolution                                 *struct{ Outcome, Source string }
+		MarketID, Slug, Question, Status string
+		Description                      *string
+		AcceptingOrders                  bool
+		UpdatedAt                        time.Time
+		TickSize                         json.Number
+		Resolution                       *struct{}
 	}
 	searchAnswer struct {
 		Markets    []marketAnswer
@@ -117,32 +97,21 @@ type (
 	}
 	historyAnswer  struct{ History []pointAnswer }
 	positionAnswer struct {
-		MarketID, TokenID, Outcome                  string
+		TokenID                                     string
 		Size, AvgPrice, CurrentPrice, UnrealizedPnl json.Number
 	}
-	positionsAnswer struct {
-		Positions  []positionAnswer
-		NextCursor *string
+	positionsAnswer struct{ Positions []positionAnswer }
+	orderAnswer     struct {
+		Status     string
+		FilledSize json.Number
 	}
-	orderAnswer struct {
-		OrderID, MarketID, Side, Outcome, Status string
-		Price, Size, FilledSize                  json.Number
-		CreatedAt                                time.Time
-	}
-	ordersAnswer struct {
-		Orders     []orderAnswer
-		NextCursor *string
-	}
+	ordersAnswer struct{ Orders []orderAnswer }
 	recordAnswer struct {
-		ID, TradeID, Type, MarketID, TokenID, Outcome, Side, TransactionHash string
-		Price, Size, Fee, Amount                                             json.Number
-		Timestamp                                                            time.Time
+		TokenID, Side string
+		Price, Size   json.Number
+		Timestamp     time.Time
 	}
-	recordsAnswer struct {
-		Trades, History []recordAnswer
-		NextCursor      *string
-		Count           *int
-	}
+	recordsAnswer struct{ Trades []recordAnswer }
 	balanceAnswer struct {
 		PortfolioValue, CashBalance, TotalValue json.Number
 		LastUpdated                             time.Time

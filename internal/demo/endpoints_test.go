@@ -1,10 +1,8 @@
 package demo
 
 import (
-	"cmp"
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -111,116 +109,6 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// TestPricesAndSpreads checks that lists of prices and spreads have the order of the request and leave out unknown tokens, and that
-// they agree with requests for one token and with the book.
-func TestPricesAndSpreads(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock()})
-	for range 200 {
-		v.Step()
-	}
-	var ids []string
-	for _, tok := range v.Tokens()[:60] {
-		ids = append(ids, tok.TokenID)
-	}
-	slices.Reverse(ids)
-	list := strings.Join(slices.Insert(slices.Clone(ids), 5, "unknown"), ",")
-	prices := get[struct{ Prices []priceAnswer }](t, v, "/api/exchange/prices?tokenIds="+list).Prices
-	spreads := get[struct{ Spreads []spreadAnswer }](t, v, "/api/exchange/spreads?tokenIds="+list).Spreads
-	if len(prices) != len(ids) || len(spreads) != len(ids) {
-		t.Fatalf("got %d prices and %d spreads for %d tokens", len(prices), len(spreads), len(ids))
-	}
-	for i, id := range ids {
-		q, _ := v.Quote(id)
-		p, s := prices[i], spreads[i]
-		if p.TokenID != id || p.Price.String() != q.Price.String() || !p.Timestamp.Equal(q.At) || p != get[priceAnswer](t, v, "/api/exchange/prices?tokenId="+id) {
-			t.Errorf("got price %+v, want %+v", p, q)
-		}
-		book := get[bookAnswer](t, v, "/api/exchange/orderbook?depth=1&tokenId="+id)
-		one := get[spreadAnswer](t, v, "/api/exchange/spreads?tokenId="+id)
-		if s.TokenID != id || text(s.BestBid) != text(one.BestBid) || text(s.Spread) != text(one.Spread) || text(s.Spread) != text(book.Spread) || !s.Timestamp.Equal(book.Timestamp) {
-			t.Errorf("got spread %+v in the list, %+v alone and book %+v", s, one, book)
-		}
-		if (s.BestBid != nil) != (len(book.Bids) > 0) || s.BestBid != nil && *s.BestBid != book.Bids[0].Price ||
-			(s.BestAsk != nil) != (len(book.Asks) > 0) || s.BestAsk != nil && *s.BestAsk != book.Asks[0].Price ||
-			(s.Spread != nil) != (s.BestBid != nil && s.BestAsk != nil) {
-			t.Errorf("got spread %+v for book %+v", s, book)
-		}
-	}
-}
-
-// text returns a number as text, or "none" for nil.
-func text(n *json.Number) string {
-	if n == nil {
-		return "none"
-	}
-	return n.String()
-}
-
-func TestOrderbookDepth(t *testing.T) {
-	v := New(Config{Markets: 200, Clock: newClock()})
-	deep := first(t, v, func(tok *token) bool {
-		b := tok.book()
-		return len(b.Bids) > 100 && len(b.Asks) > 100
-	})
-	whole := deep.book()
-	for _, c := range []struct {
-		query string
-		depth int
-	}{{"", 20}, {"&depth=1", 1}, {"&depth=50", 50}, {"&depth=200", 200}} {
-		b := get[bookAnswer](t, v, "/api/exchange/orderbook?tokenId="+deep.id+c.query)
-		if len(b.Bids) != min(c.depth, len(whole.Bids)) || len(b.Asks) != min(c.depth, len(whole.Asks)) {
-			t.Errorf("query %q: got %d bids and %d asks, want at most %d of each, out of %d and %d", c.query, len(b.Bids), len(b.Asks), c.depth, len(whole.Bids), len(whole.Asks))
-		}
-		for i, l := range b.Bids {
-			if l.Price.String() != whole.Bids[i].Price.String() || l.Size.String() != whole.Bids[i].Size.String() {
-				t.Fatalf("%s: bid %d is %v, want %v", c.query, i, l, whole.Bids[i])
-			}
-		}
-		if b.Seq != whole.Seq || b.Epoch != v.Epoch() || !b.Timestamp.Equal(whole.At) {
-			t.Errorf("query %q: got seq %d, epoch %s and timestamp %v; want %d, %s and %v", c.query, b.Seq, b.Epoch, b.Timestamp, whole.Seq, v.Epoch(), whole.At)
-		}
-	}
-	if New(Config{Markets: 1}).Epoch() == v.Epoch() {
-		t.Error("two venues have the same epoch")
-	}
-}
-
-func TestMarketDetails(t *testing.T) {
-	c := newClock()
-	v := New(Config{Markets: 120, Clock: c})
-	for _, m := range v.listing.markets {
-		one := get[marketAnswer](t, v, "/api/exchange/market-details?id="+m.id)
-		if one.MarketID != m.id || one.Slug != m.slug || one.Status != m.status || one.Description == nil || *one.Description == "" ||
-			one.AcceptingOrders != (m.status == statusOpen) || one.EventID != m.event.id || one.EventSlug != m.event.slug ||
-			one.EventTitle != m.event.title || one.TickSize.String() != m.tick.String() || len(one.Outcomes) != len(m.tokens) ||
-			(one.Resolution != nil) != (m.status == statusResolved) || !one.EndDate.Equal(m.endAt.Time()) || one.UpdatedAt.After(c.Now()) {
-			t.Fatalf("the details %+v differ from the market %+v", one, m.state())
-		}
-		for i, o := range one.Outcomes {
-			q, _ := v.Quote(o.TokenID)
-			if o.Price.String() != q.Price.String() || (o.Winner != nil) != (m.status == statusResolved) ||
-				o.Winner != nil && (*o.Winner != (o.Outcome == one.Resolution.Outcome) || *o.Winner != (i == m.winner) || *o.Winner != (o.Price == "1")) {
-				t.Fatalf("market %s: the outcome %+v does not fit the price %v and the winner %d", m.slug, o, q.Price, m.winner)
-			}
-		}
-	}
-	m, n := v.listing.markets[3], v.listing.markets[0]
-	for _, query := range []string{"slug=" + m.slug, "marketId=" + m.id, "tokenId=" + m.tokens[1].id} {
-		if one := get[marketAnswer](t, v, "/api/exchange/market-details?"+query); one.MarketID != m.id {
-			t.Errorf("%s: got market %s, want %s", query, one.MarketID, m.id)
-		}
-	}
-	for _, query := range []string{
-		"ids=" + m.id + ",unknown," + n.id + "," + m.id,
-		"tokenIds=" + m.tokens[1].id + ",unknown," + n.tokens[0].id + "," + m.tokens[0].id,
-	} {
-		markets := get[struct{ Markets []marketAnswer }](t, v, "/api/exchange/market-details?"+query).Markets
-		if len(markets) != 2 || markets[0].MarketID != m.id || markets[1].MarketID != n.id {
-			t.Errorf("%s: got markets %+v, want %s and %s", query, markets, m.id, n.id)
-		}
-	}
-}
-
 // all reads all pages of a search and returns the markets.
 func all(t *testing.T, v *Venue, query string) []marketAnswer {
 	t.Helper()
@@ -285,30 +173,6 @@ func mentions(m *market, word string) bool {
 		text += strings.ToLower(" " + tok.label)
 	}
 	return strings.Contains(text, word)
-}
-
-func TestSearchOrder(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock()})
-	number := func(n json.Number) int64 { return fixed(t, n, 6) }
-	for sort, key := range map[string]func(marketAnswer) int64{
-		"volume":    func(m marketAnswer) int64 { return number(m.Volume) },
-		"volume24h": func(m marketAnswer) int64 { return number(m.Volume24h) },
-		"liquidity": func(m marketAnswer) int64 { return number(m.Liquidity) },
-		"endsAt":    func(m marketAnswer) int64 { return m.EndDate.UnixMilli() },
-	} {
-		up := func(a, b marketAnswer) int { return cmp.Compare(key(a), key(b)) }
-		down := func(a, b marketAnswer) int { return up(b, a) }
-		if !slices.IsSortedFunc(all(t, v, "limit=99&sort="+sort), down) || !slices.IsSortedFunc(all(t, v, "limit=100&order=ASC&sort="+sort), up) {
-			t.Errorf("%s: the order is not descending, or not ascending with order=ASC", sort)
-		}
-	}
-	m := v.listing.markets[2]
-	if found := all(t, v, "q="+url.QueryEscape(m.question)); len(found) == 0 || found[0].MarketID != m.id {
-		t.Errorf("the first result for %q is another market", m.question)
-	}
-	if n := len(all(t, v, "limit=100&q="+url.QueryEscape(m.question+" zebra"))); n > 0 {
-		t.Errorf("got %d markets for a word that no market has", n)
-	}
 }
 
 func TestCredentials(t *testing.T) {
