@@ -3,7 +3,6 @@ package feed
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -24,7 +23,6 @@ func (a request) name() string { return a.topic.ID + string(a.topic.Channel) + a
 
 // link is one connection between the venue and the feed.
 type link struct {
-	socket       *socket // nil if chaos.wire is nil
 	topics       map[messages.Topic]*linkTopic
 	up           bool
 	upAt         time.Time // the time when the link connected or will connect
@@ -61,10 +59,7 @@ func (c *chaos) linkOf(t messages.Topic) *link {
 // topicOnLink returns the link that has the topic t, and the state of t on this link. If no link has the topic, the returned
 // linkTopic is down.
 func (c *chaos) topicOnLink(t messages.Topic) (*link, *linkTopic) {
-	l := c.wire.linkOf(t)
-	if c.wire == nil {
-		l = c.linkOf(t)
-	}
+	l := c.linkOf(t)
 	if k := l.topics[t]; k != nil {
 		return l, k
 	}
@@ -89,10 +84,6 @@ func (c *chaos) Resync(t messages.Topic) { c.record("resync", t) }
 // listen executes the feed's requests as stream.Client does. listen delays each resync by a random time of less than 250 ms, and
 // sends at most one resync per second for each topic.
 func (c *chaos) listen() {
-	if c.wire != nil {
-		c.wire.listen()
-		return
-	}
 	c.mu.Lock()
 	asks := c.requests
 	c.requests = nil
@@ -123,14 +114,6 @@ func (c *chaos) listen() {
 
 func (c *chaos) close(l *link) {
 	if !l.up {
-		return
-	}
-	if c.wire != nil {
-		c.wire.closes++
-		code := [...]int{1006, 4002, 4003}[c.wire.closes%3]
-		c.faults[fmt.Sprintf("close %d", code)]++
-		c.wire.removeLink(l)
-		l.socket.end(code)
 		return
 	}
 	l.up, l.frames = false, nil
@@ -171,16 +154,14 @@ func (c *chaos) send(l *link, delay time.Duration, deliver func()) {
 	l.frames = append(l.frames, delayedFrame{at.Add(delay), c.frameCount, deliver})
 }
 
-// sendFaulty sends a message. A fault may drop, damage, delay or repeat the message.
+// sendFaulty sends a message. A fault may drop, delay or repeat the message.
 func (c *chaos) sendFaulty(m *messages.Message) {
 	l, k := c.topicOnLink(m.Topic)
 	if !k.up || !l.up {
 		return
 	}
 	deliver := func() {
-		if l.socket != nil {
-			l.send(frame(m))
-		} else if k.up {
+		if k.up {
 			got := *m
 			got.ReceivedAt = time.Now()
 			c.feed.Message(&got)
@@ -190,9 +171,6 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 	whole := m.Kind == messages.KindBookSnapshot && m.Seq != 0
 	switch {
 	case c.inject("drop", 1.5, k):
-	case l.socket != nil && c.inject("damage", 0.7, k):
-		bad := c.damage(m)
-		c.send(l, 0, func() { l.sendAny(bad) })
 	case whole && c.inject("lost snapshot", 25, k):
 	case whole && c.inject("slow snapshot", 25, k):
 		c.send(l, lag(1200), deliver)
@@ -207,12 +185,8 @@ func (c *chaos) sendFaulty(m *messages.Message) {
 }
 
 // subscribe connects a link when link.upAt has come, and subscribes to each topic of the link when linkTopic.upAt has come. It
-// passes the new topics to Feed.Up in one call and sends a snapshot of each new topic. For a link with a socket, subscribe does
-// nothing.
+// passes the new topics to Feed.Up in one call and sends a snapshot of each new topic.
 func (c *chaos) subscribe(l *link) {
-	if l.socket != nil {
-		return
-	}
 	now := time.Now()
 	if !l.up {
 		if now.Before(l.upAt) {
@@ -256,7 +230,7 @@ func (c *chaos) startCalm() {
 		_, carried := c.topicOnLink(bookOf(k.id))
 		carried.lastFault = time.Now()
 		if i%3 == 0 && k.numbered {
-			k.quietUntil = time.Now().Add(c.calm)
+			k.quietUntil = time.Now().Add(chaosCalm)
 		}
 	}
 }
@@ -291,10 +265,6 @@ func (c *chaos) breakConnections() {
 			c.close(l)
 			continue
 		}
-		if l.socket != nil {
-			c.wire.injectGarbage(l, all)
-			continue
-		}
 		sorted := l.sorted()
 		t := sorted[c.rand.IntN(len(sorted))]
 		if k := l.topics[t]; k.up && c.inject("put off", 0.2, k) {
@@ -308,9 +278,6 @@ func (c *chaos) breakConnections() {
 		return
 	}
 	c.burstTicks++
-	if c.wire != nil {
-		c.wire.breakLinks(c.burstTicks)
-	}
 	switch c.burstTicks {
 	case 200:
 		if len(c.links) > 0 {
@@ -320,8 +287,8 @@ func (c *chaos) breakConnections() {
 		quietly := (c.burstTicks == 300) == (c.bursts%2 == 1)
 		c.faults[map[bool]string{false: "restart", true: "restart without a close"}[quietly]]++
 		c.restart(quietly)
-	case 450, 600, 750:
-		if (c.burstTicks == 600 || c.wire != nil) && len(c.links) > 0 {
+	case 600:
+		if len(c.links) > 0 {
 			c.faults["close"]++
 			c.close(c.links[c.bursts%len(c.links)])
 		}
@@ -362,14 +329,6 @@ func (c *chaos) beat(l *link) {
 	}
 	epoch := c.epochName()
 	c.send(l, 0, func() {
-		if l.socket != nil {
-			numbers := fields{}
-			for t, seq := range seqs {
-				numbers[t.ID] = seq
-			}
-			l.send(fields{"type": "heartbeat", "epoch": epoch, "ts": time.Now().UnixMilli(), "seqs": fields{"orderbook": numbers}})
-			return
-		}
 		for t := range seqs {
 			if k := l.topics[t]; k == nil || !k.up {
 				delete(seqs, t)

@@ -26,7 +26,6 @@ const (
 	chaosTick    = 10 * time.Millisecond
 	chaosBurst   = 12 * time.Second // the length of a burst, a period with random faults
 	chaosCalm    = 12 * time.Second // the length of a calm, a period without random faults
-	wireCalm     = 25 * time.Second // chaosCalm for TestChaosOnTheWire, where the client waits up to 10 s after a restart
 	chaosQuiet   = time.Second      // the time without updates at the end of a calm, in which all frames arrive
 	chaosTail    = 3 * time.Second  // the time from the start of a calm to the call of loseLastFrames
 	chaosBeat    = 3 * time.Second
@@ -62,8 +61,6 @@ type chaos struct {
 	epoch  int
 	tokens []*token
 	links  []*link
-	wire   *wire         // nil if the links call the feed directly
-	calm   time.Duration // the length of a calm
 
 	mu       sync.Mutex // protects history, prices, requests, calls and failure
 	history  map[stateID]venueBook
@@ -132,7 +129,7 @@ func (c *chaos) run(ctx context.Context) error {
 		synctest.Wait()
 		now := time.Now()
 		age := now.Sub(turn)
-		if wasFaulty := c.faulty; age >= chaosBurst+c.calm {
+		if wasFaulty := c.faulty; age >= chaosBurst+chaosCalm {
 			if c.published >= chaosUpdates {
 				return nil
 			}
@@ -144,7 +141,7 @@ func (c *chaos) run(ctx context.Context) error {
 			lost = true
 			c.loseLastFrames()
 		}
-		if c.faulty || age < chaosBurst+c.calm-chaosQuiet {
+		if c.faulty || age < chaosBurst+chaosCalm-chaosQuiet {
 			for range 2 + c.rand.IntN(4) {
 				if k := c.tokens[c.rand.IntN(len(c.tokens))]; !now.Before(k.quietUntil) {
 					c.publish(k)
@@ -178,7 +175,7 @@ func (c *chaos) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if c.faulty || age < chaosBurst+c.calm-chaosTick {
+		if c.faulty || age < chaosBurst+chaosCalm-chaosTick {
 			continue
 		}
 		for _, r := range c.readers { // at the end of a calm, each reader must have the latest state
@@ -195,13 +192,12 @@ func (c *chaos) run(ctx context.Context) error {
 	}
 }
 
-// playChaos runs a chaos whose random numbers depend on seed. If wired is true, the feed gets its messages through stream.Client.
-func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
+// playChaos runs a chaos whose random numbers depend on seed.
+func playChaos(t *testing.T, seed uint64) (c *chaos, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		c = &chaos{
 			rand: rand.New(rand.NewPCG(seed, 0)), history: make(map[stateID]venueBook), prices: make(map[stateID]int32), faults: make(map[string]int),
-			calm: chaosCalm,
 		}
 		for i := range chaosTokens {
 			k := &token{id: fmt.Sprintf("T%02d", i), numbered: i < chaosTokens-3, levels: 20 + 3*i, seq: uint64(c.rand.IntN(100)) + 1, priceSeq: 1}
@@ -214,9 +210,6 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 			c.remember(k)
 		}
 		for range chaosLinks {
-			if wired {
-				break // stream.Client opens the links
-			}
 			c.links = append(c.links, &link{topics: make(map[messages.Topic]*linkTopic), upAt: time.Now()})
 		}
 		c.cache = cache.New(c, cache.DefaultConfig())
@@ -226,17 +219,6 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 		defer c.feed.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		if wired {
-			c.calm = wireCalm
-			if c.wire, err = newWire(c, c.feed, seed); err != nil {
-				return
-			}
-			c.feed.Connect(c.wire.client)
-			var running sync.WaitGroup
-			running.Go(func() { _ = c.wire.client.Run(ctx) })
-			defer running.Wait()
-			defer cancel()
-		}
 		err = c.run(ctx)
 	})
 	return c, err
@@ -245,16 +227,7 @@ func playChaos(t *testing.T, seed uint64, wired bool) (c *chaos, err error) {
 // TestChaos checks that faulty links cause no wrong event and no wrong query result, and that all topics recover. Each seed
 // publishes at least 10,000 updates of 20 tokens. CHAOS=60 in the environment adds 60 seeds.
 func TestChaos(t *testing.T) {
-	runChaosTest(t, false, []uint64{1, 2, 3}, "half an update", "crossed snapshot", "close", "put off", "subscribed anew")
-}
-
-// TestChaosOnTheWire is TestChaos with stream.Client between venue and feed. It also damages frames.
-func TestChaosOnTheWire(t *testing.T) {
-	runChaosTest(t, true, []uint64{4, 5}, "damage", "some garbage", "garbage in a row", "unknown type", "silence",
-		"closed by the client", "close 1006", "close 4002", "close 4003")
-}
-
-func runChaosTest(t *testing.T, wired bool, seeds []uint64, faults ...string) {
+	seeds := []uint64{1, 2, 3}
 	if tool.Raced {
 		// With the race detector, a run takes ten times as long, so only one seed runs. More seeds do not find other races.
 		seeds = seeds[:1]
@@ -267,7 +240,7 @@ func runChaosTest(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 	for _, seed := range seeds {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			t.Parallel()
-			c, err := playChaos(t, seed, wired)
+			c, err := playChaos(t, seed)
 			events, reasons := 0, make(map[string]int)
 			for _, r := range c.readers {
 				events += r.events
@@ -279,8 +252,8 @@ func runChaosTest(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, fault := range append([]string{"drop", "duplicate", "reorder", "skipped number", "lost snapshot",
-				"slow snapshot", "lost last frame", "stall", "restart", "restart without a close"}, faults...) {
+			for _, fault := range []string{"drop", "duplicate", "reorder", "skipped number", "lost snapshot", "slow snapshot", "lost last frame",
+				"stall", "restart", "restart without a close", "half an update", "crossed snapshot", "close", "put off", "subscribed anew"} {
 				if c.faults[fault] == 0 {
 					t.Errorf("there was no fault of the kind %q", fault)
 				}
@@ -288,15 +261,6 @@ func runChaosTest(t *testing.T, wired bool, seeds []uint64, faults ...string) {
 			for _, reason := range []string{"INITIAL", "CHANGE", "RESYNC", "FRESHNESS"} {
 				if reasons[reason] == 0 {
 					t.Errorf("there was no event of the reason %s", reason)
-				}
-			}
-			if !wired {
-				return
-			}
-			t.Log(c.wire)
-			for _, reason := range []string{"garbage", "closed", "slow", "restart", "silence"} {
-				if c.wire.reasons[reason] == 0 {
-					t.Errorf("no connection was lost for the reason %q", reason)
 				}
 			}
 		})

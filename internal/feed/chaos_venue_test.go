@@ -327,9 +327,6 @@ func (c *chaos) restart(quietly bool) {
 		for _, k := range l.topics {
 			k.lastFault = time.Now()
 		}
-		if quietly && l.socket != nil {
-			c.wire.hello(l)
-		}
 		if !quietly {
 			c.close(l)
 		}
