@@ -10,14 +10,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"golang.org/x/net/http2"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/tests/tool"
 )
 
 // newTLSTransport returns the client's default transport, which also trusts the certificate of the test server s.
@@ -31,90 +29,6 @@ func newTLSTransport(t *testing.T, s *httptest.Server) *http.Transport {
 }
 
 const aBook = `{"bids":[{"price":"0.4","size":"1"}],"asks":[]}`
-
-// TestFaultsOverHTTP2 reads a book over HTTP/2 during each fault and after the fault. No fault closes the connection, so all calls
-// must use one connection.
-func TestFaultsOverHTTP2(t *testing.T) {
-	html := answerWith(429, "text/html", "<html>slow down</html>")
-	for _, tt := range []struct {
-		name  string
-		fault http.HandlerFunc
-		want  string // the text that retryAfterOf returns for the error
-		calls int64
-		// timeout is the client's timeout. It leaves time for a TLS handshake on a slow machine.
-		timeout time.Duration
-	}{
-		{name: "429 as HTML", fault: html, want: "RATE_LIMITED 125ms", calls: 1},
-		{name: "429 as HTML with seconds", fault: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Retry-After", "7")
-			html(w, r)
-		}, want: "RATE_LIMITED 7s", calls: 1},
-		{name: "503", fault: answerWith(503, "text/html", "<html>"), want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
-		{name: "a stream that is reset before its answer", fault: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
-		{name: "a stream that is reset in its body", fault: func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, aBook[:20])
-			_ = http.NewResponseController(w).Flush()
-			panic(http.ErrAbortHandler)
-		}, want: "UPSTREAM_UNAVAILABLE 125ms", calls: 3},
-		{name: "a body that is cut off", fault: answer(aBook[:20]), want: "UPSTREAM_BAD_RESPONSE 0s", calls: 3},
-		{name: "hang", fault: func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 2 * time.Second},
-		{name: "hang in the body", fault: func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, aBook[:20])
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		}, want: "UPSTREAM_TIMEOUT 125ms", calls: 1, timeout: 2 * time.Second},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			var received, connections atomic.Int64
-			var healthy atomic.Bool
-			s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				received.Add(1)
-				if r.ProtoMajor != 2 {
-					t.Errorf("the venue got a request over %s", r.Proto)
-				}
-				if healthy.Load() {
-					answer(aBook)(w, r)
-					return
-				}
-				tt.fault(w, r)
-			}))
-			s.EnableHTTP2 = true
-			s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
-				if state == http.StateNew {
-					connections.Add(1)
-				}
-			}
-			s.StartTLS()
-			t.Cleanup(s.Close)
-			clock := tool.NewClock(time.Now())
-			c := newClient(t, s.URL, func(cfg *Config) {
-				cfg.Transport, cfg.Retries, cfg.Clock, cfg.Rand = newTLSTransport(t, s), 2, clock, func() float64 { return 0 }
-				if tt.timeout > 0 {
-					cfg.Timeout = tt.timeout
-				}
-			})
-			p := &permit{}
-			ctx := reqctx.WithPermit(t.Context(), p)
-			if _, err := c.Book(ctx, "101", 20); retryAfterOf(err) != tt.want {
-				t.Errorf("during the fault, Book returned the error %v (%s), want %s", err, retryAfterOf(err), tt.want)
-			}
-			if received.Load() != tt.calls || int64(p.admitted) != tt.calls {
-				t.Errorf("the permit admitted %d calls and the venue received %d, want %d", p.admitted, received.Load(), tt.calls)
-			}
-			healthy.Store(true)
-			clock.Advance(time.Minute)
-			if b, err := c.Book(ctx, "101", 20); err != nil || b.Bids.Len() != 1 {
-				t.Errorf("after the fault, Book returned %v and the error %v", b, err)
-			}
-			if n := connections.Load(); n != 1 {
-				t.Errorf("the client opened %d connections, want 1", n)
-			}
-		})
-	}
-}
 
 // interruptingServer is an HTTP/2 server. It interrupts the first connections during a call and serves all later connections. The
 // field left is the number of connections that it still has to interrupt, and received is the number of calls.
