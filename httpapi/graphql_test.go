@@ -189,34 +189,6 @@ func withStatusResolver(t testing.TB, cfg Config, status func(context.Context) m
 	return cfg
 }
 
-func TestPanicsAreMasked(t *testing.T) {
-	h := New(withStatusResolver(t, testConfig(t), func(context.Context) model.ServiceStatus { panic("canary") }))
-	for _, media := range []string{typeJSON, typeResponse} {
-		w := post(t, h, `{"query":"{ serviceStatus { version } }"}`, "Accept", media)
-		a := answerOf(t, w)
-		if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || a.Errors[0].Extensions.RequestID != "test-request" ||
-			string(a.Data) != "null" || strings.Contains(w.Body.String(), "canary") {
-			t.Errorf("a resolver panics: got %d %s, want INTERNAL_SERVER_ERROR with the request id", w.Code, w.Body)
-		}
-	}
-	// If a source panics, the fields that do not need this source still have values.
-	cfg := testConfig(t)
-	cfg.Sources.Prices = panicking[string, market.Price]{}
-	w := post(t, New(cfg), `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } token(tokenId: \"1\") { tokenId } }"}`)
-	a := answerOf(t, w)
-	if w.Code != 200 || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "INTERNAL_SERVER_ERROR" || string(a.Data) != `{"tokenPrices":null,"token":{"tokenId":"1"}}` ||
-		strings.Contains(w.Body.String(), "canary") {
-		t.Errorf("a source panics: got %d %s, want one INTERNAL_SERVER_ERROR and the other field", w.Code, w.Body)
-	}
-}
-
-// panicking is a source whose Lookup panics.
-type panicking[K comparable, T any] struct{ loaders.Source[K, T] }
-
-func (panicking[K, T]) Lookup(context.Context, []K, []market.Result[market.Read[*T]], []int) []int {
-	panic("canary")
-}
-
 func TestTimeoutOfARequest(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Timeout = time.Millisecond

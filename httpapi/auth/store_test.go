@@ -170,18 +170,6 @@ func TestReload(t *testing.T) {
 	}
 }
 
-func TestBrokenFileRevokesNobody(t *testing.T) {
-	s, path := open(t, file(line("token", alice, "ka", "alice")))
-	a := lookup(t, s, "token")
-	write(t, path, file(line("token", "nobody", "ka", "alice")))
-	if err := s.Reload(); err == nil || s.Status().Err == nil || s.Status().Accounts != 1 {
-		t.Errorf("Reload of a broken file: got the error %v and the status %+v, want an error and 1 account", err, s.Status())
-	}
-	if lookup(t, s, "token") != a || revoked(a) {
-		t.Error("the account was replaced or revoked")
-	}
-}
-
 // TestRemovedFile checks that removing the file revokes all accounts within two seconds.
 func TestRemovedFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -205,41 +193,6 @@ func TestRemovedFile(t *testing.T) {
 			t.Error("Lookup still finds the token, or the status still counts the account")
 		}
 	})
-}
-
-// TestLookupDuringReload checks that Lookup finds a token that is in both versions of the file while the versions alternate.
-func TestLookupDuringReload(t *testing.T) {
-	versions := [2]string{
-		file(line("both", alice, "k1", "x"), line("even", alice, "k2", "x")),
-		file(line("both", bob, "k1", "x"), line("odd", bob, "k2", "x")),
-	}
-	s, path := open(t, versions[0])
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for range 4 {
-		wg.Go(func() {
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if _, ok := s.Lookup("both"); !ok {
-					t.Error("Lookup did not find the token")
-				}
-				s.Lookup("even")
-				s.Status()
-			}
-		})
-	}
-	for i := range 100 {
-		write(t, path, versions[(i+1)%2])
-		if err := s.Reload(); err != nil {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	wg.Wait()
 }
 
 // TestAccountShowsNoSecret checks that slog, encoding/json and fmt show none of the secrets of an account.

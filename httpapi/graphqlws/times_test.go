@@ -108,17 +108,3 @@ func TestTimeouts(t *testing.T) {
 		})
 	})
 }
-
-// TestDrainIsBrief checks that Drain with an ended context takes at most a second, even if a client neither reads nor answers.
-func TestDrainIsBrief(t *testing.T) {
-	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, _ *operator, _ *raw) {
-		ended, cancel := context.WithCancel(t.Context())
-		cancel()
-		synctest.Wait()
-		began := time.Now()
-		s.Drain(ended)
-		if took := time.Since(began); took > time.Second {
-			t.Errorf("Drain took %v, want at most 1s", took)
-		}
-	})
-}

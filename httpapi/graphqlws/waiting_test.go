@@ -57,30 +57,6 @@ func TestWaitingReplies(t *testing.T) {
 	})
 }
 
-// TestDrainOfSeveralOperations checks that a drained socket stays open while an operation is executing.
-func TestDrainOfSeveralOperations(t *testing.T) {
-	inBubble(t, graphqlws.Config{}, func(t *testing.T, s *graphqlws.Server, o *operator, r *raw) {
-		r.say(initialise)
-		r.expect(`{"type":"connection_ack"}`)
-		drained := make(chan struct{})
-		for _, id := range []string{"a", "b"} {
-			r.say(subscribing(id, "slow"))
-			synctest.Wait() // starts the operations in this order
-		}
-		go func() { s.Drain(context.Background()); close(drained) }()
-		synctest.Wait()
-		for _, id := range []string{"a", "b"} {
-			o.release <- struct{}{}
-			r.expect(`{"id":"` + id + `","type":"next","payload":{"data":{"slow":true}}}`)
-			r.expect(`{"id":"` + id + `","type":"complete"}`)
-			synctest.Wait()
-		}
-		r.expectClose(1012)
-		r.send(frame(opClose, "\x03\xf4"))
-		<-drained
-	})
-}
-
 // TestWaitingResults checks that ten operations of a socket execute concurrently. An eleventh operation must start only when the
 // client has read a result.
 func TestWaitingResults(t *testing.T) {

@@ -5,15 +5,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
@@ -270,91 +266,6 @@ func TestOpenRefuses(t *testing.T) {
 	if s.Reload() != nil || s.Status() != (Status{}) {
 		t.Error("in ModeOff, Reload returned an error or Status is not zero")
 	}
-}
-
-// TestReload checks that the store uses a changed manifest, and keeps the previous manifest if the file is removed.
-func TestReload(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		path := filepath.Join(t.TempDir(), "manifest.json")
-		write(t, path, relay())
-		s, err := Open(Config{Mode: ModeRequire, Manifest: path, Validate: rejectInvalid, Log: slog.New(slog.DiscardHandler)})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		wg.Go(func() { s.Run(ctx) })
-		defer wg.Wait()
-		defer cancel()
-		look := func(d time.Duration) { time.Sleep(d); synctest.Wait() }
-		if status := s.Status(); status.Trusted != 2 || status.Err != nil {
-			t.Errorf("after Open, the status is %+v, want 2 trusted documents and no error", status)
-		}
-		write(t, path, `{"custom-2":"query Free { c }"}`)
-		look(time.Second)
-		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free || d.Name != "Free" {
-			t.Errorf("the document of the changed manifest: got %+v, error %v", d, err)
-		}
-		if _, err := s.Resolve(Request{DocumentID: "custom-1"}); market.CodeOf(err) != market.CodePersistedNotFound {
-			t.Errorf("a document of the previous manifest: error %v, want the code %s", err, market.CodePersistedNotFound)
-		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		look(time.Minute)
-		if status := s.Status(); status.Err == nil || status.Trusted != 1 {
-			t.Errorf("after the file was removed, the status is %+v, want 1 trusted document and an error", status)
-		}
-		if d, err := s.Resolve(Request{DocumentID: "custom-2"}); err != nil || d.Text != free {
-			t.Errorf("after the file was removed: got the document %+v, error %v", d, err)
-		}
-		write(t, path, relay())
-		if err := s.Reload(); err != nil || s.Status().Trusted != 2 {
-			t.Errorf("Reload of a new file returned %v, and the status is %+v; want no error and 2 trusted documents", err, s.Status())
-		}
-	})
-}
-
-// TestResolveDuringReload checks that a trusted document is found at every moment while the manifest is reloaded.
-func TestResolveDuringReload(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "manifest.json")
-	versions := [2]string{relay(), strings.Replace(relay(), `{"`, `{"custom-2":"{ d }","`, 1)}
-	write(t, path, versions[0])
-	s, err := Open(Config{AutomaticBytes: 1 << 12, Mode: ModeAllow, Manifest: path, Validate: rejectInvalid, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	for worker := range 4 {
-		wg.Go(func() {
-			for i := 0; ; i++ {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				if _, err := s.Resolve(Request{DocumentID: "custom-1"}); err != nil {
-					t.Error(err)
-				}
-				text := fmt.Sprintf("{ f%d_%d }", worker, i)
-				d, err := s.Resolve(Request{Query: text, Extensions: apq(hexOf(text))})
-				if err != nil {
-					t.Error(err)
-				}
-				d.Register()
-				s.Status()
-			}
-		})
-	}
-	for i := range 50 {
-		write(t, path, versions[(i+1)%2])
-		if err := s.Reload(); err != nil {
-			t.Error(err)
-		}
-	}
-	close(stop)
-	wg.Wait()
 }
 
 // TestPagesAreTrusted checks that valid documents of the service's own pages are trusted in all modes except ModeOff.
