@@ -7,19 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/app"
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/ratelimit"
 )
-
-// startScarce starts a service whose venue accepts 40 calls per minute. Requests time out after the given time. The clock of the
-// service shows almost the real time, because deadlines are in real time.
-func startScarce(t *testing.T, timeout time.Duration) (s *service, budget *ratelimit.Budget) {
-	t.Helper()
-	s = startRigged(t, time.Now(), func(w *app.Wiring) { budget = w.Reads.Admission.(*ratelimit.Budget) },
-		longCallTimeout, fmt.Sprint("--request-timeout=", timeout), "--demo-markets=300", "--demo-public-per-minute=40", "--log-level=error")
-	return s, budget
-}
 
 const (
 	booksQuery  = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 5) { bids { price size } asks { price size } } } }`
@@ -48,97 +37,12 @@ func (r *reply) answerCount(asked int) (int, error) {
 	return asked - len(r.errors), nil
 }
 
-// TestGreedyClient checks that a client that reads few books gets all of them, although another client reads many books.
-func TestGreedyClient(t *testing.T) {
-	t.Parallel()
-	s, _ := startScarce(t, 30*time.Second)
-	ids := s.openTokens(60)
-	ask := func(from netip.Addr, least int, ids ...string) {
-		got, err := s.queryFrom(t.Context(), from, booksQuery, ids...)
-		n, wrong := got.answerCount(len(ids))
-		if err != nil || wrong != nil || n < least {
-			t.Errorf("%s got %d of %d books, want at least %d: %v, %v", from, n, len(ids), least, wrong, err)
-		}
-	}
-	ask(client(1), 1, ids[0])
-	ask(client(2), 20, ids[1:51]...)
-	ask(client(1), 8, ids[51:59]...)
-	if n := s.venue.Stats().Statuses["429"]; n != 0 {
-		t.Errorf("the venue refused %d calls", n)
-	}
-}
-
-// TestPriceBeforeChart checks that the service makes a call for a price before a call for a chart, although the call for the chart
-// has waited longer.
-func TestPriceBeforeChart(t *testing.T) {
-	t.Parallel()
-	const chartQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { history { points { price } } } }`
-	s, budget := startScarce(t, 3*time.Minute) // long enough to wait for the rate limit
-	ids := s.openTokens(60)
-	ctx, cancel := context.WithTimeout(context.Background(), operationTimeout)
-	defer cancel()
-	ask := func(query, id string) error {
-		got, err := s.queryFrom(ctx, client(1), query, id)
-		if err == nil && len(got.errors) > 0 {
-			err = fmt.Errorf("%v", got.errors)
-		}
-		return err
-	}
-	spend := func(query, id string) {
-		t.Helper()
-		if err := ask(query, id); err != nil {
-			t.Fatal(err)
-		}
-	}
-	spend(booksQuery, ids[0])
-	s.clock.Advance(30 * time.Second)
-	for i, query := range []string{chartQuery, pricesQuery} { // use up the calls that the rate limiter reserves for each priority
-		spend(query, ids[1+i])
-	}
-	for i := 3; budget.Status().Left > 0; i++ {
-		spend(booksQuery, ids[i])
-	}
-	s.clock.Advance(29 * time.Second)
-	type answer struct {
-		query string
-		err   error
-	}
-	first := make(chan answer, 2)
-	waiting := func() (n int) {
-		for _, calls := range budget.Status().Waiting {
-			n += calls
-		}
-		return n
-	}
-	left := make(chan struct{})
-	for i, query := range []string{chartQuery, pricesQuery} {
-		go func() {
-			if err := ask(query, ids[58+i]); ctx.Err() == nil {
-				first <- answer{query, err}
-			}
-			left <- struct{}{}
-		}()
-		until(operationTimeout, func() bool { return waiting() > i })
-	}
-	s.clock.Advance(1500 * time.Millisecond)
-	select {
-	case got := <-first:
-		if got.query != pricesQuery || got.err != nil {
-			t.Errorf("the first response is for the query %s with the error %v, want the query for a price", got.query, got.err)
-		}
-	case <-ctx.Done():
-		t.Errorf("neither query got a response; the rate limiter is %+v", budget.Status())
-	}
-	cancel()
-	<-left
-	<-left
-}
-
 // TestThrottledPrices reads prices after the venue has refused a call with a Retry-After of five minutes. The service must return
 // stale prices until they are five minutes old, and must then refuse the query.
 func TestThrottledPrices(t *testing.T) {
 	t.Parallel()
-	s, _ := startScarce(t, 30*time.Second)
+	// The venue accepts 40 calls per minute. The clock shows almost the real time, because deadlines are in real time.
+	s := startAt(t, time.Now(), longCallTimeout, "--request-timeout=30s", "--demo-markets=300", "--demo-public-per-minute=40", "--log-level=error")
 	ids := s.openTokens(6)
 	ask := func(when string, stale bool, refused int) {
 		before := s.venue.Stats().Requests["/api/exchange/prices"]

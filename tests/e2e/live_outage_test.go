@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/tests/tool"
@@ -29,51 +28,6 @@ func (s *service) firstEvents(t testing.TB, k *socket, token, marketID, address 
 		sub.reason(t, "INITIAL")
 	}
 	return all
-}
-
-func TestTheStreamIsRefusedAltogether(t *testing.T) {
-	tool.CheckTier(t)
-	t.Parallel() // the test mostly waits
-	s := startLive(t, "--demo-stream=true")
-	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
-	s.venue.Restart(demo.CloseSlow) // closes the connections that were opened before the fault
-	id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
-	eventually(t, "the state of the stream is DISCONNECTED", func() bool {
-		return text(s.ask(t, queryStatus, nil, anonymous), "serviceStatus.stream.state") == "DISCONNECTED"
-	})
-	v := s.ask(t, queryLive, vars{"id": id}, anonymous)
-	q, _ := s.venue.Quote(id)
-	wantText(t, v, "token.price.price", plain(q.Price))
-	wantText(t, v, "token.price.freshness.source", "REST")
-
-	k := s.dial(t, keyOf3)
-	status := k.subscribe(t, subStatus, nil)
-	wantText(t, status.value(t), "state", "DISCONNECTED")
-	subs := s.firstEvents(t, k, id, marketID, addressOf3)
-	tape := k.subscribe(t, subTrades, vars{"ids": []string{id}})
-	if v := tape.reason(t, "INITIAL"); len(list(v, "trades")) != 0 {
-		t.Errorf("without the stream, got the trades %s, want none", asJSON(v))
-	}
-	// Without the stream, the service must find changes by polling.
-	price := s.move(t, id)
-	wantText(t, subs["prices"].change(t), "price.price", plain(price))
-	if err := s.venue.Reword(marketID, "without a stream"); err != nil {
-		t.Fatal(err)
-	}
-	wantText(t, subs["markets"].change(t), "market.description", "without a stream")
-
-	s.setFaults(t)
-	status.until(t, "the stream's return", func(v any) bool { return text(v, "state") == "LIVE" })
-	for name, sub := range subs {
-		v := sub.until(t, name+": RESYNC", func(v any) bool { return text(v, "reason") == "RESYNC" })
-		if name == "book" {
-			wantBook(t, v, "", s.bookOf(t, id, 20))
-		}
-	}
-	tape.until(t, "RESYNC of the trades", func(v any) bool { return text(v, "reason") == "RESYNC" })
-	price = s.move(t, id)
-	v = subs["prices"].until(t, "the price on the stream", func(v any) bool { return text(v, "price.price") == plain(price) })
-	wantText(t, v, "price.freshness.source", "STREAM")
 }
 
 func TestTheStreamIsSwitchedOff(t *testing.T) {
@@ -159,46 +113,5 @@ func noteStale(v any, stale map[string]bool) {
 		if at(p, "valuation.freshness.stale") == true {
 			stale[text(p, "id")] = true
 		}
-	}
-}
-
-func TestStoppingWithOpenSubscriptions(t *testing.T) {
-	tool.CheckTier(t)
-	for _, args := range [][]string{{"--demo-stream=true"}, {"--demo-stream=false"}} {
-		t.Run(args[0], func(t *testing.T) {
-			before := goroutines(t)
-			s, stop := startStoppable(t, append(args, "--shutdown-timeout=10m")...)
-			if args[0] == "--demo-stream=true" {
-				s.waitForStream(t)
-			}
-			id, marketID := s.openTokens(1)[0], s.openMarkets(1)[0]
-			k, unread := s.dial(t, keyOf3), s.dialUnread(t, anonymous)
-			s.firstEvents(t, k, id, marketID, addressOf3)
-			k.subscribe(t, subStatus, nil).value(t)
-			for n := range 20 {
-				unread.send(t, frame{ID: fmt.Sprint(n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subPortfolio, "variables": vars{"a": addressOf2000}}))})
-				unread.send(t, frame{ID: fmt.Sprint("b", n), Type: "subscribe", Payload: []byte(asJSON(vars{"query": subBook, "variables": vars{"id": id}}))})
-			}
-			for _, sub := range []*events{
-				s.sse(t, subPrices, vars{"ids": []string{id}}, anonymous), s.sse(t, subMarkets, vars{"ids": []string{marketID}}, anonymous),
-				s.sse(t, subPortfolio, vars{"a": addressOf3}, keyOf3), s.sse(t, subStatus, nil, anonymous),
-			} {
-				sub.value(t)
-			}
-			begin := time.Now()
-			if err := stop(); err != nil {
-				t.Errorf("the service ended with the error: %v", err)
-			}
-			if took := time.Since(begin); took > patience { // the service does not wait for subscriptions to end by themselves
-				t.Errorf("the service took %v to stop, want at most %v", took, patience)
-			}
-			select {
-			case <-k.done:
-			case <-time.After(patience):
-				t.Errorf("a socket is still open %v after the service has stopped", patience)
-			}
-			unread.close()
-			eventually(t, fmt.Sprintf("goroutines are down to %d", before), func() bool { return goroutines(t) <= before+2 })
-		})
 	}
 }

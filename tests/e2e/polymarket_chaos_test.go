@@ -17,6 +17,29 @@ import (
 // pace is the time between two steps of the simulated market.
 const pace = 150 * time.Millisecond
 
+// bestPrices are the best bid and the best ask of a book. A field is empty if its side has no orders.
+type bestPrices struct{ bid, ask string }
+
+func topOf(b demo.Book) (top bestPrices) {
+	if len(b.Bids) > 0 {
+		top.bid = b.Bids[0].Price.String()
+	}
+	if len(b.Asks) > 0 {
+		top.ask = b.Asks[0].Price.String()
+	}
+	return top
+}
+
+func publishedTop(b *market.Book) (top bestPrices) {
+	if bid := b.BestBid(); bid != nil {
+		top.bid = bid.String()
+	}
+	if ask := b.BestAsk(); ask != nil {
+		top.ask = ask.String()
+	}
+	return top
+}
+
 // bookWitness compares the books of the service's feed with the books of the simulator.
 type bookWitness struct {
 	t   *testing.T
