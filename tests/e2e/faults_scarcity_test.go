@@ -10,10 +10,7 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-const (
-	booksQuery  = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { orderbook(depth: 5) { bids { price size } asks { price size } } } }`
-	pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
-)
+const pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
 
 // queryFrom sends a query for tokens from the given client address.
 func (s *service) queryFrom(ctx context.Context, from netip.Addr, query string, ids ...string) (r reply, err error) {
@@ -63,9 +60,9 @@ func TestThrottledPrices(t *testing.T) {
 	}
 	ask("at first", false, 0)
 	s.clock.Advance(10 * time.Second)
-	s.setFaults(t, demo.Fault{Path: "/api/exchange/orderbook", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"})
-	if got, err := s.queryFrom(t.Context(), client(1), booksQuery, ids[5]); err != nil || len(got.errors) != 1 {
-		t.Errorf("the throttled book: got the GraphQL errors %v and the error %v, want one GraphQL error", got.errors, err)
+	s.setFaults(t, demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"})
+	if got, err := s.queryFrom(t.Context(), client(1), pricesQuery, ids[5]); err != nil || len(got.errors) != 1 {
+		t.Errorf("the throttled price: got the GraphQL errors %v and the error %v, want one GraphQL error", got.errors, err)
 	}
 	s.clock.Advance(50 * time.Second)
 	ask("after a minute", true, 0)

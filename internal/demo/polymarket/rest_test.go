@@ -189,3 +189,32 @@ func TestFiltersOfMarkets(t *testing.T) {
 
 // padded returns a condition id of the Gamma API as the other APIs have it: with 64 digits.
 func padded(id string) string { return id + strings.Repeat("0", 66-len(id)) }
+
+// TestSearchByText checks that the pages of a search have all events of the wanted status with the words of the query, and no others.
+func TestSearchByText(t *testing.T) {
+	r := newRig(t)
+	for status, closed := range map[string]bool{"active": false, "resolved": true} {
+		ids, total := map[any]bool{}, 0.0
+		for page, more := 1, true; more; page++ {
+			answer := r.get(fmt.Sprintf("/public-search?q=WILL&limit_per_type=3&page=%d&events_status=%s&keep_closed_markets=1", page, status))
+			for _, row := range answer["events"].([]any) {
+				event := row.(object)
+				ids[event["id"]] = true
+				if event["closed"] != closed || !strings.Contains(strings.ToLower(fmt.Sprint(event)), "will") {
+					t.Errorf("%s: got the event %v", status, event)
+				}
+			}
+			pagination := answer["pagination"].(object)
+			more, total = pagination["hasMore"].(bool), pagination["totalResults"].(float64)
+		}
+		if len(ids) == 0 || float64(len(ids)) != total {
+			t.Errorf("%s: the pages have %d different events, want totalResults %v and some", status, len(ids), total)
+		}
+	}
+	if events := r.get("/public-search?q=will+zebra")["events"].([]any); len(events) > 0 {
+		t.Errorf("got the events %v for a word that no market has", events)
+	}
+	if status, _ := r.call("/public-search?q=", nil); status != 422 {
+		t.Errorf("without a text: got status %d, want 422", status)
+	}
+}
