@@ -77,7 +77,10 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	w := a.wiring(cfg, options)
-	if a.budget = newBudget(a.limits, clock, w.Fresh, a.sharing); a.budget != nil {
+	if !w.Unlimited {
+		a.budget = newBudget(a.limits, clock, w.Fresh, a.sharing)
+	}
+	if a.budget != nil {
 		w.Reads.Admission = a.budget
 	}
 	if a.Client, err = venue.Open(w.Client); err != nil {

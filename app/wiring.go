@@ -20,8 +20,8 @@ type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
-	// Fresh is true if no other process can have called the venue.
-	Fresh bool
+	// Fresh is true if no other process can have called the venue. Unlimited is true if the service keeps no rate limit.
+	Fresh, Unlimited bool
 	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
 	// feed.
 	Linger time.Duration

@@ -19,7 +19,7 @@ import (
 // startKalshi starts the service with the driver of Kalshi and the simulator of Kalshi.
 func startKalshi(t *testing.T, args ...string) *service {
 	t.Helper()
-	unlimited := func(w *app.Wiring) { w.Reads.Admission = nil } // the rate limiter would block, because the clock stands still
+	unlimited := func(w *app.Wiring) { w.Unlimited = true } // the rate limiter would block, because the clock stands still
 	return startRigged(t, startTime, unlimited,
 		append([]string{"--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120"}, args...)...)
 }
@@ -72,7 +72,7 @@ func TestKalshiBooks(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			unlimited := func(w *app.Wiring) {
-				w.Reads.Admission = nil // the rate limiter would block, because the clock stands still
+				w.Unlimited = true // the rate limiter would block, because the clock stands still
 				test.key(&w.Client.Key)
 			}
 			s := startRigged(t, startTime, unlimited, "--venue-driver=kalshi", "--demo-driver=kalshi", "--demo-control=false", "--demo-markets=120", "--demo-stream=false")
