@@ -9,6 +9,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/venue"
 )
@@ -28,6 +29,11 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	}
 	link := fleet.Config{
 		URL: c.URL, Venue: venueName(cfg), Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
+	}
+	for kind := reqctx.Kind(0); kind < reqctx.Kinds; kind++ {
+		if !kind.User() {
+			link.Kinds = append(link.Kinds, kind.String())
+		}
 	}
 	if s.Metrics != nil {
 		link.Observe = s.Metrics.SharedCall

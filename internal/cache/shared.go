@@ -19,10 +19,10 @@ import (
 type Shared interface {
 	// Get calls the Found function for each key that has a record.
 	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys. ours reports
-	// for each key whether this process has claimed the key and must fetch it. If ours is false for a key without a record, an earlier
-	// claim of the key has not ended. A claim lasts no longer than hold. If the shared cache does not answer, this process gets all
-	// claims.
+	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys, and the keys
+	// whose records the Found function rejects. ours reports for each key whether this process has claimed the key and must fetch it.
+	// If ours is false for a key without an accepted record, an earlier claim of the key has not ended. A claim lasts no longer than
+	// hold. If the shared cache does not answer, this process gets all claims.
 	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. requestedAt and receivedAt are
 	// the times of the call to the venue and of the venue's response. Put does not wait.
@@ -34,9 +34,9 @@ type Shared interface {
 	Flush(kind, key string)
 }
 
-// Found receives the record of the key at index i. value is empty if the venue does not know the key. requestedAt and receivedAt
-// are the times of the call to the venue and of the venue's response.
-type Found = func(i int, value []byte, requestedAt, receivedAt time.Time)
+// Found receives the record of the key at index i. It reports whether the process uses the record. value is empty if the venue does
+// not know the key. requestedAt and receivedAt are the times of the call to the venue and of the venue's response.
+type Found = func(i int, value []byte, requestedAt, receivedAt time.Time) (accepted bool)
 
 // Record is the value of a key in a Shared.
 type Record = struct {
@@ -53,6 +53,8 @@ const (
 	pollEvery = 20 * time.Millisecond
 	// clockError is the greatest expected error of requestedAt and receivedAt if another process measured them.
 	clockError = 50 * time.Millisecond
+	// maxAhead bounds how far the receivedAt of a record may be in the future. It is longer than any error of the clocks.
+	maxAhead = 2 * time.Second
 )
 
 // sharedCache gives a store access to the shared cache.
@@ -72,8 +74,10 @@ func (c *sharedCounters) stats() *SharedStats {
 	}
 }
 
-// sharedValue is the JSON form of a value in the shared cache.
+// sharedValue is the JSON form of a value in the shared cache. Name is the name of its key, so that a record under another name is
+// rejected.
 type sharedValue[T any] struct {
+	Name  string
 	Age   market.Age
 	Value *T
 }
@@ -109,11 +113,13 @@ func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, ind
 // found returns a Found for the keys at the given indexes. The Found stores each usable record in the cache, writes the value to
 // out, and marks the key's index in answered.
 func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
-	return func(n int, value []byte, requestedAt, receivedAt time.Time) {
+	return func(n int, value []byte, requestedAt, receivedAt time.Time) bool {
 		i := indexes[n]
-		if read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt); ok {
+		read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt)
+		if ok {
 			out[i], answered[i] = market.Result[market.Read[*T]]{Value: read}, true
 		}
+		return ok
 	}
 }
 
@@ -210,7 +216,7 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 		}
 		r := Record{Key: name}
 		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale && complete(results[n].Value) {
-			r.Value, r.Keep = s.encode(results[n].Value, from.age)
+			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value, from.age)
 		}
 		records = append(records, r)
 	}
@@ -221,12 +227,12 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 
 // encode returns the encoded value and its lifetime in the shared cache. The encoded form of an absence is empty. If the value must
 // not be stored, the lifetime is 0.
-func (s *sharedCache[K, T]) encode(value *T, age market.Age) ([]byte, time.Duration) {
+func (s *sharedCache[K, T]) encode(key K, name string, value *T, age market.Age) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
 	}
-	text, err := json.Marshal(sharedValue[T]{age, value})
-	if err != nil || s.store.ttl.Fresh == 0 {
+	text, err := json.Marshal(sharedValue[T]{name, age, value})
+	if err != nil || s.store.ttl.Fresh == 0 || !sound(key, value) {
 		return nil, 0
 	}
 	return text, s.store.ttl.Fresh + s.store.ttl.Stale
@@ -249,15 +255,25 @@ func complete(value any) bool {
 	return true
 }
 
+// decode returns the value of a record. ok is false if the text is unreadable, belongs to another key, or has a value that no driver
+// returns for the key.
+func (s *sharedCache[K, T]) decode(key K, text []byte) (v sharedValue[T], ok bool) {
+	if len(text) == 0 {
+		return v, true
+	}
+	name, _ := s.name(key)
+	return v, json.Unmarshal(text, &v) == nil && v.Value != nil && v.Name == name && sound(key, v.Value)
+}
+
 // acceptShared stores a record of the shared cache as an entry. ok is false if the value of the record is not fresh or cannot be
-// decoded. ok is also false in three cases: the present entry is live, the present entry is at least as new as the record, or the
-// record may be older than a streamed change.
+// decoded, or if its times are impossible. ok is also false in three cases: the present entry is live, the present entry is at least
+// as new as the record, or the record may be older than a streamed change.
 func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt time.Time) (read market.Read[*T], ok bool) {
-	var v sharedValue[T]
-	if len(text) > 0 && (json.Unmarshal(text, &v) != nil || v.Value == nil) {
+	slot, now := s.slotOf(key), s.clock.Now()
+	v, ok := s.shared.decode(key, text)
+	if !ok || receivedAt.Before(requestedAt) || receivedAt.After(now.Add(maxAhead)) {
 		return read, false
 	}
-	slot, now := s.slotOf(key), s.clock.Now()
 	if receivedAt.After(now) {
 		receivedAt = now
 	}

@@ -46,12 +46,16 @@ func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found 
 }
 
 func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) []bool {
-	m.Get(ctx, kind, keys, found)
+	accepted := make([]bool, len(keys))
+	m.Get(ctx, kind, keys, func(i int, value []byte, asked, came time.Time) bool {
+		accepted[i] = found(i, value, asked, came)
+		return accepted[i]
+	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ours := make([]bool, len(keys))
 	for i, key := range keys {
-		if ours[i] = m.down || !time.Now().Before(m.claims[kind+key]); ours[i] {
+		if ours[i] = !accepted[i] && (m.down || !time.Now().Before(m.claims[kind+key])); ours[i] {
 			m.claims[kind+key] = time.Now().Add(hold)
 		}
 	}

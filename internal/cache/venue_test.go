@@ -165,7 +165,7 @@ func single[T any](v *venue, ctx context.Context, e reqctx.Endpoint, key string,
 }
 
 func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return list(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id} })
+	return list(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
 func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
@@ -239,7 +239,7 @@ func (v *venue) Categories(ctx context.Context) (*queries.Categories, error) {
 
 func (v *venue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	return single(v, ctx, reqctx.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
-		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID}}, Next: fmt.Sprint(q.Limit, q.Page)}
+		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID, Side: market.SideBuy, Timestamp: time.Unix(9, 0)}}, Next: fmt.Sprint(q.Limit, q.Page)}
 	})
 }
 
@@ -251,8 +251,17 @@ func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, e
 		if v.book != nil {
 			return v.book(id, depth)
 		}
-		return &market.Book{TokenID: id, Depth: depth, Bids: market.NewSide(make([]market.Level, depth)), Asks: market.NewSide(make([]market.Level, depth))}
+		return &market.Book{TokenID: id, Depth: depth, Bids: side(depth, -1), Asks: side(depth, 1)}
 	})
+}
+
+// side returns a side with the given number of levels, whose prices rise (order 1) or fall (order -1) from 0.5.
+func side(levels, order int) market.Side {
+	list := make([]market.Level, levels)
+	for i := range list {
+		list[i] = market.Level{Price: market.NewDecimal(5000+int64(order*i), -4), Size: one}
+	}
+	return market.NewSide(list)
 }
 
 func (v *venue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
@@ -266,7 +275,7 @@ func (v *venue) Search(ctx context.Context, q queries.Search) (*queries.SearchPa
 		if v.search != nil {
 			return v.search(q)
 		}
-		return &queries.SearchPage{Markets: []*market.Market{{MarketID: "m1", EventID: q.EventID, EventSlug: q.EventSlug}}}
+		return &queries.SearchPage{Markets: []*market.Market{{MarketID: "m1", Status: market.StatusOpen, EventID: q.EventID, EventSlug: q.EventSlug}}}
 	})
 }
 
@@ -274,7 +283,7 @@ func (v *venue) marketOf(id string) *market.Market {
 	if v.market != nil {
 		return v.market(id)
 	}
-	return &market.Market{MarketID: id}
+	return &market.Market{MarketID: id, Status: market.StatusOpen}
 }
 
 func (v *venue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {

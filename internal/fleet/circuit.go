@@ -29,6 +29,13 @@ func (c *circuit) state() (closed bool, since time.Time) {
 	return !c.open, c.since
 }
 
+// failures returns the number of failed calls since the last success, at most maxFailures.
+func (c *circuit) failures() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return min(c.failedCalls, maxFailures)
+}
+
 func (c *circuit) succeed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -68,12 +68,12 @@ var tickScript = rueidis.NewLuaScript(tickText)
 func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, error) {
 	sent := f.clock.Now()
 	answer, err := tickScript.Exec(ctx, client, []string{f.prefix + "replicas", f.prefix + "flushes"},
-		[]string{f.replica, strconv.FormatInt((5 * tickEvery).Microseconds(), 10)}).AsStrSlice()
+		append([]string{f.replica, strconv.FormatInt((5 * tickEvery).Microseconds(), 10), strconv.Itoa(2 * maxFlushKey)}, f.cfg.Kinds...)).AsStrSlice()
 	received := f.clock.Now()
 	if err != nil {
 		return struct{}{}, err
 	}
-	if len(answer) < 2 {
+	if len(answer) != 2+len(f.cfg.Kinds) {
 		return struct{}{}, errors.New("unexpected answer of the tick script")
 	}
 	now, err := strconv.ParseInt(answer[0], 10, 64)
@@ -86,9 +86,9 @@ func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, erro
 	f.replicas = replicas
 	f.mu.Unlock()
 	flushes := map[string]string{}
-	for i := 2; i+1 < len(answer); i += 2 {
-		flushes[answer[i]] = answer[i+1]
+	for i, kind := range f.cfg.Kinds {
+		flushes[kind] = answer[2+i]
 	}
-	f.applyFlushes(flushes)
+	f.applyFlushes(flushes, now)
 	return struct{}{}, nil
 }

@@ -55,6 +55,8 @@ type Config struct {
 	Timeout time.Duration
 	// CallTimeout is the greatest duration of one call to the venue.
 	CallTimeout time.Duration
+	// Kinds are the kinds of shared values. Flushes of other kinds do not reach this replica.
+	Kinds []string
 	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
 	// Span is how long the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted call must be
@@ -183,7 +185,7 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 		f.observe(command, ResultRefused, 0)
 		return value, errOpen
 	}
-	value, err = callWithTimeout(f, ctx, f.cfg.Timeout, command, *client, fn)
+	value, err = callWithTimeout(f, ctx, f.patience(), command, *client, fn)
 	switch result(ctx, err) {
 	case ResultOK:
 		f.circuit.succeed()
@@ -195,6 +197,12 @@ func call[T any](f *Fleet, ctx context.Context, command string, fn func(context.
 		}
 	}
 	return value, err
+}
+
+// patience returns the timeout of the next call. It is Config.Timeout, halved for each failed call since the last success, but not
+// less than DefaultTimeout. So a query that makes several calls does not wait for the whole Config.Timeout each time.
+func (f *Fleet) patience() time.Duration {
+	return max(f.cfg.Timeout>>f.circuit.failures(), min(f.cfg.Timeout, DefaultTimeout))
 }
 
 // callWithTimeout calls fn with a client and returns after timeout at the latest. fn may return long after its context has ended,

@@ -46,6 +46,7 @@ func join(t *testing.T, cfg Config) *Fleet {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
 	}
+	cfg.Kinds = []string{"market", "price"}
 	f, err := Open(cfg)
 	if err != nil {
 		t.Fatal(err)

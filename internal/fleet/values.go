@@ -3,7 +3,9 @@ package fleet
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -29,8 +31,12 @@ const (
 	dropFor = time.Minute
 	// clockError is the greatest expected difference between the server times that two replicas compute at the same moment.
 	clockError = 50 * time.Millisecond
-	// maxValue bounds the size of a value in bytes.
-	maxValue = 1 << 20
+	// maxValue bounds the size of a value in bytes. maxRecords bounds the size of all records that one call reads.
+	maxValue, maxRecords = 1 << 20, 16 << 20
+	// maxFlushKey bounds the length of the key of a flush. A flush of a longer key flushes the whole kind.
+	maxFlushKey = 1 << 10
+	// maxAhead bounds how far a time in Redis may be in the future, in microseconds.
+	maxAhead = 2_000_000
 )
 
 // Record is a shared value with its lifetime. Value is empty if the venue does not know the key.
@@ -40,9 +46,9 @@ type Record = struct {
 	Keep  time.Duration
 }
 
-// Found receives the value of the key at index i. requestedAt and receivedAt are the start and the end of the call to the venue
-// that returned the value.
-type Found = func(i int, value []byte, requestedAt, receivedAt time.Time)
+// Found receives the value of the key at index i, and reports whether the replica uses the value. requestedAt and receivedAt are the
+// start and the end of the call to the venue that returned the value.
+type Found = func(i int, value []byte, requestedAt, receivedAt time.Time) (accepted bool)
 
 // valueKeys returns the names under which Redis stores the records of a kind of shared value, one name for each key. The names
 // contain the version of the program and the time of the kind's last flush. So replicas of other versions use other names, and so
@@ -62,52 +68,72 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 // Get calls receive for each key that has a record. If Redis does not answer, Get never calls receive.
 func (f *Fleet) Get(ctx context.Context, kind string, keys []string, receive Found) {
 	names := f.valueKeys(kind, keys)
-	records, err := call(f, ctx, commandGet, func(ctx context.Context, client rueidis.Client) ([]string, error) {
-		answer, err := client.Do(ctx, client.B().Mget().Key(names...).Build()).ToArray()
-		records := make([]string, len(answer))
-		for i := range answer {
-			records[i], _ = answer[i].ToString() // empty for nil
-		}
-		return records, err
-	})
-	if err == nil {
-		f.deliver(records, receive)
+	records, err := f.read(ctx, commandGet, names, nil, 0, make([]string, len(names)))
+	if err != nil {
+		return
 	}
-}
-
-func (f *Fleet) deliver(records []string, receive Found) {
 	for i, record := range records {
-		if len(record) < 1+2*stampLen || record[0] != recordMark {
-			continue
-		}
-		requestedAt, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
-		receivedAt, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
-		if err1 == nil && err2 == nil {
-			receive(i, []byte(record[1+2*stampLen:]), f.serverClock.toOurs(requestedAt), f.serverClock.toOurs(receivedAt))
-		}
+		f.deliver(i, record, receive)
 	}
 }
 
-// Claim calls receive for each key that has a record, and tries to claim the other keys. claimed reports for each key whether this
-// replica has claimed the key and must fetch it. If a key has no record and claimed is false for it, this or another replica has an
-// earlier claim of the key that has not ended. hold is the greatest duration of a claim. If Redis does not answer, claimed is true
-// for all keys.
+// read calls claim.lua. rejected contains for each record the time of the record that this replica has rejected, or "".
+func (f *Fleet) read(ctx context.Context, command string, names, locks []string, hold time.Duration, rejected []string) ([]string, error) {
+	args := append([]string{
+		f.replica, strconv.FormatInt(hold.Milliseconds(), 10), strconv.Itoa(1 + 2*stampLen + maxValue), strconv.Itoa(maxRecords),
+	}, rejected...)
+	return call(f, ctx, command, func(ctx context.Context, client rueidis.Client) ([]string, error) {
+		answer, err := claimScript.Exec(ctx, client, slices.Concat(names, locks), args).AsStrSlice()
+		if err == nil && len(answer) != len(names) {
+			err = errors.New("unexpected answer of the claim script")
+		}
+		return answer, err
+	})
+}
+
+// deliver passes the record of the key at index i to receive. It returns false if the record is unreadable or receive rejects it.
+func (f *Fleet) deliver(i int, record string, receive Found) (accepted bool) {
+	if len(record) < 1+2*stampLen || record[0] != recordMark {
+		return false
+	}
+	requestedAt, err1 := strconv.ParseInt(record[1:1+stampLen], 10, 64)
+	receivedAt, err2 := strconv.ParseInt(record[1+stampLen:1+2*stampLen], 10, 64)
+	return err1 == nil && err2 == nil &&
+		receive(i, []byte(record[1+2*stampLen:]), f.serverClock.toOurs(requestedAt), f.serverClock.toOurs(receivedAt))
+}
+
+// Claim calls receive for each key that has a record, and tries to claim the other keys, and the keys whose records receive rejects.
+// claimed reports for each key whether this replica has claimed the key and must fetch it. If claimed is false for a key without an
+// accepted record, this or another replica has an earlier claim of the key that has not ended. hold is the greatest duration of a
+// claim. If Redis does not answer, claimed is true for all keys.
 func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, receive Found) (claimed []bool) {
 	claimed = make([]bool, len(keys))
-	names := f.valueKeys(kind, keys)
-	answer, err := call(f, ctx, commandClaim, func(ctx context.Context, client rueidis.Client) ([]string, error) {
-		return claimScript.Exec(ctx, client, append(names, lockKeys(names)...), []string{f.replica, strconv.FormatInt(hold.Milliseconds(), 10)}).AsStrSlice()
-	})
-	if err != nil || len(answer) != len(keys) {
-		for i := range claimed {
-			claimed[i] = true
+	names, rejected, indexes := f.valueKeys(kind, keys), make([]string, len(keys)), make([]int, len(keys))
+	for i := range keys {
+		claimed[i], indexes[i] = true, i
+	}
+	// The first call returns the records. The second call claims the keys whose records were rejected. If another replica has replaced
+	// such a record in between, the second call returns the new record. If receive rejects that record, too, the key is claimed without
+	// Redis.
+	for range 2 {
+		answer, err := f.read(ctx, commandClaim, names, lockKeys(names), hold, rejected)
+		if err != nil {
+			return claimed
 		}
-		return claimed
+		again := 0
+		for n, text := range answer {
+			i := indexes[n]
+			if claimed[i] = text == "ours"; claimed[i] || text == "theirs" || f.deliver(i, text, receive) {
+				continue
+			}
+			claimed[i] = true
+			names[again], rejected[again], indexes[again] = names[n], text[min(1, len(text)):min(1+stampLen, len(text))], i
+			again++
+		}
+		if names, rejected, indexes = names[:again], rejected[:again], indexes[:again]; again == 0 {
+			break
+		}
 	}
-	for i := range answer {
-		claimed[i] = answer[i] == "ours"
-	}
-	f.deliver(answer, receive)
 	return claimed
 }
 
@@ -170,6 +196,9 @@ type flush struct {
 // process finds the earlier records, and Redis deletes them when they expire. Within about a second, the other replicas flush the
 // entries of key from their own caches, or all entries of the kind if key is empty. Flush does not wait.
 func (f *Fleet) Flush(kind, key string) {
+	if len(key) > maxFlushKey {
+		key = ""
+	}
 	f.mu.Lock()
 	last := f.flushes[kind]
 	f.flushes[kind] = flush{max(f.serverClock.toServer(f.clock.Now()), last.at+1), last.at, key}
@@ -189,8 +218,8 @@ func (f *Fleet) Flush(kind, key string) {
 }
 
 // applyFlushes stores the flushes from Redis and passes new flushes of other replicas to onFlush. Its first call passes none,
-// because the cache of a new replica is empty.
-func (f *Fleet) applyFlushes(texts map[string]string) {
+// because the cache of a new replica is empty. now is the server's time. Flushes from the future are ignored.
+func (f *Fleet) applyFlushes(texts map[string]string, now int64) {
 	type order struct{ kind, key string }
 	var orders []order
 	f.mu.Lock()
@@ -201,7 +230,7 @@ func (f *Fleet) applyFlushes(texts map[string]string) {
 		next.at, _ = strconv.ParseInt(at, 10, 64)
 		next.before, _ = strconv.ParseInt(before, 10, 64)
 		last := f.flushes[kind]
-		if next.at <= last.at {
+		if next.at <= last.at || next.at > now+maxAhead {
 			continue
 		}
 		if next.key = key; next.before != last.at {

@@ -17,11 +17,12 @@ func (s skewedClock) Now() time.Time { return time.Now().Add(time.Duration(s)) }
 // read returns the record that a replica finds for a key. ok is false if there is no record.
 func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Time, ok bool) {
 	t.Helper()
-	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) {
+	f.Get(t.Context(), "price", []string{"another", key}, func(i int, v []byte, a, c time.Time) bool {
 		if i != 1 {
 			t.Errorf("Get found a record for the key at index %d, want only index 1", i)
 		}
 		value, asked, came, ok = string(v), a, c, true
+		return true
 	})
 	return value, asked, came, ok
 }
@@ -105,7 +106,7 @@ func TestClaim(t *testing.T) {
 		}
 	}
 	claims := func(f *Fleet, key string, hold time.Duration) bool {
-		return f.Claim(t.Context(), "market", []string{key}, hold, func(int, []byte, time.Time, time.Time) {})[0]
+		return f.Claim(t.Context(), "market", []string{key}, hold, func(int, []byte, time.Time, time.Time) bool { return true })[0]
 	}
 	if !claims(all[0], "short", 2*time.Second) || claims(all[1], "short", time.Minute) {
 		t.Error("the first claim of a key failed, or a second replica could claim the key, too")

@@ -33,4 +33,19 @@ var replicas = []mutation{
 		file: "internal/cache/shared.go", oldText: "known && !requestedAt.Add(-clockError).After(c.at)", newText: "known && requestedAt.IsZero() && c.at.IsZero()",
 		run: "^TestSharedInvalidation$", message: "without Drop",
 	},
+	{
+		name: "shared values are not checked",
+		file: "internal/cache/shared.go", oldText: " && sound(key, v.Value)", newText: "",
+		run: "^TestSharedRejected$", message: "TestSharedRejected/negative_price",
+	},
+	{
+		name: "a rejected record cannot be claimed",
+		file: "internal/fleet/claim.lua", oldText: " and string.sub(head, 2) > ARGV[4 + i]", newText: "",
+		run: "^TestClaimOfRejectedRecords$", message: "refused: ", needs: "redis-server",
+	},
+	{
+		name: "shared records of any length are read",
+		file: "internal/fleet/claim.lua", oldText: "length <= math.min(longest, room) and ", newText: "",
+		run: "^TestClaimOfRejectedRecords$", message: "got a record of", needs: "redis-server",
+	},
 }
