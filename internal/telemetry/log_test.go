@@ -60,6 +60,9 @@ func TestNoSecretIsLogged(t *testing.T) {
 		"URL with fragment":        slog.String("url", "https://venue.example/a#access_token="+secret),
 		"path in a fragment":       slog.String("url", "https://venue.example/a#/b?key="+secret),
 		"escaped parameter":        slog.String("url", "https://venue.example/a?api%4Bey="+secret),
+		"escaped letters":          slog.String("path", "/a?%63redential%73="+secret),
+		"escaped twice":            slog.String("url", "https://venue.example/a?api%254bey="+secret),
+		"URL in a parameter":       slog.String("url", "https://venue.example/a?next=%2fb%3Fapikey%3d"+secret),
 		"malformed URL":            slog.String("url", "https://u:"+secret+"@venue.example/%zz"),
 		"URL in a text":            slog.String("text", "cannot read (https://u:"+secret+"@venue.example/a), twice"),
 		"path with credentials":    slog.String("path", "/api/user/orders?address=0x1&credentials="+secret),
@@ -102,7 +105,7 @@ func TestNoSecretIsLogged(t *testing.T) {
 func TestOtherTextsAreLogged(t *testing.T) {
 	for _, want := range []string{
 		"https://venue.example/api/exchange/prices?tokenIds=1,2", "/api/exchange/prices?tokenId=1", "unexpected token: }", "the cookie jar is empty",
-		"key=value: 1", "0x1111111111111111111111111111111111111111", "the basic rule",
+		"key=value: 1", "0x1111111111111111111111111111111111111111", "the basic rule", "100%25 of /a%20b?c=%2f",
 	} {
 		var out bytes.Buffer
 		telemetry.NewLogger(&out, slog.LevelInfo, "json").Info("message", "text", want, "err", errors.New(want))

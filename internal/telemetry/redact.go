@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"oddsgraph/internal/market/percent"
 )
 
 const redacted = "[redacted]"
@@ -50,9 +52,28 @@ var (
 	scheme = regexp.MustCompile(`\b((?i:bearer)|Basic) +[A-Za-z0-9._~+/=-]{4,}`)
 )
 
+// words matches the words of a text that contain percent-encoding.
+var words = regexp.MustCompile(`[^\s"'<>]*%[0-9A-Fa-f]{2}[^\s"'<>]*`)
+
 // redactText removes secrets from a text: user info of URLs, secret parameters and members, and Authorization values. It
-// removes the whole query of a URL that has user info or a secret parameter.
+// removes the whole query of a URL that has user info or a secret parameter. If a word contains a secret after its percent-encoding
+// is decoded, redactText replaces the word by the decoded word without the secret.
 func redactText(s string) string {
+	s = redactPlain(s)
+	if !strings.ContainsRune(s, '%') {
+		return s
+	}
+	return words.ReplaceAllStringFunc(s, func(word string) string {
+		decoded, _ := percent.Decode(word)
+		if clean := redactPlain(string(decoded)); clean != string(decoded) {
+			return clean
+		}
+		return word
+	})
+}
+
+// redactPlain is redactText without decoding.
+func redactPlain(s string) string {
 	if strings.Contains(s, "://") {
 		s = urls.ReplaceAllStringFunc(s, redactURL)
 	}

@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/percent"
 )
 
 // maxMessage is the greatest length in bytes of a venue's text in a log line.
@@ -20,19 +22,15 @@ const maxMessage = 200
 const minRedacted = 8
 
 // newRedactor returns a function that replaces credentials, the values of the signature and the results of clientValues in a text of
-// the venue by "[redacted]". The function also cuts the text after maxMessage bytes, and replaces control characters by spaces.
+// the venue by "[redacted]", in whatever way the text encodes them for a URL. The function also cuts the text after maxMessage bytes,
+// and replaces control characters by spaces.
 func newRedactor(credentials *market.Credentials, rq *Request, signature http.Header) func(string) string {
 	return func(s string) string {
-		var pairs []string
-		for _, secret := range append(secretsOf(credentials), clientValues(rq)...) {
-			pairs = append(pairs, secret, "[redacted]")
-		}
+		secrets := append(secretsOf(credentials), clientValues(rq)...)
 		for _, values := range signature {
-			for _, value := range values {
-				pairs = append(pairs, value, "[redacted]")
-			}
+			secrets = append(secrets, values...)
 		}
-		s = strings.NewReplacer(pairs...).Replace(s)
+		s = replaceSecrets(s, secrets)
 		if len(s) > maxMessage {
 			cut := maxMessage
 			for cut > 0 && !utf8.RuneStart(s[cut]) {
@@ -49,12 +47,51 @@ func newRedactor(credentials *market.Credentials, rq *Request, signature http.He
 	}
 }
 
+// replaceSecrets replaces the secrets in s by "[redacted]", until the result is longer than maxMessage. It compares the folded texts,
+// and prefers longer secrets.
+func replaceSecrets(s string, secrets []string) string {
+	folded := make([]string, 0, len(secrets))
+	for _, secret := range secrets {
+		text, _ := fold(secret)
+		folded = append(folded, string(text))
+	}
+	slices.SortFunc(folded, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	folded = slices.DeleteFunc(slices.Compact(folded), func(secret string) bool { return secret == "" })
+	text, starts := fold(s)
+	rest, out := string(text), ""
+	for at := 0; rest != "" && len(out) <= maxMessage; {
+		n := 1
+		if i := slices.IndexFunc(folded, func(secret string) bool { return strings.HasPrefix(rest, secret) }); i >= 0 {
+			n, out = len(folded[i]), out+"[redacted]"
+		} else {
+			out += s[starts[at]:starts[at+1]]
+		}
+		at, rest = at+n, rest[n:]
+	}
+	return out
+}
+
+// fold returns the form of s in which texts and secrets are compared: without percent-encoding, in lower case, and with spaces for
+// plus signs. starts is the second result of percent.Decode.
+func fold(s string) (text []byte, starts []int) {
+	text, starts = percent.Decode(s)
+	for i, c := range text {
+		switch {
+		case c == '+':
+			text[i] = ' '
+		case c >= 'A' && c <= 'Z':
+			text[i] = c | 0x20
+		}
+	}
+	return text, starts
+}
+
 // minRedactedName is the minimum length in bytes of a redacted name in the JSON object of the credentials. The quotes count. A
 // shorter name, for example passphrase, usually describes its value and is not secret.
 const minRedactedName = 20
 
-// secretsOf returns the secrets in the credentials in all their spellings, the longest first. The secrets are the whole JSON object
-// and each text and number in the object. Names shorter than minRedactedName are not secrets.
+// secretsOf returns the secrets in the credentials in all their spellings. The secrets are the whole JSON object and each text and
+// number in the object. Names shorter than minRedactedName are not secrets.
 func secretsOf(credentials *market.Credentials) []string {
 	if credentials == nil {
 		return nil
@@ -82,8 +119,7 @@ func secretsOf(credentials *market.Credentials) []string {
 			at++
 		}
 	}
-	slices.SortFunc(secrets, func(a, b string) int { return len(b) - len(a) })
-	return slices.DeleteFunc(slices.Compact(secrets), func(s string) bool { return s == "" })
+	return secrets
 }
 
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
@@ -120,11 +156,11 @@ func leadingString(text string) string {
 	return text
 }
 
-// spellings returns s and its forms in URLs, JSON and base64.
+// spellings returns s and its forms in JSON and base64. The forms in URLs are equal to s after fold.
 func spellings(s string) []string {
 	escaped, _ := json.Marshal(s)
 	return []string{
-		s, url.QueryEscape(s), url.PathEscape(s), strings.Trim(string(escaped), `"`),
-		base64.StdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
+		s, strings.Trim(string(escaped), `"`),
+		base64.RawStdEncoding.EncodeToString([]byte(s)), base64.RawURLEncoding.EncodeToString([]byte(s)),
 	}
 }
