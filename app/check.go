@@ -10,19 +10,20 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
-	"oddsgraph/internal/venue/rest"
 	"oddsgraph/resolvers"
 )
 
 // check checks everything that the service reads when it starts: the configuration, the files that the configuration names, and the
 // trace settings in the environment. It returns the errors that it found. Without errors, it prints the warnings and then a line
-// which says that the configuration is in order. It binds no port, and calls the venue only with --ask.
+// which says that the configuration is in order. It binds no port, and calls the venue and Redis only with --ask.
 func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	proxies, err := trustedProxies(cfg)
 	wrong := []error{validate(cfg), checkTraces(ctx, log), err}
@@ -42,7 +43,28 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 	if _, err = fmt.Fprintln(stdout, "The configuration is in order:", files); err != nil || !cfg.Ask {
 		return err
 	}
-	return ask(ctx, cfg, log, stdout)
+	if cfg.Log.Level > slog.LevelDebug {
+		log = slog.New(slog.DiscardHandler) // the printed lines have all reasons
+	}
+	return errors.Join(askRedis(ctx, cfg, stdout), ask(ctx, cfg, log, stdout))
+}
+
+// askRedis tries the Redis of --shared-url, if there is one, and prints a line with the result.
+func askRedis(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
+	if cfg.Shared.URL == "" {
+		return nil
+	}
+	took, failed := fleet.Try(ctx, fleet.Config{URL: cfg.Shared.URL, Venue: venueName(cfg)})
+	result := fmt.Sprintf("answers within %v", took.Round(time.Microsecond))
+	if failed == nil && took > cfg.Shared.Timeout {
+		failed = fmt.Errorf("it took %v to answer, and --shared-timeout is %v", took.Round(time.Microsecond), cfg.Shared.Timeout)
+	}
+	if failed != nil {
+		result = "error: " + failed.Error()
+		failed = errors.New("the Redis of --shared-url (ODDSGRAPH_SHARED_URL) cannot be used; see above")
+	}
+	_, err := fmt.Fprintln(stdout, "Redis:", result)
+	return errors.Join(failed, err)
 }
 
 // checkTraces returns an error if the environment's trace settings are invalid.
@@ -106,24 +128,6 @@ func validateJWT(cfg *config.Config) error {
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
-// warnings returns a text for each URL to which the service would send credentials unencrypted over the network. The texts contain
-// no secrets.
-func warnings(cfg *config.Config) (out []string) {
-	if sentCredentials(cfg) == rest.CredentialsNone {
-		return nil
-	}
-	for _, setting := range []struct{ name, url string }{{"--venue-url", cfg.Venue.URL}, {"--stream-url", cfg.StreamURL}} {
-		u, err := url.Parse(setting.url)
-		if err != nil || u.Scheme != "http" && u.Scheme != "ws" {
-			continue
-		}
-		if !loopback(u.Hostname()) {
-			out = append(out, fmt.Sprintf("%s sends callers' credentials unencrypted to %s; use %ss if the venue has it", setting.name, u.Hostname(), u.Scheme))
-		}
-	}
-	return out
 }
 
 // clash reports whether two addresses have the same port and overlapping hosts. Equal hosts overlap. A host that means all

@@ -81,14 +81,19 @@ func walk(v any, key string, visit func(key string, v any)) {
 	}
 }
 
-// kubernetesConfig returns the configuration of the files of variables. An earlier file overrides a later one. secrets is the
-// directory of the secrets that the pod mounts.
+// kubernetesConfig returns the configuration of the files of variables and the variables of the patch of the replicas, if there are
+// secrets. An earlier file overrides a later one. secrets is the directory of the secrets that the pod mounts.
 func kubernetesConfig(t testing.TB, secrets string, files ...string) *config.Config {
 	t.Helper()
 	var environ []string
 	for _, file := range files {
-		text := strings.ReplaceAll(read(t, file), "/run/secrets/oddsgraph", secrets)
-		environ = append(environ, find(t, text, `^(\w+=.*)$`)...)
+		environ = append(environ, find(t, read(t, file), `^(\w+=.*)$`)...)
+	}
+	if secrets != "" {
+		patch := documents[deployment](t, read(t, "kubernetes-replicas/deployment.yaml"))[0].Spec
+		for _, v := range patch.Template.Spec.Containers[0].Env {
+			environ = append(environ, v.Name+"="+strings.ReplaceAll(v.Value, "/run/secrets/oddsgraph", secrets))
+		}
 	}
 	return parse(t, nil, append(environ, imageEnviron(t)...))
 }

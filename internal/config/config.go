@@ -82,7 +82,7 @@ type Config struct {
 	// StreamTopics is divided among connections of at most 200 topics.
 	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
-	Ask bool `default:"false" group:"venue" help:"Whether config check also requests public data of every kind from the venue, about twenty calls, and prints what it could not read. Other commands ignore it."`
+	Ask bool `default:"false" group:"venue" help:"Whether config check also tries the Redis of --shared-url, requests public data of every kind from the venue, about twenty calls, and prints what it could not read. Other commands ignore it."`
 
 	Federation bool `default:"false" group:"schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 	Semantic   bool `default:"false" group:"schema" help:"Whether schema adds @semanticNonNull to the nullable fields that are null only together with an error. Other commands ignore it."`

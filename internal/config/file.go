@@ -62,7 +62,7 @@ func (p *parser) loadFile(ctx *kong.Context) {
 		return
 	}
 	known := keys(ctx.Kong)
-	for i, entry := range strings.Split(text, "\n") {
+	for i, entry := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry[0] == '#' {
 			continue
@@ -83,9 +83,9 @@ func (f *file) check(l line, assigns bool, known []string) error {
 	key, ours := strings.CutPrefix(l.name, prefix)
 	switch {
 	case !assigns || !ours: // the error does not quote the line, because the line may be part of a secret of several lines
-		return fmt.Errorf("want a variable and its value, such as %sLOG_LEVEL=info, or a # and a comment", prefix)
+		return fmt.Errorf("want a variable and its value, such as %[1]sLOG_LEVEL=info, or a # and a comment; the file has only variables that begin with %[1]s, so set others, such as OTEL_* and GOMEMLIMIT, in the environment", prefix)
 	case l.name == variable("config"):
-		return fmt.Errorf("%s names this file and cannot be set in it", l.name)
+		return fmt.Errorf("%s names a file of settings and cannot be set in such a file", l.name)
 	case !slices.Contains(known, key):
 		return unknown(key, known)
 	case slices.ContainsFunc(f.lines, func(other line) bool { return other.name == l.name }):

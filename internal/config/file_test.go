@@ -41,16 +41,16 @@ func TestFile(t *testing.T) {
 }
 
 func TestBadFiles(t *testing.T) {
-	path := configFile(t, strings.Join([]string{
+	path := configFile(t, "\ufeff"+strings.Join([]string{
 		"ODDSGRAPH_VENUE_BATCH=0", "ODDSGRAPH_LISEN=:80", "hunter2", "PATH=/bin", "ODDSGRAPH_CONFIG=other", "ODDSGRAPH_MAX_QUEUE=1", "ODDSGRAPH_MAX_QUEUE=2",
 		"export ODDSGRAPH_MAX_OPERATIONS=1 # no", "ODDSGRAPH_LOG_LEVEL=info # chatty", "ODDSGRAPH_STREAM_URL=ftp://u:hunter2@venue", "ODDSGRAPH_SERVICE_HOST=10.0.0.1",
 	}, "\n"))
-	const form = "want a variable and its value, such as ODDSGRAPH_LOG_LEVEL=info, or a # and a comment"
+	const form = "want a variable and its value, such as ODDSGRAPH_LOG_LEVEL=info, or a # and a comment; the file has only variables that begin with ODDSGRAPH_, so set others, such as OTEL_* and GOMEMLIMIT, in the environment"
 	want := []string{
 		path + ":2: ODDSGRAPH_LISEN is no variable of oddsgraph; did you mean ODDSGRAPH_LISTEN?",
 		path + ":3: " + form,
 		path + ":4: " + form,
-		path + ":5: ODDSGRAPH_CONFIG names this file and cannot be set in it",
+		path + ":5: ODDSGRAPH_CONFIG names a file of settings and cannot be set in such a file",
 		path + ":7: ODDSGRAPH_MAX_QUEUE is present twice",
 		path + ":8: " + form,
 		path + ":11: ODDSGRAPH_SERVICE_HOST is no variable of oddsgraph; see --help for all",

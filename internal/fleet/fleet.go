@@ -117,9 +117,8 @@ func Open(cfg Config) (*Fleet, error) {
 	cfg.Clock = cmp.Or[market.Clock](cfg.Clock, market.SystemClock{})
 	cfg.Log = cmp.Or(cfg.Log, slog.Default())
 	cfg.Timeout, cfg.Span, cfg.Use = cmp.Or(cfg.Timeout, DefaultTimeout), cmp.Or(cfg.Span, DefaultSpan), cmp.Or(cfg.Use, DefaultUse)
-	hash := sha256.Sum256([]byte(strings.TrimRight(cfg.Venue, "/")))
 	f := &Fleet{
-		cfg: cfg, option: option, prefix: "og:" + hex.EncodeToString(hash[:8]) + ":", replica: rand.Text()[:12],
+		cfg: cfg, option: option, prefix: prefixOf(cfg.Venue), replica: rand.Text()[:12],
 		clock: cfg.Clock, log: cfg.Log, slots: make(chan struct{}, maxCalls), flushes: map[string]flush{},
 	}
 	f.circuit.open, f.circuit.since = true, time.Now()
@@ -128,6 +127,12 @@ func Open(cfg Config) (*Fleet, error) {
 	f.running.Go(f.keepConnected)
 	f.running.Go(f.sendEnds)
 	return f, nil
+}
+
+// prefixOf returns the beginning of the names of all keys for a venue.
+func prefixOf(venue string) string {
+	hash := sha256.Sum256([]byte(strings.TrimRight(venue, "/")))
+	return "og:" + hex.EncodeToString(hash[:8]) + ":"
 }
 
 // CheckURL returns an error for an invalid URL. The error does not contain the URL, which may have a password.

@@ -78,6 +78,9 @@ func reason(err error) string {
 		case "LOADING":
 			return "Redis is starting"
 		}
+		if strings.Contains(answer.Error(), "can't run this command") { // Redis 7 says this of a command in a script
+			return "the Redis user lacks a permission"
+		}
 		return "Redis returned an error"
 	}
 	switch {

@@ -100,3 +100,19 @@ func TestConfigCheckAsksDriver(t *testing.T) {
 		t.Errorf("the command failed with %v and printed\n%s", err, &out)
 	}
 }
+
+// TestConfigCheckAsksRedis checks that config check --ask fails if the Redis of --shared-url cannot be used, and still asks the venue.
+func TestConfigCheckAsksRedis(t *testing.T) {
+	v := demo.New(demo.Config{Markets: 50})
+	defer v.Close()
+	server := httptest.NewServer(v)
+	defer server.Close()
+	var out, log bytes.Buffer
+	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-retries=0", "--venue-url=" + server.URL, "--shared-url=redis://u:hunter2@127.0.0.1:1"}, nil, &out, &log)
+	if err == nil || !strings.Contains(err.Error(), "--shared-url") || !strings.Contains(out.String(), "\nRedis: error: no connection to Redis\nsearch: 5 markets\n") {
+		t.Errorf("got the error %v and the output\n%s", err, &out)
+	}
+	if log.Len() > 0 || strings.Contains(out.String()+err.Error(), "hunter2") {
+		t.Errorf("got the log %s, or the password in the output\n%s", &log, &out)
+	}
+}
