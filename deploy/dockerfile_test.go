@@ -102,8 +102,8 @@ func TestImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
-	if page, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(page), "/assets/") {
-		t.Errorf("got the page %s (error %v), want the built page, which loads files from /assets/", page, err)
+	if page, err := io.ReadAll(resp.Body); err != nil || !strings.Contains(string(page), "assets/") {
+		t.Errorf("got the page %s (error %v), want the built page, which loads files from assets/", page, err)
 	}
 }
 

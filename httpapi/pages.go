@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path"
 	"regexp"
+	"strings"
 	"time"
 )
 
@@ -40,16 +41,24 @@ type pages []fs.FS
 func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
-	mux.Handle("GET /live/{$}", http.RedirectHandler("/live", http.StatusMovedPermanently))
-	mux.HandleFunc("GET /live/{page...}", func(w http.ResponseWriter, r *http.Request) { // the live page keeps its addresses in the fragment of the URL
-		to := url.URL{Path: "/live", Fragment: "/" + r.PathValue("page")}
-		http.Redirect(w, r, to.String(), http.StatusFound)
-	})
+	mux.HandleFunc("GET /live/{page...}", redirectToLive)
 	mux.Handle("GET /plain", p.page("plain.html"))
 	mux.HandleFunc("GET /kit.tgz", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "kit.tgz") })
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, "assets/"+r.PathValue("name"))
 	})
+}
+
+// redirectToLive redirects /live/PAGE to /live#/PAGE, because the live page keeps its addresses in the fragment of the URL. The new
+// address is relative, so that it is right behind a proxy that removes a prefix of the path. http.Redirect would make it absolute.
+func redirectToLive(w http.ResponseWriter, r *http.Request) {
+	to := url.URL{Path: strings.Repeat("../", strings.Count(r.URL.EscapedPath(), "/")-1) + "live"}
+	status := http.StatusMovedPermanently
+	if page := r.PathValue("page"); page != "" {
+		to.Fragment, status = "/"+page, http.StatusFound
+	}
+	w.Header().Set("Location", to.String())
+	w.WriteHeader(status)
 }
 
 // page returns a handler that serves the first file in names that exists.

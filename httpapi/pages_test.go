@@ -58,10 +58,10 @@ func TestPages(t *testing.T) {
 			t.Errorf("HEAD %s: got the status %d and %d bytes, want 200 and no body", test.path, head.Code, head.Body.Len())
 		}
 	}
-	if w := send(t, api, http.MethodGet, "/live/market/a%20b/1", ""); w.Code != http.StatusFound || w.Header().Get("Location") != "/live#/market/a%20b/1" {
+	if w := send(t, api, http.MethodGet, "/live/market/a%20b/1", ""); w.Code != http.StatusFound || w.Header().Get("Location") != "../../../live#/market/a%20b/1" {
 		t.Errorf("/live/market/a b/1: got the status %d and the location %q", w.Code, w.Header().Get("Location"))
 	}
-	if w := send(t, api, http.MethodGet, "/live/", ""); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "/live" {
+	if w := send(t, api, http.MethodGet, "/live/", ""); w.Code != http.StatusMovedPermanently || w.Header().Get("Location") != "../live" {
 		t.Errorf("/live/: got the status %d and the location %q", w.Code, w.Header().Get("Location"))
 	}
 	for _, path := range []string{"/assets/", "/assets/page-ABCDEF23.js.br", "/assets/secret.key", "/assets/..%2findex.html", "/assets/nothing.js", "/index.html", "/nothing"} {

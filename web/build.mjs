@@ -75,7 +75,7 @@ const built = await build({
 
 for (const [page, name] of Object.entries(pages)) {
   const [script, output] = Object.entries(built.metafile.outputs).find(([, output]) => output.entryPoint === `${name}/index.tsx`)
-  const url = path => path.replace(/^dist/, '')
+  const url = path => path.replace(/^dist\//, '')
   const tags = output.imports.filter(({ kind }) => kind === 'import-statement').map(({ path }) => `<link rel="modulepreload" href="${url(path)}">`)
   if (output.cssBundle) tags.unshift(`<link rel="stylesheet" href="${url(output.cssBundle)}">`)
   const font = Object.entries(built.metafile.outputs).find(([path, { inputs }]) => path.endsWith('.woff2') && Object.keys(inputs).some(input => input.includes('geist')))

@@ -4,7 +4,7 @@ import { ToolbarMenu, useEditorContext } from '@graphiql/react'
 import { languages, snippet, type Language } from '../design/snippets'
 import { demoHeaders } from './tabs'
 
-const endpoint = new URL('/graphql', location.href).href
+const endpoint = new URL('graphql', location.href).href
 
 export function CopyAsCode() {
   const { queryEditor, variableEditor, headerEditor } = useEditorContext({ nonNull: true })

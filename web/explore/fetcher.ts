@@ -5,7 +5,7 @@ import { Kind, OperationTypeNode, parse } from 'graphql'
 import { subscribe } from './subscribe'
 import isDemoQuery from './is-demo.graphql'
 
-const endpoint = new URL('/graphql', location.href).href
+const endpoint = new URL('graphql', location.href).href
 const post = createGraphiQLFetcher({ url: endpoint, enableIncrementalDelivery: false })
 
 /** The headers that request the cost and the explanation of an operation in the extensions of its response. */

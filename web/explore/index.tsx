@@ -50,7 +50,7 @@ function Explore({ demo }: { demo: boolean }) {
     >
       <GraphiQL.Logo>
         <h1>oddsgraph</h1>
-        <a href="/live">Live board</a>
+        <a href="live">Live board</a>
       </GraphiQL.Logo>
       <GraphiQL.Toolbar>
         {({ prettify, merge, copy }) => <>{prettify}{merge}{copy}<CopyAsCode /></>}

@@ -10,7 +10,7 @@ interface Props {
   variables: AnyVariables
 }
 
-const endpoint = new URL('/graphql', location.href).href
+const endpoint = new URL('graphql', location.href).href
 
 export function Source({ of, document, variables }: Props) {
   const [open, setOpen] = useState(false)

@@ -21,7 +21,7 @@ export interface Connection {
 }
 
 const pingEvery = 5_000
-const endpoint = new URL('/graphql', location.href)
+const endpoint = new URL('graphql', location.href)
 
 /** Connects with headers such as credentials. Nothing but the connection stores these headers. */
 export function connect(headers: Record<string, string> = {}): Connection {

@@ -50,7 +50,7 @@ function Board() {
           {link('markets', '#/', 'Markets')}
           {link('watchlist', '#/watchlist', 'Watchlist')}
           {link('portfolio', '#/portfolio', 'Portfolio')}
-          <a href="/">GraphiQL</a>
+          <a href="./">GraphiQL</a>
         </nav>
         <button type="button" className="open-palette" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
         {controlled && <button type="button" className="open-palette" aria-expanded={faults} onClick={() => setFaults(!faults)}>Faults</button>}

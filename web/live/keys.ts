@@ -6,7 +6,7 @@ export const pages = [
   ['Markets', '#/', 'g m'],
   ['Watchlist', '#/watchlist', 'g w'],
   ['Portfolio', '#/portfolio', 'g p'],
-  ['GraphiQL', '/', 'g q'],
+  ['GraphiQL', './', 'g q'],
 ] as const
 
 const isTyping = (target: EventTarget | null) => target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))

@@ -1,7 +1,7 @@
 // Whether the page may cause faults at the demo venue.
 import { useEffect, useState } from 'react'
 
-export const control = '/demo/control'
+export const control = 'demo/control'
 
 /** Whether the server lets its pages control the venue. Only a server with the demo venue may allow this. */
 export function useFaults(demo: boolean): boolean {

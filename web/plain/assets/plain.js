@@ -66,7 +66,7 @@ async function run(signal) {
     stop.disabled = false
     const headers = { 'Content-Type': 'application/json', Accept: live ? 'text/event-stream' : 'application/json' }
     if (credentials.value) headers['X-Venue-Credentials'] = credentials.value
-    const response = await fetch('/graphql', { method: 'POST', body, headers, signal })
+    const response = await fetch('graphql', { method: 'POST', body, headers, signal })
     if (response.headers.get('Content-Type')?.startsWith('text/event-stream')) await showEvents(response.body)
     else await showAnswer(response)
   } catch (error) {
