@@ -64,6 +64,7 @@ type App struct {
 // Open connects the layers and binds the ports. Tests pass options that change the wiring.
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
 	a := &App{log: log, clock: clock, started: clock.Now(), drainDelay: cfg.DrainDelay, Pause: time.Sleep}
+	a.readiness.asked = make(chan struct{})
 	defer func() {
 		if err != nil {
 			a.release()

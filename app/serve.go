@@ -23,6 +23,7 @@ func (s *App) Serve(ctx context.Context) error {
 	defer stopLive()
 	g.Go(func() error { return s.Live.run(liveCtx) })
 	g.Go(func() error { s.Files.watch(liveCtx); return nil })
+	g.Go(func() error { s.firstCall(liveCtx); return nil })
 	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
 	attrs := []any{"url", s.URL(), "version", BuildVersion()}

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"math"
-	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/config"
@@ -120,9 +119,8 @@ func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed ti
 	if s.Metrics != nil {
 		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)
 	}
-	s.readiness.note(endpoint, status, outcome, s.clock.Now())
-	if outcome != reqctx.CallCancelled {
-		s.reach.note(status)
+	if outcome != reqctx.CallCancelled && s.reach.note(status, s.clock.Now()) {
+		s.readiness.answered.Store(true)
 	}
 }
 
@@ -132,19 +130,3 @@ func (s *App) Drift(endpoint, what string) {
 		s.Metrics.Drift(endpoint, what)
 	}
 }
-
-// failureThreshold is the number of consecutive failures after which the venue counts as unreachable.
-const failureThreshold = 3
-
-// reach counts consecutive failed calls: calls without a response or with a status of at least 500.
-type reach struct{ failed atomic.Uint64 }
-
-func (r *reach) note(status int) {
-	if status == 0 || status >= 500 {
-		r.failed.Add(1)
-	} else {
-		r.failed.Store(0)
-	}
-}
-
-func (r *reach) ok() bool { return r.failed.Load() < failureThreshold }

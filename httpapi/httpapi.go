@@ -92,10 +92,10 @@ type Config struct {
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
 	// the context of the first client.
 	Shared func(ctx context.Context) context.Context
-	// Ready returns an error if the service cannot serve requests now, such as ErrDraining.
-	Ready func(ctx context.Context) error
+	// Ready returns ErrStarting or ErrDraining while the service must not get requests. It must not wait.
+	Ready func() error
 	// Impaired returns a text that says what does not work although the service is ready, or "". The response at PathReady contains
-	// this text.
+	// this text. Impaired must not wait.
 	Impaired func() string
 	// Pages contain index.html, live.html, plain.html, kit.tgz, and the files that the pages load from assets/. If several file
 	// systems contain the same file, the file of the first one is served.
@@ -105,8 +105,11 @@ type Config struct {
 	Observer Observer
 }
 
-// ErrDraining is the error of Ready while the service shuts down.
-var ErrDraining = errors.New("draining")
+// ErrStarting is the error of Ready after the start, and ErrDraining its error while the service shuts down.
+var (
+	ErrStarting = errors.New("starting: waiting for the first answer of the venue, for at most five seconds")
+	ErrDraining = errors.New("draining")
+)
 
 // Documents resolves the document of a request.
 type Documents interface {
@@ -185,24 +188,18 @@ func withFastPath(path string, handler, rest http.Handler) http.Handler {
 
 func healthz(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") }
 
-// readyz returns a handler that reports whether the service can serve requests.
+// readyz returns a handler that reports whether the service must get requests, and what does not work.
 func readyz(cfg Config) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		err := cfg.Ready(r.Context())
-		if err == nil {
-			text := "ready\n"
-			if fault := cfg.Impaired(); fault != "" {
-				text += fault + "\n"
-			}
-			_, _ = io.WriteString(w, text)
-			return
-		}
-		w.Header().Set("Retry-After", "1")
-		if errors.Is(err, ErrDraining) {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if err := cfg.Ready(); err != nil {
+			w.Header().Set("Retry-After", "1")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		cfg.Log.WarnContext(r.Context(), "not ready", "error", err)
-		http.Error(w, "not ready: "+string(market.CodeOf(err)), http.StatusServiceUnavailable)
+		text := "ready\n"
+		if fault := cfg.Impaired(); fault != "" {
+			text += fault + "\n"
+		}
+		_, _ = io.WriteString(w, text)
 	})
 }

@@ -39,30 +39,6 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
-	s := start(t)
-	wantReady := func(want int) {
-		t.Helper()
-		got := s.get(t, "/readyz")
-		if got.status != want || want != http.StatusOK && (got.header.Get("Retry-After") == "" || !strings.Contains(got.body, "UPSTREAM_UNAVAILABLE")) {
-			t.Errorf("/readyz: got %+v, want status %d", got, want)
-		}
-	}
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	wantReady(http.StatusServiceUnavailable)
-	if got := s.get(t, "/healthz"); got.status != http.StatusOK {
-		t.Errorf("/healthz: got status %d, want 200", got.status)
-	}
-	s.setFaults(t)
-	s.expireCaches() // ends the backoff after a failure
-	wantReady(http.StatusOK)
-	wantCalls(t, s.callsDuring(func() { wantReady(http.StatusOK); wantReady(http.StatusOK) }), calls{})
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
-	wantReady(http.StatusOK) // the service still uses the result of its last call to the venue
-	s.expireCaches()
-	wantReady(http.StatusServiceUnavailable)
-}
-
 func TestCommandsThatOnlyPrint(t *testing.T) {
 	for command, want := range map[string]string{"schema": graph.SDL(), "version": app.BuildVersion() + "\n", "licenses": thirdParty() + web.Licenses()} {
 		var out bytes.Buffer

@@ -56,7 +56,7 @@ func startDeployment(t *testing.T, args ...string) *deployment {
 		b.replicas = append(b.replicas, r)
 		text = replace(t, text, " "+address, " "+strings.TrimPrefix(r.url, "http://"))
 	}
-	text = replace(t, text, "timeout check 5s", "timeout check 1m") // the machine may be busy
+	text = replace(t, text, "timeout check 2s", "timeout check 1m") // the machine may be busy
 	b.start(t, haproxy, replace(t, text, "bind :8080", "bind fd@3"))
 	return b
 }
