@@ -155,7 +155,12 @@ func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 	if host, _, _ := net.SplitHostPort(cfg.Listen); len(cfg.Hosts) == 0 && !loopback(host) {
 		return next
 	}
-	return hosts.Guard(cfg.Hosts, "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)", hosts.Always, next)
+	refuse := func(w http.ResponseWriter, r *http.Request) {
+		const reason = "this name is not served here; allow it with --hosts (ODDSGRAPH_HOSTS)"
+		telemetry.NoteRefusal(r, reason)
+		hosts.Refuse(reason)(w, r)
+	}
+	return hosts.Guard(cfg.Hosts, refuse, hosts.Always, next)
 }
 
 func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver) (*httpapi.API, error) {

@@ -50,6 +50,7 @@ type App struct {
 	Tracer         *telemetry.Tracer // nil without traces
 	Admin          *Server           // nil without a private address
 	reach          reach
+	outage         *outage
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
@@ -64,7 +65,7 @@ type App struct {
 // Open connects the layers and binds the ports. Tests pass options that change the wiring.
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
 	a := &App{log: log, clock: clock, started: clock.Now(), drainDelay: cfg.DrainDelay, Pause: time.Sleep}
-	a.readiness.asked = make(chan struct{})
+	a.readiness.asked, a.outage = make(chan struct{}), newOutage(log)
 	defer func() {
 		if err != nil {
 			a.release()
@@ -83,6 +84,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	}
 	if a.budget != nil {
 		w.Reads.Admission = a.budget
+		a.logStart(w.Fresh)
 	}
 	if a.Client, err = venue.Open(w.Client); err != nil {
 		return nil, err
@@ -171,7 +173,7 @@ func (s *App) openCache(w Wiring) {
 // bind binds the public and the private address.
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
-	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, guardHosts(cfg, s.withDemoControl(cfg, s.API)))
+	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, guardHosts(cfg, s.withDemoControl(cfg, s.API)), "GET "+httpapi.PathHealth, "GET "+httpapi.PathReady)
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
 		return err

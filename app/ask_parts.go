@@ -3,7 +3,8 @@ package app
 import (
 	"slices"
 	"sync"
-	"time"
+
+	"oddsgraph/internal/market/reqctx"
 )
 
 // maxUnread is the maximum number of unreadable parts that unreadParts stores until the next call of take.
@@ -37,7 +38,7 @@ func (u *unreadParts) take() []string {
 type restParts struct{ *unreadParts }
 
 // Call implements rest.Observer.
-func (restParts) Call(string, int, int, string, time.Duration) {}
+func (restParts) Call(reqctx.UpstreamCall, error) {}
 
 // Drift implements rest.Observer.
 func (p restParts) Drift(_, what string) { p.add(what) }

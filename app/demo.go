@@ -59,7 +59,7 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 	if err := d.open(cfg, settings); err != nil {
 		return nil, err
 	}
-	h := hosts.Guard(nil, "the demo venue serves this host only: use localhost or its IP address", hosts.OnLoopback, d.engine)
+	h := hosts.Guard(nil, hosts.Refuse("the demo venue serves this host only: use localhost or its IP address"), hosts.OnLoopback, d.engine)
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
 		return nil, err

@@ -66,20 +66,24 @@ func (r *reloader) run(ctx context.Context, signals <-chan os.Signal, serve func
 	return serve(watched)
 }
 
-// reload reads the configuration and the files again and logs the outcome.
+// reload reads the configuration and the files again and logs the outcome in one line.
 func (r *reloader) reload() {
+	var needRestart []string
 	next, err := r.read()
-	if err != nil {
-		r.log.Error("the configuration is invalid and was not reloaded", "error", err)
-	} else {
+	if err == nil {
 		r.level.Set(next.Log.Level)
-		needRestart := slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
-		if len(needRestart) > 0 {
-			r.log.Warn("some changed settings need a restart", "settings", needRestart)
-		}
+		needRestart = slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
 	}
-	for _, err := range r.files.reload() {
-		r.log.Error("a file is invalid and was not reloaded", "error", err)
+	err = errors.Join(append(r.files.reload(), err)...)
+	level, message := slog.LevelInfo, "reloaded log level, accounts and trusted documents"
+	attrs := []any{"log_level", r.level.Level().String(), "files", r.files.String()}
+	if len(needRestart) > 0 {
+		level, message = slog.LevelWarn, "reloaded, but some changed settings need a restart"
+		attrs = append(attrs, "settings", needRestart)
 	}
-	r.log.Info("reloaded log level, accounts and trusted documents", "log_level", r.level.Level().String(), "files", r.files.String())
+	if err != nil {
+		level, message = slog.LevelError, "the reload failed: what is invalid was not reloaded, and its earlier content stays in use"
+		attrs = append(attrs, "error", err)
+	}
+	r.log.Log(context.Background(), level, message, attrs...)
 }

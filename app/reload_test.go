@@ -109,6 +109,9 @@ func TestReload(t *testing.T) {
 		if level.Level() != wantLevel {
 			t.Errorf("%s: the level is %v, want %v", what, level.Level(), wantLevel)
 		}
+		if n := strings.Count(logged.String(), "\n"); n != 1 {
+			t.Errorf("%s: the log has %d lines, want 1: %s", what, n, logged)
+		}
 		for _, w := range want {
 			if !strings.Contains(logged.String(), w) {
 				t.Errorf("%s: the log does not say %q: %s", what, w, logged)

@@ -36,11 +36,19 @@ func Main(licenses string) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, licenses, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "oddsgraph:", err)
+	if _, logged := errors.AsType[loggedError](err); err != nil {
+		if !logged {
+			fmt.Fprintln(os.Stderr, "oddsgraph:", err)
+		}
 		os.Exit(1)
 	}
 }
+
+// loggedError is an error that the log contains.
+type loggedError struct{ error }
+
+// Unwrap returns the error itself.
+func (e loggedError) Unwrap() error { return e.error }
 
 // Run runs the command in args. The serve command and the venue command run until ctx ends.
 func Run(ctx context.Context, licenses string, args, environ []string, stdout, stderr io.Writer) error {
@@ -49,6 +57,10 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		return nil
 	}
 	if err != nil {
+		if cfg != nil && cfg.Log.Format == "json" {
+			telemetry.NewLogger(stderr, nil, cfg.Log.Format).Error("the configuration is invalid", "error", err)
+			err = loggedError{err}
+		}
 		return err
 	}
 	var level slog.LevelVar
@@ -56,6 +68,13 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 	lines := telemetry.NewWriter(stderr, LogLines)
 	defer lines.Close(5 * time.Second)
 	log := telemetry.NewLogger(lines, &level, cfg.Log.Format)
+	if cfg.Command == config.CommandServe || cfg.Command == config.CommandVenue {
+		if err = runServer(ctx, cfg, args, environ, log, &level, lines); err != nil {
+			log.Error("oddsgraph ended with an error", "error", err)
+			err = loggedError{err}
+		}
+		return err
+	}
 	switch cfg.Command {
 	case config.CommandSchema:
 		return printSchema(cfg, stdout)
@@ -69,29 +88,33 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		return Healthcheck(ctx, cfg.HealthcheckURL())
 	case config.CommandConfigCheck:
 		return check(ctx, cfg, log, stdout)
-	case config.CommandConfigShow:
+	default:
 		return cfg.Show(stdout)
-	case config.CommandVenue:
+	}
+}
+
+// runServer serves GraphQL, or the demo venue alone, until ctx ends. lines is the writer of log, and level its level.
+func runServer(ctx context.Context, cfg *config.Config, args, environ []string, log *slog.Logger, level *slog.LevelVar, lines *telemetry.Writer) error {
+	if cfg.Command == config.CommandVenue {
 		d, err := openDemo(cfg.Demo, log, market.SystemClock{})
 		if err != nil {
 			return err
 		}
 		log.Info("demo venue", "url", d.URL())
 		return d.serve(ctx)
-	default:
-		terminalClosed := watchTerminal()
-		hangups := make(chan os.Signal, 1)
-		signal.Notify(hangups, syscall.SIGHUP)
-		defer signal.Stop(hangups)
-		s, err := Open(cfg, log, market.SystemClock{})
-		if err != nil {
-			return err
-		}
-		s.MeasureLog(lines)
-		read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
-		r := &reloader{read: read, cfg: cfg, level: &level, files: &s.Files, log: log, terminalClosed: terminalClosed}
-		return r.run(ctx, hangups, s.Serve)
 	}
+	terminalClosed := watchTerminal()
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	s, err := Open(cfg, log, market.SystemClock{})
+	if err != nil {
+		return err
+	}
+	s.MeasureLog(lines)
+	read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
+	r := &reloader{read: read, cfg: cfg, level: level, files: &s.Files, log: log, terminalClosed: terminalClosed}
+	return r.run(ctx, hangups, s.Serve)
 }
 
 // printSchema prints the schema with the directives that the flags select.

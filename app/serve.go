@@ -35,9 +35,7 @@ func (s *App) Serve(ctx context.Context) error {
 	front, closeFront := context.WithCancel(venueCtx)
 	g.Go(func() error {
 		defer closeFront()
-		<-ctx.Done()
-		s.draining.Store(true)
-		s.Pause(s.drainDelay)
+		s.leaveBalancers(ctx)
 		return nil
 	})
 	g.Go(func() error {
@@ -62,12 +60,27 @@ func (s *App) Serve(ctx context.Context) error {
 			s.fleet.Close()
 		}
 		s.Client.Close()
+		s.outage.close()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()
+		if err == nil {
+			s.log.Info("stopped", "took", time.Since(began).Round(time.Millisecond))
+		}
 		return err
 	})
 	return g.Wait()
+}
+
+// leaveBalancers waits until ctx ends. Then it makes this process unready, and waits until load balancers have noticed it.
+func (s *App) leaveBalancers(ctx context.Context) {
+	<-ctx.Done()
+	s.draining.Store(true)
+	s.log.Info("draining: /readyz answers 503", "drain_delay", s.drainDelay)
+	s.Pause(s.drainDelay)
+	open := s.API.Stats()
+	s.log.Info("stopping: no new connections are accepted", "operations", open.Executing, "websockets", open.Sockets.Sockets,
+		"event_streams", open.Streams, "timeout", s.shutdownTimeout)
 }
 
 // drain ends subscriptions, event streams and WebSockets, and waits until all of them have ended. After the timeout, it

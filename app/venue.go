@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"math"
-	"time"
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
@@ -30,6 +29,20 @@ func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit
 	return ratelimit.New(ratelimit.Config{
 		Families: documented, Public: limit(v.PublicPerMinute), Key: limit(v.KeyPerMinute), Fresh: fresh, Clock: clock, Sharing: sharing,
 	})
+}
+
+// logStart logs how many calls to the venue this process may make after its start. fresh is true if no other process can have called
+// the venue.
+func (s *App) logStart(fresh bool) {
+	rule := "half of the limit counts as used, and becomes free within a minute"
+	switch {
+	case fresh:
+		rule = "the whole limit is free, because the venue starts with this process"
+	case s.fleet != nil:
+		rule = "Redis grants each call; if its ledger is new, half of the limit counts as used, and becomes free within a minute"
+	}
+	limit := s.budget.Status()
+	s.log.Info("calls to the venue are limited", "per_minute", limit.Limit, "now", limit.Left, "start", rule)
 }
 
 // families converts the rate limits that the venue documents for some of its endpoints.
@@ -114,13 +127,19 @@ func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
 	}
 }
 
-// Call implements rest.Observer. It counts a call and records whether the venue has answered it.
-func (s *App) Call(endpoint string, keys, status int, outcome string, elapsed time.Duration) {
+// Call implements rest.Observer. It counts a call, and records whether the venue has answered it.
+func (s *App) Call(c reqctx.UpstreamCall, failure error) {
 	if s.Metrics != nil {
-		s.Metrics.Call(endpoint, keys, status, outcome, elapsed)
+		s.Metrics.Call(c.Endpoint, c.Keys, c.Status, c.Outcome, c.Elapsed)
 	}
-	if outcome != reqctx.CallCancelled && s.reach.note(status, s.clock.Now()) {
+	answered := c.Outcome != reqctx.CallCancelled && s.reach.note(c.Status, s.clock.Now())
+	if answered {
 		s.readiness.answered.Store(true)
+	}
+	if failure != nil {
+		s.outage.failed(c.Endpoint, failure)
+	} else if answered {
+		s.outage.answered(c.Endpoint)
 	}
 }
 

@@ -44,7 +44,7 @@ func New(cfg Config) http.Handler {
 	mux.HandleFunc("GET /debug/pprof/trace", limitSeconds(pprof.Trace))
 	mux.HandleFunc("GET /buildinfo", cfg.buildInfo)
 	mux.HandleFunc("POST /cache/flush", cfg.flush)
-	return hosts.Guard(nil, "unknown host name: use localhost or an IP address in the URL", hosts.OnLoopback, sameOrigin(mux))
+	return hosts.Guard(nil, hosts.Refuse("unknown host name: use localhost or an IP address in the URL"), hosts.OnLoopback, sameOrigin(mux))
 }
 
 func (cfg *Config) buildInfo(w http.ResponseWriter, _ *http.Request) {

@@ -15,19 +15,24 @@ import (
 const Any = "*"
 
 // Guard passes a request to next if its host is localhost, an IP address, an element of names, or missing. The port does not
-// matter. Guard refuses other requests with status 403 and the given text. Guard does not check the host if filter returns false
+// matter. Guard passes other requests to refuse; see Refuse. Guard does not check the host if filter returns false
 // for the request, or if names contains Any.
-func Guard(names []string, refusal string, filter func(*http.Request) bool, next http.Handler) http.Handler {
+func Guard(names []string, refuse http.HandlerFunc, filter func(*http.Request) bool, next http.Handler) http.Handler {
 	if slices.Contains(names, Any) {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if filter(r) && !served(r.Host, names) {
-			http.Error(w, refusal, http.StatusForbidden)
+			refuse(w, r)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// Refuse returns a handler that refuses requests with status 403 and the given text.
+func Refuse(text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, http.StatusForbidden) }
 }
 
 // Always is a filter for Guard that returns true for every request.

@@ -39,7 +39,7 @@ func TestGuard(t *testing.T) {
 		r.Host = test.host
 		r = r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.TCPAddr{IP: test.local, Port: 8080}))
 		w := httptest.NewRecorder()
-		if hosts.Guard(test.names, "refused", test.filter, next).ServeHTTP(w, r); w.Code != test.want {
+		if hosts.Guard(test.names, hosts.Refuse("refused"), test.filter, next).ServeHTTP(w, r); w.Code != test.want {
 			t.Errorf("%s: got status %d, want %d", test.name, w.Code, test.want)
 		}
 	}
@@ -48,7 +48,7 @@ func TestGuard(t *testing.T) {
 // TestValidHostDoesNotAllocate checks that Guard allocates nothing for a valid host.
 func TestValidHostDoesNotAllocate(t *testing.T) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	guard := hosts.Guard([]string{"odds.example"}, "refused", hosts.Always, next)
+	guard := hosts.Guard([]string{"odds.example"}, hosts.Refuse("refused"), hosts.Always, next)
 	for _, host := range []string{"localhost", "localhost:8080", "odds.example", "127.0.0.1:8080", "[::1]:8080"} {
 		r, w := httptest.NewRequest("GET", "/", nil), httptest.NewRecorder()
 		r.Host = host

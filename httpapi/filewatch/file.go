@@ -134,7 +134,11 @@ func (f *File) poll() {
 	if err == nil && f.stable && unchanged(info, f.info) {
 		return
 	}
+	since := f.Status().Since
 	f.report(f.load())
+	if used := f.Status().Since; !since.IsZero() && !used.Equal(since) {
+		f.o.Log.Info("the "+f.o.What+" was reloaded", "path", f.o.Path)
+	}
 }
 
 // handleGone handles a file that goneAfter consecutive polls have not found.
@@ -162,7 +166,6 @@ func (f *File) load() error {
 	if digest == f.digest {
 		return f.result
 	}
-	first := f.digest == [sha256.Size]byte{}
 	f.digest, f.result = digest, check(content)
 	if f.result == nil {
 		f.result = f.o.Use(content)
@@ -172,9 +175,6 @@ func (f *File) load() error {
 		return f.result
 	}
 	f.setStatus(time.Now(), nil)
-	if !first {
-		f.o.Log.Info("the "+f.o.What+" was reloaded", "path", f.o.Path)
-	}
 	return nil
 }
 

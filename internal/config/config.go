@@ -231,7 +231,7 @@ const Off = "off"
 
 // Parse reads the arguments, the environment and the configuration file. args does not contain the program's name. environ has the
 // form of os.Environ. For --help, Parse writes the help to out and returns ErrHelp. Any other error describes all problems, one on
-// each line. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
+// each line, and comes with a Config that lacks the invalid values. An empty variable counts as unset. CommandSchema, CommandVersion and CommandLicenses ignore environ and the file.
 func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	return newParser(environ, out).parse(args)
 }

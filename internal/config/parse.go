@@ -102,7 +102,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		p.report(flagOf(k, "listen").Value, g.Listen, errors.New("has port 0, so healthcheck cannot know the port"), "the port that the server listens on")
 	}
 	if len(p.problems) > 0 {
-		return nil, errors.Join(p.problems...)
+		return &g.Config, errors.Join(p.problems...)
 	}
 	return &g.Config, nil
 }

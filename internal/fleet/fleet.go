@@ -246,23 +246,35 @@ func callWithTimeout[T any](f *Fleet, ctx context.Context, timeout time.Duration
 // keepConnected connects, ticks while the circuit is closed, and probes while the circuit is open.
 func (f *Fleet) keepConnected() {
 	failed, known := 0, false
+	var told time.Time // time of the last line about Redis
 	for wait := time.Duration(0); f.sleep(wait); {
 		if f.circuit.closed() {
+			told = time.Now()
 			_, _ = call(f, f.ctx, commandTick, f.tick)
 			wait = tickEvery
 			continue
 		}
 		err := f.probe(failed > 0 && failed%rebuildAfterProbes == 0)
 		if err == nil {
+			var lost []any
+			if _, since := f.circuit.state(); failed > 0 || known {
+				lost = []any{"since", since, "lasted", time.Since(since).Round(time.Millisecond)}
+			}
 			failed, wait, known = 0, tickEvery, true
 			f.circuit.close()
 			f.wakeEnds()
-			f.log.Info("Redis answers; this replica shares the venue's limit and public data")
+			f.log.Info("Redis answers; this replica shares the venue's limit and public data", lost...)
 			continue
 		}
 		f.setLastError(err)
-		if failed++; failed == 1 && !known { // if known is true, call has already logged the loss of the connection
+		switch failed++; {
+		case failed == 1 && !known: // if known is true, call has already logged the loss of the connection
+			told = time.Now()
 			f.log.Warn("Redis cannot be reached; this replica works on its own", "error", err)
+		case time.Since(told) >= time.Minute:
+			told = time.Now()
+			_, since := f.circuit.state()
+			f.log.Warn("Redis still cannot be reached", "error", err, "since", since, "failed", failed)
 		}
 		wait = probeBackoff.Wait(failed, mathrand.Float64())
 	}

@@ -19,6 +19,8 @@ type request struct {
 	// logged is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
 	// request. For the request of a WebSocket, logged stays false.
 	logged atomic.Bool
+	// refusal are further attributes of the line of the request; see NoteRefusal.
+	refusal []any
 }
 
 // Value implements context.Context.

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -17,11 +18,11 @@ const RequestIDHeader = "X-Request-Id"
 // The type Operations logs requests that contain an operation. The handler logs WebSockets and requests without an operation. It
 // logs every such request with a status of 500 or more. Of the requests with a lower status, it logs the first in each second, up
 // to the parameter limit, and a sample of the rest. While the log's buffer is more than half full, it logs none of the requests
-// with a lower status.
+// with a lower status. Requests for a pattern in probes are logged at the level debug only.
 //
-// Apart from the id, a log line contains no input of clients, because the input can be secret. So a line contains the pattern of
-// the mux instead of the URL, and OTHER instead of an unknown method.
-func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
+// Apart from the id and the host of a refused request, a log line contains no input of clients, because the input can be secret. So
+// a line contains the pattern of the mux instead of the URL, and OTHER instead of an unknown method.
+func Requests(log *slog.Logger, limit int, next http.Handler, probes ...string) http.Handler {
 	sampler := sampling{lines: linesOf(log), limit: int64(limit)}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.Header.Get(RequestIDHeader)
@@ -35,7 +36,11 @@ func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 		r = r.WithContext(ctx)
 		defer func() {
 			seen.ResponseWriter = nil // a WebSocket keeps seen in memory after the request, because ctx is a part of seen
-			if seen.request.logged.Load() || !log.Enabled(ctx, slog.LevelInfo) {
+			level := slog.LevelInfo
+			if slices.Contains(probes, r.Pattern) {
+				level = slog.LevelDebug
+			}
+			if seen.request.logged.Load() || !log.Enabled(ctx, level) {
 				return
 			}
 			now, weight := time.Now(), 1
@@ -48,10 +53,24 @@ func Requests(log *slog.Logger, limit int, next http.Handler) http.Handler {
 			if weight > 1 {
 				attrs = append(attrs, "one_of", weight)
 			}
-			log.InfoContext(ctx, "request", attrs...)
+			log.Log(ctx, level, "request", append(attrs, seen.request.refusal...)...)
 		}()
 		next.ServeHTTP(seen, r)
 	})
+}
+
+// NoteRefusal adds the host of a request and the reason of its refusal to the log line of the request. It omits a host that does not
+// look like one.
+func NoteRefusal(r *http.Request, reason string) {
+	req := requestFrom(r.Context())
+	if req == nil {
+		return
+	}
+	host := r.Host
+	if len(host) > 255 || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
+		host = "(not a host name)"
+	}
+	req.refusal = []any{"host", host, "reason", reason}
 }
 
 // method returns a request's method, or OTHER if HTTP does not define the method.

@@ -157,10 +157,10 @@ type recordingObserver struct {
 	calls []string
 }
 
-func (d *recordingObserver) Call(endpoint string, keys, status int, outcome string, _ time.Duration) {
+func (d *recordingObserver) Call(c reqctx.UpstreamCall, _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", endpoint, keys, status, outcome))
+	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", c.Endpoint, c.Keys, c.Status, c.Outcome))
 }
 
 func (d *recordingObserver) Drift(endpoint, what string) {

@@ -249,5 +249,5 @@ func foundIn(t *testing.T, v wire.Value, q queries.Search) string {
 // drifts is an observer that collects the drift.
 type drifts struct{ list rest.Drift }
 
-func (*drifts) Call(string, int, int, string, time.Duration) {}
-func (d *drifts) Drift(_, what string)                       { d.list = append(d.list, what) }
+func (*drifts) Call(reqctx.UpstreamCall, error) {}
+func (d *drifts) Drift(_, what string)          { d.list = append(d.list, what) }

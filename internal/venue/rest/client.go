@@ -64,9 +64,9 @@ type Paths [reqctx.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
-	// Call reports one HTTP call for the given number of ids. If there was no response, status is 0. reqctx.UpstreamCall lists the
-	// possible outcomes.
-	Call(endpoint string, keys, status int, outcome string, elapsed time.Duration)
+	// Call reports one HTTP call. If the venue failed or did not respond, failure is the reason. It is nil for every other call, also
+	// for a call that was cancelled or refused.
+	Call(call reqctx.UpstreamCall, failure error)
 	// Drift reports a difference between a response and its documented form. The parameter difference has only a bounded number of
 	// different values.
 	Drift(endpoint, difference string)
@@ -157,13 +157,13 @@ func (c *Client) initEndpoints() {
 	}
 }
 
-// circuitChanged logs a change of a circuit.
+// circuitChanged logs a change of a circuit. The Observer learns of each failed call, so the lines are for debugging only.
 func (c *Client) circuitChanged(s Circuit) {
 	if s.State == CircuitClosed {
-		c.cfg.Log.Info("the venue answers again", "endpoint", s.Endpoint)
+		c.cfg.Log.Debug("calls are made again", "endpoint", s.Endpoint)
 		return
 	}
-	c.cfg.Log.Warn("the venue is failing: calls are paused", "endpoint", s.Endpoint, "until", s.Until)
+	c.cfg.Log.Debug("calls are paused", "endpoint", s.Endpoint, "until", s.Until)
 }
 
 // parseBase parses and checks the base URL. Its errors do not contain the URL, because someone may have put a secret in the URL.
@@ -192,5 +192,5 @@ func (c *Client) Close() {
 // noObserver is the default Observer.
 type noObserver struct{}
 
-func (noObserver) Call(string, int, int, string, time.Duration) {}
-func (noObserver) Drift(string, string)                         {}
+func (noObserver) Call(reqctx.UpstreamCall, error) {}
+func (noObserver) Drift(string, string)            {}

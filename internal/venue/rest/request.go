@@ -166,7 +166,11 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if read != nil {
 		read.NoteCall(x)
 	}
-	c.cfg.Observer.Call(x.Endpoint, x.Keys, x.Status, x.Outcome, x.Elapsed)
+	var failure error
+	if result == verdictFailure {
+		failure = errors.Unwrap(err) // a CallFailure
+	}
+	c.cfg.Observer.Call(x, failure)
 	return payload, true, err
 }
 
