@@ -51,6 +51,7 @@ type App struct {
 	Admin          *Server           // nil without a private address
 	reach          reach
 	outage         *outage
+	clocks         *clocks
 	readiness      readiness
 	clock          market.Clock
 	started        time.Time
@@ -66,6 +67,7 @@ type App struct {
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
 	a := &App{log: log, clock: clock, started: clock.Now(), drainDelay: cfg.DrainDelay, Pause: time.Sleep}
 	a.readiness.asked, a.outage = make(chan struct{}), newOutage(log)
+	a.clocks = newClocks(log, comparedClocks(cfg)...)
 	defer func() {
 		if err != nil {
 			a.release()

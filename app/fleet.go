@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/config"
@@ -35,6 +36,7 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 			link.Kinds = append(link.Kinds, kind.String())
 		}
 	}
+	link.Measured = func(sent, received, server time.Time) { s.clocks.measured(clockRedis, sent, received, server, server) }
 	if s.Metrics != nil {
 		link.Observe = s.Metrics.SharedCall
 	}

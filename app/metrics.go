@@ -35,6 +35,7 @@ func (s *App) registerMetrics() {
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
 	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
+	telemetry.Register(s.Metrics, func() *clocks { return s.clocks }, clockFamily)
 	if s.budget != nil {
 		telemetry.Register(s.Metrics, func() rateLimitState { return rateLimitState{s.budget.Status(), s.clock.Now()} }, rateLimitFamilies...)
 	}
@@ -43,7 +44,9 @@ func (s *App) registerMetrics() {
 	}
 	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
 	if s.Live.Client != nil {
-		telemetry.Register(s.Metrics, func() streamState { return streamState{s.Live.Status().State, s.Live.Client.Stats()} }, streamFamilies...)
+		telemetry.Register(s.Metrics, func() streamState {
+			return streamState{s.Live.Status().State, s.Live.Client.Stats(), s.clock.Now()}
+		}, streamFamilies...)
 	}
 }
 
@@ -204,6 +207,12 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
+// clockFamily describes the clocks that this host's clock is compared with.
+var clockFamily = telemetry.Family[*clocks]{
+	Kind: telemetry.Gauge, Name: "oddsgraph_clock_offset_seconds", Help: "Least time by which another clock is ahead of the clock of this host, negative if it is behind.", Labels: []string{"clock"},
+	Read: func(c *clocks, sample func(float64, ...string)) { c.offsets(sample) },
+}
+
 // rateLimitState is the present state of the rate limit, with the present time.
 type rateLimitState struct {
 	ratelimit.Status
@@ -245,6 +254,7 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 type streamState struct {
 	state model.StreamState
 	stream.Stats
+	now time.Time
 }
 
 var streamFamilies = []telemetry.Family[streamState]{
@@ -255,13 +265,12 @@ var streamFamilies = []telemetry.Family[streamState]{
 	gauge("oddsgraph_stream_connections", "Connections of the venue's stream that are open now.", func(s streamState) int { return s.Connections }),
 	gauge("oddsgraph_stream_topics", "Topics that are subscribed on the venue's stream.", func(s streamState) int { return s.Topics }),
 	gauge("oddsgraph_stream_accounts", "Topics of accounts that are subscribed on the venue's stream. oddsgraph_stream_topics includes them.", func(s streamState) int { return s.Identities }),
-	{Kind: telemetry.Gauge, Name: "oddsgraph_stream_last_frame_timestamp_seconds", Help: "Time of the last frame from the venue's stream, in seconds of Unix time; 0 before the first frame.",
-		Read: telemetry.Single(func(s streamState) float64 {
-			if s.LastMessageAt.IsZero() {
-				return 0
-			}
-			return float64(s.LastMessageAt.UnixMilli()) / 1000
-		})},
+	gauge("oddsgraph_stream_silence_seconds", "Time since the last frame from the venue's stream; 0 before the first frame.", func(s streamState) float64 {
+		if s.LastMessageAt.IsZero() {
+			return 0
+		}
+		return max(s.now.Sub(s.LastMessageAt), 0).Seconds()
+	}),
 	counter("oddsgraph_stream_reconnects_total", "Connections of the venue's stream that were lost and opened again.", func(s streamState) uint64 { return s.Reconnects }),
 	counter("oddsgraph_stream_snapshots_total", "Snapshots that were requested from the venue's stream.", func(s streamState) uint64 { return s.Resyncs }),
 	counter("oddsgraph_stream_refused_topics_total", "Topics that the venue's stream refused.", func(s streamState) uint64 { return s.Refused }),

@@ -38,7 +38,7 @@ func TestMetricsByName(t *testing.T) {
 		return feed.Stats{Gaps: 31, Resyncs: 32, Spliced: 33, Conflated: 34, Dropped: 35, Resubscribed: 36, Topics: 37, Tokens: 38, Resyncing: 39}
 	}, feedFamilies...)
 	telemetry.Register(m, func() streamState {
-		return streamState{"RESYNCING", stream.Stats{LastMessageAt: time.Unix(41, 5e8), Connections: 42, Topics: 43, Identities: 44, Reconnects: 45, Resyncs: 46, Refused: 47}}
+		return streamState{"RESYNCING", stream.Stats{LastMessageAt: time.Unix(41, 5e8), Connections: 42, Topics: 43, Identities: 44, Reconnects: 45, Resyncs: 46, Refused: 47}, time.Unix(160, 0)}
 	}, streamFamilies...)
 	telemetry.Register(m, func() []cache.Stats {
 		return []cache.Stats{{Kind: "price", Hits: 51, Stale: 52, Misses: 53, NotFound: 54, Coalesced: 55, Late: 93, Calls: 56, Keys: 57, Evictions: 58, Entries: 59, Bytes: 60}}
@@ -84,7 +84,7 @@ func TestMetricsByName(t *testing.T) {
 		"oddsgraph_feed_gaps_total": 31, "oddsgraph_feed_resyncs_total": 32, "oddsgraph_feed_spliced_total": 33, "oddsgraph_feed_conflated_total": 34,
 		"oddsgraph_feed_dropped_total": 35, "oddsgraph_feed_resubscribed_total": 36, "oddsgraph_feed_topics": 37, "oddsgraph_feed_tokens": 38, "oddsgraph_feed_resyncing_topics": 39,
 
-		`oddsgraph_stream_state{state="RESYNCING"}`: 1, `oddsgraph_stream_state{state="LIVE"}`: 0, "oddsgraph_stream_last_frame_timestamp_seconds": 41.5,
+		`oddsgraph_stream_state{state="RESYNCING"}`: 1, `oddsgraph_stream_state{state="LIVE"}`: 0, "oddsgraph_stream_silence_seconds": 118.5,
 		"oddsgraph_stream_connections": 42, "oddsgraph_stream_topics": 43, "oddsgraph_stream_accounts": 44, "oddsgraph_stream_reconnects_total": 45,
 		"oddsgraph_stream_snapshots_total": 46, "oddsgraph_stream_refused_topics_total": 47,
 

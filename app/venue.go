@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
@@ -135,6 +136,9 @@ func (s *App) Call(c reqctx.UpstreamCall, failure error) {
 	answered := c.Outcome != reqctx.CallCancelled && s.reach.note(c.Status, s.clock.Now())
 	if answered {
 		s.readiness.answered.Store(true)
+	}
+	if !c.Date.IsZero() {
+		s.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second+c.Age.Most))
 	}
 	if failure != nil {
 		s.outage.failed(c.Endpoint, failure)

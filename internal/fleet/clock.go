@@ -81,6 +81,9 @@ func (f *Fleet) tick(ctx context.Context, client rueidis.Client) (struct{}, erro
 		return struct{}{}, errors.New("unexpected time in the answer of the tick script")
 	}
 	f.serverClock.measure(sent, received, time.UnixMicro(now))
+	if f.cfg.Measured != nil {
+		f.cfg.Measured(sent, received, time.UnixMicro(now))
+	}
 	replicas, _ := strconv.Atoi(answer[1])
 	f.mu.Lock()
 	f.replicas = replicas

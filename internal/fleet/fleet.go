@@ -66,6 +66,9 @@ type Config struct {
 	// refused before they were sent. The parameter result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
 	// must be safe for concurrent use and must not wait.
 	Observe func(command, result string, took time.Duration)
+	// Measured is called about once a second with the time of the server, and with the times at which this process sent the question
+	// and received the answer. It may be nil. It must not wait.
+	Measured func(sent, received, server time.Time)
 	// Clock is the source of time. If it is nil, Open uses the system clock.
 	Clock market.Clock
 	// Log is the logger. If it is nil, Open uses slog.Default.

@@ -345,7 +345,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	topics := sum(heard.Topics)
 	m.want("oddsgraph_stream_topics", topics)
 	m.want("oddsgraph_stream_accounts", 0)
-	m.wantBetween("oddsgraph_stream_last_frame_timestamp_seconds", float64(began.Unix()), float64(time.Now().Unix()+1))
+	m.wantBetween("oddsgraph_stream_silence_seconds", 0, time.Since(began).Seconds())
+	m.want(`oddsgraph_clock_offset_seconds{clock="venue"}`, 0)
 	m.want("oddsgraph_stream_snapshots_total", sum(heard.Resyncs))
 	m.want("oddsgraph_stream_refused_topics_total", 0)
 	m.want("oddsgraph_stream_lag_seconds_count", float64(heard.Frames["orderbook_update"]+heard.Frames["price_update"]-heard.Subscribes["prices"])) // the first price after each subscription may be old and is not counted

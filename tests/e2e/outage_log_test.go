@@ -3,8 +3,11 @@ package e2e
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"oddsgraph/internal/demo"
 )
@@ -78,4 +81,22 @@ func TestStartErrorsAreLogged(t *testing.T) {
 			t.Errorf("%s: the log ends with %q, want an error with %s", test.arg, last, test.want)
 		}
 	}
+}
+
+// TestVenueClock checks that the log and the metrics show the difference between the clock of the venue and that of this host.
+func TestVenueClock(t *testing.T) {
+	venue := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"bids":[],"asks":[],"spread":null}`))
+	}))
+	defer venue.Close()
+	s := start(t, "--venue-url="+venue.URL)
+	for _, token := range []string{"1", "2", "3", "4"} {
+		s.query(t, `query($t: String!) { token(tokenId: $t) { orderbook { spread } } }`, vars{"t": token}, anonymous)
+	}
+	if n := strings.Count(s.log.String(), "other=venue other_ahead=59m5"); n != 1 {
+		t.Errorf("the log has %d warnings about the clock, want 1:\n%s", n, s.log)
+	}
+	s.scrape(t).wantBetween(`oddsgraph_clock_offset_seconds{clock="venue"}`, 3590, 3600)
 }

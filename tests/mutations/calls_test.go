@@ -50,7 +50,7 @@ var calls = []mutation{
 	},
 	{
 		name: "a truncated body is decoded", tests: "internal/venue/generic",
-		file: "internal/venue/rest/request.go", oldText: "case err != nil:\n\t\treturn resp.StatusCode", newText: "case false:\n\t\treturn resp.StatusCode",
+		file: "internal/venue/rest/request.go", oldText: "case err != nil:\n\t\treturn wire.Value{}, connectionFailure", newText: "case false:\n\t\treturn wire.Value{}, connectionFailure",
 		run: "^TestConnectionFailures$",
 	},
 	{

@@ -50,6 +50,9 @@ type UpstreamCall struct {
 	Trace TraceContext
 	// Age is the age that the response had on arrival. It is zero for a failed call.
 	Age market.Age
+	// Date is the time of the venue's clock when it sent the response, rounded down to seconds. It is zero if it is unknown. If the
+	// response is a cached one, the clock shows up to Age.Most more.
+	Date time.Time
 }
 
 // CallCancelled is the outcome of an HTTP call that was cancelled because no operation waited for it any more.

@@ -160,7 +160,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if read != nil {
 		x.Trace = read.Trace()
 	}
-	x.Status, x.Age, payload, err = c.exchange(ctx, call, rq, credentials, x.Trace)
+	payload, err = c.exchange(ctx, call, rq, credentials, &x)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	result = verdictOf(err)
 	if read != nil {
@@ -211,10 +211,10 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow
-// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. If there was no
-// response, status is 0. If the call failed, age is zero.
-func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) (status int, age market.Age, payload wire.Value, err error) {
-	r := c.newRequest(call, rq, credentials, trace)
+// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. exchange sets Status, Age
+// and Date of x.
+func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, x *reqctx.UpstreamCall) (payload wire.Value, err error) {
+	r := c.newRequest(call, rq, credentials, x.Trace)
 	var signature http.Header
 	if rq.Sign != nil {
 		signature = rq.Sign(r.Method, r.URL.EscapedPath())
@@ -222,26 +222,28 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	}
 	resp, err := c.cfg.Transport.RoundTrip(r)
 	if err != nil {
-		return 0, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+		return wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
+	x.Status = resp.StatusCode
 	defer resp.Body.Close()
 	defer func() { c.reportLimits(ctx, rq.Endpoint, resp, err) }()
 	redact := newRedactor(credentials, rq, signature)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
-		return resp.StatusCode, age, wire.Value{}, c.statusFailure(rq.Endpoint, resp, isJSON, text)
+		return wire.Value{}, c.statusFailure(rq.Endpoint, resp, isJSON, text)
 	}
 	body, err := readBody(resp, c.cfg.MaxBody)
 	switch {
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
-		return resp.StatusCode, age, wire.Value{}, unreadableError(rq.Endpoint, resp, err)
+		return wire.Value{}, unreadableError(rq.Endpoint, resp, err)
 	case err != nil:
-		return resp.StatusCode, age, wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+		return wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
 	if payload, err = c.decode(rq.Endpoint, resp, body, redact); err == nil {
-		age = ageOf(resp.Header)
+		x.Age = ageOf(resp.Header)
+		x.Date, _ = http.ParseTime(resp.Header.Get("Date")) // the zero time if there is no date
 	}
-	return resp.StatusCode, age, payload, err
+	return payload, err
 }
 
 // credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, the call needs no
