@@ -66,6 +66,11 @@ func (f *files) reload() (wrong []error) {
 	return wrong
 }
 
+// valid reports whether the present content of each file is in use.
+func (f *files) valid() bool {
+	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil
+}
+
 // String returns a text with the numbers of accounts and trusted documents in use.
 func (f files) String() string {
 	accounts := 0

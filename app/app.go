@@ -53,6 +53,7 @@ type App struct {
 	outage         *outage
 	clocks         *clocks
 	readiness      readiness
+	reloads        reloads
 	clock          market.Clock
 	started        time.Time
 	// draining is set when the shutdown begins. The service still accepts requests until drainDelay has passed after that moment.

@@ -7,10 +7,12 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi"
+	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
@@ -31,6 +33,8 @@ func (s *App) registerMetrics() {
 	if s.Metrics == nil {
 		return
 	}
+	s.expectSeries()
+	telemetry.Register(s.Metrics, func() *App { return s }, processFamilies...)
 	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
@@ -48,6 +52,38 @@ func (s *App) registerMetrics() {
 			return streamState{s.Live.Status().State, s.Live.Client.Stats(), s.clock.Now()}
 		}, streamFamilies...)
 	}
+}
+
+// expectSeries adds the series that the events of this configuration can have.
+func (s *App) expectSeries() {
+	e := telemetry.Expected{Rules: limits.Rules}
+	for endpoint := range reqctx.Endpoint(reqctx.Endpoints) {
+		if s.Client.Can(endpoint) == nil {
+			e.Endpoints = append(e.Endpoints, endpoint.String())
+		}
+	}
+	if s.Live.Client != nil {
+		e.Disconnects = stream.Reasons
+	}
+	if s.fleet != nil {
+		e.Commands, e.Results = fleet.Commands, fleet.Results
+	}
+	s.Metrics.Expect(e)
+}
+
+// processFamilies describe the state of the process.
+var processFamilies = []telemetry.Family[*App]{
+	boolGauge("oddsgraph_ready", "1 while this process may get requests, 0 while it starts or stops.", func(s *App) bool { return s.state() == nil }),
+	boolGauge("oddsgraph_reload_successful", "0 if the last reload failed or a file with accounts or documents is invalid, else 1.", func(s *App) bool {
+		_, failed := s.reloads.last()
+		return !failed && s.Files.valid()
+	}),
+	gauge("oddsgraph_reload_timestamp_seconds", "Time of the last reload on SIGHUP in seconds of Unix time; 0 before the first one.", func(s *App) int64 {
+		if at, _ := s.reloads.last(); !at.IsZero() {
+			return at.Unix()
+		}
+		return 0
+	}),
 }
 
 // connectionFamilies describe the TCP connections of clients.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,13 +28,21 @@ type readiness struct {
 // answered, for at most startWait. A venue or Redis that fails later makes no process unready, because all processes share them.
 // Ready never waits. The first call of Ready makes firstCall ask the venue.
 func (s *App) Ready() error {
+	err := s.state()
+	if errors.Is(err, httpapi.ErrStarting) {
+		s.readiness.once.Do(func() { close(s.readiness.asked) })
+	}
+	return err
+}
+
+// state returns the result of Ready, but does not ask the venue.
+func (s *App) state() error {
 	switch {
 	case s.draining.Load():
 		return httpapi.ErrDraining
 	case s.Demo != nil || s.readiness.answered.Load() || s.clock.Now().Sub(s.started) >= startWait:
 		return nil
 	}
-	s.readiness.once.Do(func() { close(s.readiness.asked) })
 	return httpapi.ErrStarting
 }
 

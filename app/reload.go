@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"oddsgraph/internal/config"
 )
@@ -24,6 +25,28 @@ type reloader struct {
 	log   *slog.Logger
 	// terminalClosed reports whether the program's terminal was closed. It is nil if watchTerminal returned nil.
 	terminalClosed func() bool
+	// outcome receives the outcome of each reload.
+	outcome *reloads
+}
+
+// reloads is the outcome of the last reload. It is safe for concurrent use.
+type reloads struct {
+	mu     sync.Mutex
+	at     time.Time
+	failed bool
+}
+
+func (r *reloads) note(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.at, r.failed = time.Now(), err != nil
+}
+
+// last returns the time of the last reload, or the zero time, and whether it failed.
+func (r *reloads) last() (at time.Time, failed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.at, r.failed
 }
 
 // watchTerminal returns a function that reports whether the program's terminal was closed. It returns nil if the program has no
@@ -75,6 +98,7 @@ func (r *reloader) reload() {
 		needRestart = slices.DeleteFunc(r.cfg.Differences(*next), func(flag string) bool { return flag == "log-level" })
 	}
 	err = errors.Join(append(r.files.reload(), err)...)
+	r.outcome.note(err)
 	level, message := slog.LevelInfo, "reloaded log level, accounts and trusted documents"
 	attrs := []any{"log_level", r.level.Level().String(), "files", r.files.String()}
 	if len(needRestart) > 0 {

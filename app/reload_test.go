@@ -53,7 +53,7 @@ func TestAClosedTerminalEndsTheProgram(t *testing.T) {
 	files := filesOf(t, &cfg, log)
 	r := &reloader{
 		read:  func() (*config.Config, error) { read <- struct{}{}; return nil, errors.New("not now") },
-		level: new(slog.LevelVar), files: &files, log: log, terminalClosed: closed.Load,
+		level: new(slog.LevelVar), files: &files, log: log, terminalClosed: closed.Load, outcome: &reloads{},
 	}
 	signals, ended := make(chan os.Signal, 1), make(chan error, 1)
 	go func() {
@@ -96,7 +96,7 @@ func TestReload(t *testing.T) {
 	logged, level := &bytes.Buffer{}, new(slog.LevelVar)
 	log := telemetry.NewLogger(logged, level, "text")
 	files := filesOf(t, cfg, log)
-	r := &reloader{read: read, cfg: cfg, level: level, files: &files, log: log}
+	r := &reloader{read: read, cfg: cfg, level: level, files: &files, log: log, outcome: &reloads{}}
 	known := func(token string) bool { _, ok := files.Accounts.Lookup(token); return ok }
 	trusted := func(id string) bool {
 		_, err := files.Documents.Resolve(persisted.Request{DocumentID: id})
@@ -108,6 +108,9 @@ func TestReload(t *testing.T) {
 		r.reload()
 		if level.Level() != wantLevel {
 			t.Errorf("%s: the level is %v, want %v", what, level.Level(), wantLevel)
+		}
+		if _, failed := r.outcome.last(); failed != strings.Contains(logged.String(), "level=ERROR") || failed && files.valid() {
+			t.Errorf("%s: the outcome is a failure: %t; the files are valid: %t; the log is %s", what, failed, files.valid(), logged)
 		}
 		if n := strings.Count(logged.String(), "\n"); n != 1 {
 			t.Errorf("%s: the log has %d lines, want 1: %s", what, n, logged)

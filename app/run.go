@@ -113,7 +113,7 @@ func runServer(ctx context.Context, cfg *config.Config, args, environ []string, 
 	}
 	s.MeasureLog(lines)
 	read := func() (*config.Config, error) { return config.Parse(args, environ, io.Discard) }
-	r := &reloader{read: read, cfg: cfg, level: level, files: &s.Files, log: log, terminalClosed: terminalClosed}
+	r := &reloader{read: read, cfg: cfg, level: level, files: &s.Files, log: log, terminalClosed: terminalClosed, outcome: &s.reloads}
 	return r.run(ctx, hangups, s.Serve)
 }
 

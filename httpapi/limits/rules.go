@@ -25,6 +25,12 @@ const (
 	RuleCalls = "calls"
 )
 
+// Rules are the names of all rules.
+var Rules = []string{
+	RuleDocumentBytes, RuleSyntax, RuleTokens, RuleNameBytes, RuleOperations, RuleFragments, RuleFragmentCycle, RuleSelections, RuleDepth,
+	RuleRepeats, RuleListItems, RuleVariableBytes, RuleCost, RuleCalls,
+}
+
 // Rule returns the name of the rule that caused an error of this package, as a label for metrics. It returns "" for other errors.
 func Rule(err error) string {
 	var r rule

@@ -24,6 +24,12 @@ const (
 	commandFlush   = "flush"
 )
 
+// Commands are the commands, and Results the results that Config.Observe gets.
+var (
+	Commands = []string{commandConnect, commandTick, commandAsk, commandEnd, commandGet, commandClaim, commandPut, commandFlush}
+	Results  = []string{ResultOK, ResultTimeout, ResultFailed, ResultCancelled, ResultRefused}
+)
+
 // These are the results that Config.Observe gets.
 const (
 	// ResultOK means that Redis answered. ResultTimeout means that Redis did not answer in time. ResultFailed means that the

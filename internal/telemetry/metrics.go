@@ -3,11 +3,14 @@ package telemetry
 import (
 	"net/http"
 	"runtime"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // Metrics are the service's metrics in their own Prometheus registry. They are safe for concurrent use.
@@ -38,9 +41,23 @@ func NewMetrics(version string) *Metrics {
 
 // Handler serves the metrics in the format that the request accepts.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.InstrumentMetricHandler(m.registry, promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
-		Registry: m.registry, EnableOpenMetrics: true, MaxRequestsInFlight: 4,
-	}))
+	return promhttp.HandlerFor(prometheus.GathererFunc(m.gather), promhttp.HandlerOpts{EnableOpenMetrics: true, MaxRequestsInFlight: 4})
+}
+
+// ofRuntime are the metrics of the Go runtime and of the process that the dashboard, the alerts or the documents use.
+var ofRuntime = map[string]bool{
+	"go_gc_duration_seconds": true, "go_goroutines": true, "go_memstats_alloc_bytes_total": true, "go_memstats_heap_alloc_bytes": true,
+	"go_memstats_heap_inuse_bytes": true, "go_memstats_mallocs_total": true, "go_memstats_stack_inuse_bytes": true,
+	"process_cpu_seconds_total": true, "process_max_fds": true, "process_open_fds": true, "process_resident_memory_bytes": true,
+	"process_start_time_seconds": true,
+}
+
+// gather returns the metrics of the service, and those in ofRuntime.
+func (m *Metrics) gather() ([]*dto.MetricFamily, error) {
+	all, err := m.registry.Gather()
+	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {
+		return !strings.HasPrefix(f.GetName(), "oddsgraph_") && !ofRuntime[f.GetName()]
+	}), err
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sharedCalls counts calls to Redis. It has no series before the first call.
+// sharedCalls counts calls to Redis.
 type sharedCalls struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec

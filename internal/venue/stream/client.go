@@ -47,10 +47,12 @@ type Observer interface {
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)
-	// Reconnect reports that a connection was lost or could not be opened. reason is "dial", "closed", "limited", "slow",
-	// "restart", "credentials", "silence", "pong", "write", "garbage" or "frozen".
+	// Reconnect reports that a connection was lost or could not be opened. reason is one of Reasons.
 	Reconnect(reason string)
 }
+
+// Reasons are the reasons for which a connection is lost or cannot be opened.
+var Reasons = []string{"dial", "closed", "limited", "slow", "restart", "credentials", "silence", "pong", "write", "garbage", "frozen"}
 
 // DefaultTopicsPerConnection is the default of Config.TopicsPerConnection.
 const DefaultTopicsPerConnection = 200
