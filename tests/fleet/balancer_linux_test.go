@@ -28,6 +28,7 @@ import (
 type deployment struct {
 	venue    *venue
 	replicas []*replica
+	redis    *os.Process
 	url      string
 	log      *logs // log of HAProxy
 }
@@ -44,7 +45,8 @@ func startDeployment(t *testing.T, args ...string) *deployment {
 	haproxy := tool.Require(t, "haproxy")
 	compose := filepath.Join(root, "deploy", "compose")
 	b := &deployment{venue: openVenue(t, demo.Config{Markets: 50, Seed: 1}), log: &logs{ready: make(chan [2]string, 1)}}
-	args = append(startValkey(t, compose, b.venue), args...)
+	redis, flags := startValkey(t, compose, b.venue)
+	b.redis, args = redis, append(flags, args...)
 	args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.URL, "http")+demo.StreamPath,
 		"--trusted-proxies=127.0.0.1", "--shared-replicas=4", "--shared-timeout=1s", "--drain-delay=5m")
 	text, err := os.ReadFile(filepath.Join(compose, "haproxy.cfg"))
@@ -53,6 +55,8 @@ func startDeployment(t *testing.T, args ...string) *deployment {
 	}
 	for _, address := range replicaAddresses {
 		r := start(t, b.venue, args...).waitConnected(t)
+		// HAProxy takes a replica out if its first check fails.
+		eventually(t, "the replica is ready", func() bool { return r.get(t, "/readyz") == "ready\n" })
 		b.replicas = append(b.replicas, r)
 		text = replace(t, text, " "+address, " "+strings.TrimPrefix(r.url, "http://"))
 	}
@@ -71,8 +75,8 @@ func replace(t *testing.T, text []byte, part, by string) []byte {
 }
 
 // startValkey creates secrets and starts a Redis server. The server has the settings and users of the Valkey server in the folder
-// compose. startValkey returns the flags of a replica.
-func startValkey(t *testing.T, compose string, v *venue) []string {
+// compose. startValkey returns the process of the server and the flags of a replica.
+func startValkey(t *testing.T, compose string, v *venue) (*os.Process, []string) {
 	t.Helper()
 	tool.Require(t, "openssl")
 	dir, err := os.MkdirTemp("", "valkey") // the path of a socket must be short
@@ -112,7 +116,7 @@ func startValkey(t *testing.T, compose string, v *venue) []string {
 	if err := tool.OpenLedger(v.URL, cli); err != nil {
 		t.Fatal(err)
 	}
-	return []string{"--config=" + settings, "--shared-secret-file=" + filepath.Join(dir, "shared-secret")}
+	return server.Process, []string{"--config=" + settings, "--shared-secret-file=" + filepath.Join(dir, "shared-secret")}
 }
 
 // start starts HAProxy with a configuration, on a free port.

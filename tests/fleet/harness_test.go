@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -63,6 +64,8 @@ type venue struct {
 	// when this response is ready.
 	held             string
 	arrived, release chan struct{}
+	// While away is true, the venue closes each connection without a response.
+	away atomic.Bool
 }
 
 // hold delays the venue's next response for a path with the given suffix until release is called. The returned channel is closed
@@ -118,6 +121,9 @@ func openVenue(t *testing.T, cfg demo.Config) *venue {
 	tool.CheckTier(t)
 	v := &venue{demo: demo.New(cfg)}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if v.away.Load() {
+			panic(http.ErrAbortHandler) // closes the connection
+		}
 		at := time.Now()
 		status := v.serve(w, r)
 		v.mu.Lock()

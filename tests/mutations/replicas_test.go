@@ -4,6 +4,16 @@ package mutations
 // the venue's limit, and a shared value keeps its true age.
 var replicas = []mutation{
 	{
+		name: "a venue that is down makes replicas unready", tests: "tests/e2e",
+		file: "app/ready.go", oldText: "s.clock.Now().Sub(s.started) >= startWait:", newText: "s.reach.ok() && s.readiness.answered.Load():",
+		run: "^TestReadyWithoutTheVenue$",
+	},
+	{
+		name: "one response makes a clock wrong",
+		file: "app/clocks.go", oldText: "clock.against < clockChecks", newText: "clock.against < 1",
+		run: "^TestClocks$", message: "two dates ahead",
+	},
+	{
 		name: "a new ledger assumes that no calls were made",
 		file: "internal/fleet/ask.lua", oldText: "local half = math.floor(limit / 2)", newText: "local half = 0",
 		run: "^TestLedgerForgets$", needs: "redis-server",
