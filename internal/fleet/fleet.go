@@ -37,7 +37,7 @@ const (
 )
 
 // probeBackoff is the pause between two probes of Redis.
-var probeBackoff = market.Backoff{Min: time.Second, Max: 30 * time.Second}
+var probeBackoff = market.Backoff{Min: time.Second, Max: 5 * time.Second}
 
 var (
 	errOpen   = errors.New("the circuit to Redis is open")

@@ -22,9 +22,9 @@ func TestOutageLog(t *testing.T) {
 		synctest.Wait()
 		text := log.String()
 		first, further := strings.Count(text, "Redis cannot be reached"), strings.Count(text, "Redis still cannot be reached")
-		// A probe fails at least every 30 seconds.
-		if first != 1 || further < 6 || further > 9 || strings.Count(text, "since=2000-01-01T00:00:00") != further {
-			t.Errorf("in ten minutes the log has %d lines for the beginning and %d further ones, want 1 and 6 to 9 with the beginning:\n%s", first, further, text)
+		// A probe fails at least every five seconds.
+		if first != 1 || further < 9 || further > 10 || strings.Count(text, "since=2000-01-01T00:00:00") != further {
+			t.Errorf("in ten minutes the log has %d lines for the beginning and %d further ones, want 1 and 9 or 10 with the beginning:\n%s", first, further, text)
 		}
 	})
 }

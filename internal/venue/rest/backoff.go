@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	// MinBackoff and MaxBackoff bound the wait before a failed call is repeated; see market.Backoff.
+	// MinBackoff and MaxBackoff bound the wait before a failed call is repeated; see market.Backoff. MaxBackoff is also how late the
+	// service may notice that an outage is over.
 	MinBackoff = 250 * time.Millisecond
-	MaxBackoff = 30 * time.Second
+	MaxBackoff = 10 * time.Second
 	// maxBackoffs bounds the number of remembered keys. If more keys fail, backoffs forgets the key whose last failure is the
 	// oldest.
 	maxBackoffs = 10_000
