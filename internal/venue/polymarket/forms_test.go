@@ -123,90 +123,6 @@ func TestMarketsOfGamma(t *testing.T) {
 	}
 }
 
-func TestResultOfTheOrderBookAPI(t *testing.T) {
-	rows, _, _ := readMarkets(parse(t, "testdata", "markets.json"), ignore)
-	m, undecided := rows[2].market, rows[2].undecided
-	got, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xAA03", ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.apply(m, undecided)
-	equal(t, []string{showMarket(m)}, "0xaa03 no-result RESOLVED/ Up=1005@1/false Down=1006@0/true resolution=Down,-,CLOB")
-	if _, err := readClobResult(parse(t, "testdata", "clob_market.json"), "0xaa04", ignore); err == nil {
-		t.Error("the result of another market was read")
-	}
-}
-
-// TestEventOfGamma reads an augmented event. Its placeholder Person A is not active, like the reserved outcomes of the events that
-// Polymarket documents. Names of real outcomes may have the form of a placeholder, such as Plan B.
-func TestEventOfGamma(t *testing.T) {
-	events, err := readEvents(parse(t, "testdata", "event.json"))
-	if err != nil || len(events) != 1 {
-		t.Fatalf("readEvents returns %d events and the error %v, want one event", len(events), err)
-	}
-	e, err := readEvent(events[0], ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := []string{fmt.Sprint(e.event.EventID, " ", e.event.Slug, " ", e.event.Title, " exclusive=", flag(e.event.Exclusive))}
-	for _, row := range e.rows {
-		if row.market == nil {
-			got = append(got, "bad")
-			continue
-		}
-		m := row.market
-		got = append(got, fmt.Sprint(m.MarketID, " ", m.GroupItemTitle, " ", m.EventID, " ", m.Category, " ", m.Tags, " ", instant(m.EndsAt)))
-	}
-	equal(t, got,
-		"77 mayor-of-springfield Mayor of Springfield exclusive=true",
-		"0xbb01 Quimby 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb02 Terwilliger 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb05 Malcolm X 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb07 Plan B 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb08 Vitamin D 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb09 Hepatitis C 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"0xbb10 Candidate Smith 77 Politics [Politics] 2030-11-05T00:00:00Z",
-		"bad",
-	)
-}
-
-// showPrices returns a line for each token. The line contains the price, or why the price is missing.
-func showPrices(got rest.Values[market.Price], tokens []string) (lines []string) {
-	for _, id := range tokens {
-		switch r, ok := got[id]; {
-		case !ok:
-			lines = append(lines, id+" absent")
-		case r.Err != nil:
-			lines = append(lines, id+" "+r.Err.Error())
-		default:
-			lines = append(lines, fmt.Sprint(r.Value.TokenID, " ", r.Value.Price, " ", r.Value.Basis))
-		}
-	}
-	return lines
-}
-
-func TestMidpoints(t *testing.T) {
-	asked := []string{"1001", "1002", "1003", "1004", "1005", "1006"}
-	got, err := readMidpoints(parse(t, "testdata", "midpoints.json"), asked, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, showPrices(got, asked),
-		"1001 0.3055 MIDPOINT", "1002 0.6945 MIDPOINT", "1003 price is not from 0 to 1", "1004 price is not a number", "1005 absent", "1006 absent")
-	if _, err := readMidpoints(parse(t, "testdata", "midpoints.json"), []string{"5"}, ignore); err == nil {
-		t.Error("readMidpoints accepts a response without the requested token")
-	}
-}
-
-func TestATokenThatNeverTradedHasNoPrice(t *testing.T) {
-	asked := []string{"1005", "1006", "1007", "1008"}
-	got, err := readLastTrades(parse(t, "testdata", "last_trades.json"), asked, ignore)
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, showPrices(got, asked), "1005 absent", "1006 0.42 LAST", "1007 price is not from 0 to 1", "1008 absent")
-}
-
 // showBook returns a book and its best prices as text.
 func showBook(b *market.Book) string {
 	side := func(levels []market.Level) (out string) {
@@ -246,14 +162,6 @@ func TestBooks(t *testing.T) {
 	)
 }
 
-func TestABookWithoutATokenFailsTheMissingTokens(t *testing.T) {
-	v, _ := wire.Parse([]byte(`[{"bids":[],"asks":[]},{"asset_id":"1","bids":[],"asks":[]}]`))
-	got, err := readBooks(v, []string{"1", "2"}, ignore)
-	if err != nil || got["1"].Value == nil || got["1"].Err != nil || got["2"].Err == nil {
-		t.Errorf("readBooks returns %v and the error %v, want a book of token 1 and an error of token 2", got, err)
-	}
-}
-
 func TestPriceHistory(t *testing.T) {
 	history := fieldHistory.Of(parse(t, "testdata", "histories.json"))
 	p := readPoints(history.Member("1001").Elements(), ignore)
@@ -266,16 +174,6 @@ func TestPriceHistory(t *testing.T) {
 	if len(p.bad) != 1 || p.bad[0].Where != "row 6" {
 		t.Errorf("the bad points are %v, want only row 6", p.bad)
 	}
-}
-
-// rowsOf reads a page of the Data API. It returns the rows as text, and the cursor of the next page.
-func rowsOf[T any](t *testing.T, v wire.Value, read func(*wire.Row) T, show func(T) string) (got []string, next string) {
-	t.Helper()
-	p, err := readPage(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return showRows(p.rows, read, show), p.next
 }
 
 func showRows[T any](rows []wire.Value, read func(*wire.Row) T, show func(T) string) (got []string) {
@@ -302,56 +200,4 @@ func showTrade(t market.Trade) string {
 func showRecord(h market.HistoryRecord) string {
 	return fmt.Sprintf("%s/%s %s amount %s %s %s %q %s %s*%s", h.Kind, h.KindRaw, instant(h.Timestamp), number(h.Amount), h.MarketID, h.TokenID, h.Outcome,
 		h.Side, number(h.Price), number(h.Size))
-}
-
-func TestPositionsPage(t *testing.T) {
-	got, next := rowsOf(t, parse(t, "testdata", "positions.json"), readPosition, showPosition)
-	equal(t, got, `0xaa01 1001 "Yes" 12.5 avg 0.25 now 0.305 pnl 0.6875`, `0xaa02 1004 "" 0.01 avg - now - pnl -`)
-	if next != "cDI=" {
-		t.Errorf("the cursor of the next page is %q, want cDI=", next)
-	}
-}
-
-func TestTradesPage(t *testing.T) {
-	got, next := rowsOf(t, parse(t, "testdata", "trades.json"), (*wire.Row).UserTrade, showTrade)
-	trade := `0xaa01 1001 BUY 0.62*78.55 "Yes" at 2030-03-17T17:46:54Z in 0xt1`
-	equal(t, got, trade, trade, "bad: size is not a number")
-	if next != "" {
-		t.Errorf("the cursor of the next page is %q, want none", next)
-	}
-}
-
-func TestActivityPage(t *testing.T) {
-	got, _ := rowsOf(t, parse(t, "testdata", "activity.json"), readRecord, showRecord)
-	equal(t, got,
-		`TRADE/TRADE 2030-03-17T17:48:20Z amount 13.285715 0xaa01 1001 "Yes" BUY 0.93*14.285715`,
-		`SPLIT/SPLIT 2030-03-17T17:48:10Z amount 3 0xaa01  ""  -*3`,
-		`REDEEM/REDEEM 2030-03-17T17:48:00Z amount 8 0xaa02  ""  -*8`,
-		`REWARD/MAKER_REBATE 2030-03-17T17:47:50Z amount 0.5   ""  -*-`,
-		`TRANSFER/TIP 2030-03-17T17:47:40Z amount -2.5   ""  -*-`,
-		`CONVERSION/CONVERSION 2030-03-17T17:47:30Z amount 0 0xbb01  ""  -*4`,
-		`DEPOSIT/DEPOSIT 2030-03-17T17:47:20Z amount 1000   ""  -*-`,
-	)
-}
-
-func TestAPageWithoutItsCursorIsRefused(t *testing.T) {
-	for _, text := range []string{
-		`{"data":[],"pagination":{"has_more":true,"next_cursor":null}}`, `{"data":[],"pagination":{"next_cursor":7}}`, `{"data":{}}`, `[]`, `{}`,
-	} {
-		v, _ := wire.Parse([]byte(text))
-		if p, err := readPage(v); err == nil {
-			t.Errorf("readPage accepts %s and returns %+v", text, p)
-		}
-	}
-}
-
-func TestValue(t *testing.T) {
-	v, _ := wire.Parse([]byte(`{"proxy_wallet":"0xABC","value":684953.8942}`))
-	b, err := readValue(v, "0xabc", ignore)
-	if err != nil || number(b.PositionsValue) != "684953.8942" || b.CashBalance != nil || b.TotalValue != nil || b.PortfolioValue != nil {
-		t.Errorf("readValue returns %+v and the error %v, want only the value of the positions", b, err)
-	}
-	if _, err := readValue(v, "0xabd", ignore); err == nil {
-		t.Error("the value of another account was read")
-	}
 }
