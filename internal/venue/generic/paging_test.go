@@ -104,48 +104,6 @@ func TestWholeListsFollowOffsets(t *testing.T) {
 	}
 }
 
-// TestWholeListsThatLookCut checks lists whose length is a multiple of 10. If the response does not say that the list ends, the
-// client must request a further page.
-func TestWholeListsThatLookCut(t *testing.T) {
-	t.Run("further rows follow", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
-			offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-			listOfUser(w, r, rowsJSON(offset, min(offset+100, 200)), "")
-		}, wantComplete(200, 3))
-	})
-	t.Run("offsets are ignored", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), "") }, wantComplete(200, 2))
-	})
-	t.Run("offsets are refused", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Has("offset") {
-				answerWith(400, "application/json", `{"success":false,"error":"offset?"}`)(w, r)
-				return
-			}
-			listOfUser(w, r, rowsJSON(0, 200), "")
-		}, wantComplete(200, 2))
-	})
-	t.Run("the second page fails", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Query().Has("offset") {
-				answerWith(503, "application/json", `{}`)(w, r)
-				return
-			}
-			listOfUser(w, r, rowsJSON(0, 200), "")
-		}, func(t *testing.T, _ *fakeVenue, rows int, err error) {
-			if market.CodeOf(err) != market.CodeUpstreamUnavailable || rows != 0 {
-				t.Errorf("got %d rows and the error %v, want no rows and %s", rows, err, market.CodeUpstreamUnavailable)
-			}
-		})
-	})
-	t.Run("the venue says that the list ends", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 200), `,"nextCursor":null`) }, wantComplete(200, 1))
-	})
-	t.Run("the length is no multiple of 10", func(t *testing.T) {
-		readBoth(t, func(w http.ResponseWriter, r *http.Request) { listOfUser(w, r, rowsJSON(0, 53), ``) }, wantComplete(53, 1))
-	})
-}
-
 func TestWholeListsRefuseRepetition(t *testing.T) {
 	t.Run("the same cursor", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -204,59 +162,6 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	}, func(t *testing.T, v *fakeVenue, rows int, err error) {
 		wantRefused("row 4 of the venue's answer could not be read (")(t, v, rows, err)
 	})
-}
-
-// TestPagesOfTrades checks that the client returns all trades and all history records of venues that page in different ways.
-func TestPagesOfTrades(t *testing.T) {
-	const total = 7
-	row := func(i int) string {
-		return fmt.Sprintf(`{"tradeId":"T%d","id":"T%d","marketId":"M","type":"TRADE","side":"BUY","price":0.5,"size":1,"timestamp":%d}`, i, i, 1_763_632_800-i)
-	}
-	rows := func(from, to int) string {
-		var list []string
-		for i := from; i < min(to, total); i++ {
-			list = append(list, row(i))
-		}
-		return "[" + strings.Join(list, ",") + "]"
-	}
-	for name, h := range map[string]http.HandlerFunc{
-		"cursor": func(w http.ResponseWriter, r *http.Request) {
-			from, _ := strconv.Atoi(strings.TrimSuffix(r.URL.Query().Get("cursor"), "/=="))
-			next := ""
-			if from+3 < total {
-				next = fmt.Sprintf(`,"nextCursor":"%d/=="`, from+3)
-			}
-			answer(`{"data":`+rows(from, from+3)+next+`}`)(w, r)
-		},
-		"offset and count": func(w http.ResponseWriter, r *http.Request) {
-			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-			answer(`{"data":`+rows(from, from+3)+`,"count":7}`)(w, r)
-		},
-		"bare array": func(w http.ResponseWriter, r *http.Request) {
-			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-			answer(rows(from, from+3))(w, r)
-		},
-		"hasMore": func(w http.ResponseWriter, r *http.Request) {
-			from, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-			answer(fmt.Sprintf(`{"trades":%s,"has_more":%v}`, rows(from, from+3), from+3 < total))(w, r)
-		},
-		"one page that ignores offsets": answer(`[` + row(0) + `,` + row(1) + `,` + row(2) + `]`),
-	} {
-		t.Run(name, func(t *testing.T) {
-			want := "T0 T1 T2 T3 T4 T5 T6"
-			if strings.HasPrefix(name, "one page") {
-				want = "T0 T1 T2"
-			}
-			var trades, records []string
-			readPages(t, newVenue(t, everywhere(h)).client(t), 3, func(trade *market.Trade) {
-				trades = append(trades, trade.TradeID)
-			}, func(record *market.HistoryRecord) {
-				records = append(records, record.ID)
-			})
-			assertEqual(t, strings.Join(trades, " "), want)
-			assertEqual(t, strings.Join(records, " "), want)
-		})
-	}
 }
 
 // readPages reads all pages of the trades, and then all pages of the history. Each read uses the page token from the previous page.
