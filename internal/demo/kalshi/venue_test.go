@@ -8,9 +8,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
-	"maps"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -309,83 +306,6 @@ func TestSignedCalls(t *testing.T) {
 	} {
 		if status, _ := r.callWith(test.path, test.h); status != test.want {
 			t.Errorf("%s: got status %d, want %d", name, status, test.want)
-		}
-	}
-}
-
-// TestStreamedBooks checks that the books that a client builds from streamed snapshots and deltas equal the books from REST.
-func TestStreamedBooks(t *testing.T) {
-	r := newRig(t)
-	tickers := r.Tickers()[:20]
-	for _, useYesPrice := range []bool{false, true} {
-		s := r.socket()
-		s.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": useYesPrice})
-		s.drain()
-		r.step(50)
-		s.send("update_subscription", object{"sid": 1, "market_tickers": tickers[:1], "action": "get_snapshot"})
-		messages := s.drain()
-		if last := messages[len(messages)-1]; last["id"] != float64(s.id-1) || last["type"] != "orderbook_snapshot" {
-			t.Errorf("the answer to get_snapshot is %v, want an orderbook_snapshot with the id of the command", last)
-		}
-
-		s2 := r.socket()
-		s2.send("subscribe", object{"channels": []string{"orderbook_delta"}, "market_tickers": tickers, "use_yes_price": useYesPrice})
-		books := map[string]map[string]float64{}
-		apply(t, books, s2.drain(), 0)
-		r.step(100)
-		apply(t, books, s2.drain(), len(tickers))
-		for _, ticker := range tickers {
-			_, answer := r.call("/markets/" + ticker + "/orderbook")
-			want := map[string]float64{}
-			for _, side := range []string{"yes", "no"} {
-				for _, level := range answer["orderbook_fp"].(object)[side+"_dollars"].([]any) {
-					p, _ := strconv.ParseFloat(level.([]any)[0].(string), 64)
-					n, _ := strconv.ParseFloat(level.([]any)[1].(string), 64)
-					if useYesPrice && side == "no" {
-						p = 1 - p
-					}
-					want[fmt.Sprintf("%s %.4f", side, p)] = n
-				}
-			}
-			if got := books[ticker]; !maps.Equal(got, want) {
-				t.Errorf("use_yes_price %t: the book of %s is %v on the stream, want %v as over REST", useYesPrice, ticker, got, want)
-			}
-		}
-		r.clock.Advance(time.Minute)
-	}
-}
-
-// apply applies snapshots and deltas to books. It checks that the sequence numbers are last+1, last+2 and so on.
-func apply(t *testing.T, books map[string]map[string]float64, messages []object, last int) {
-	t.Helper()
-	for _, m := range messages {
-		msg := m["msg"].(object)
-		ticker, _ := msg["market_ticker"].(string)
-		switch m["type"] {
-		case "orderbook_snapshot":
-			books[ticker] = map[string]float64{}
-			for _, side := range []string{"yes", "no"} {
-				list, _ := msg[side+"_dollars_fp"].([]any)
-				for _, level := range list {
-					p, _ := strconv.ParseFloat(level.([]any)[0].(string), 64)
-					n, _ := strconv.ParseFloat(level.([]any)[1].(string), 64)
-					books[ticker][fmt.Sprintf("%s %.4f", side, p)] = n
-				}
-			}
-		case "orderbook_delta":
-			p, _ := strconv.ParseFloat(msg["price_dollars"].(string), 64)
-			d, _ := strconv.ParseFloat(msg["delta_fp"].(string), 64)
-			key := fmt.Sprintf("%s %.4f", msg["side"], p)
-			if n := math.Round((books[ticker][key]+d)*100) / 100; n == 0 {
-				delete(books[ticker], key)
-			} else {
-				books[ticker][key] = n
-			}
-		default:
-			continue
-		}
-		if last++; m["seq"] != float64(last) {
-			t.Errorf("the message has the sequence number %v, want %d", m["seq"], last)
 		}
 	}
 }

@@ -98,49 +98,6 @@ func replay(t *testing.T, books map[string]*bookCopy, messages []object) (bursts
 	return bursts, crossed, wrong
 }
 
-func TestStreamedBooksEqualThoseOfREST(t *testing.T) {
-	r := newRig(t)
-	ids := r.TokenIDs()[:100]
-	s := r.dial()
-	s.subscribe(ids[:60]...)
-	s.send(object{"operation": "subscribe", "assets_ids": ids[60:]})
-	dump := s.drain()
-	r.step(60)
-	books := map[string]*bookCopy{}
-	messages := append(dump, s.drain()...)
-	bursts, crossed, wrong := replay(t, books, messages)
-	if len(dump) != len(ids) || bursts == 0 || crossed == 0 || wrong > 0 {
-		t.Errorf("got %d books, %d bursts, %d changes with a crossed book and %d books with wrong best prices; want %d, some, some and 0", len(dump), bursts, crossed, wrong, len(ids))
-	}
-	_, rest := r.call("/books", tokens(ids...))
-	for _, row := range rest.([]any) {
-		book := row.(object)
-		id := book["asset_id"].(string)
-		want, got := copyOf(book), books[id]
-		if len(want.bids) != len(got.bids) || len(want.asks) != len(got.asks) || want.stamp != got.stamp {
-			t.Errorf("token %s: got %d bids and %d asks at %s, want %d and %d at %s as over REST", id, len(got.bids), len(got.asks), got.stamp, len(want.bids),
-				len(want.asks), want.stamp)
-		}
-		for p, size := range want.bids {
-			if got.bids[p] != size {
-				t.Errorf("token %s: got a bid of %s at %s, want %s as over REST", id, got.bids[p], p, size)
-			}
-		}
-	}
-	kinds := map[any]int{}
-	for _, m := range messages {
-		kinds[m["event_type"]]++
-	}
-	for _, kind := range []string{"book", "price_change", "best_bid_ask", "last_trade_price"} {
-		if kinds[kind] == 0 {
-			t.Errorf("got no message %s; the numbers of messages by type are %v", kind, kinds)
-		}
-	}
-	if len(rest.([]any)) != len(ids) {
-		t.Errorf("got %d books over REST, want %d", len(rest.([]any)), len(ids))
-	}
-}
-
 func TestLostFramesLeaveWrongTops(t *testing.T) {
 	r := newRig(t)
 	s := r.dial()
@@ -220,41 +177,6 @@ func TestResolution(t *testing.T) {
 	r.behave(func(b *polymarket.Behaviour) { b.ResolutionByPolling = true })
 	if messages := resolveOne(t, r); resolved(messages) {
 		t.Errorf("with ResolutionByPolling: got a market_resolved in %v", messages)
-	}
-}
-
-func TestTickSizeAndNewMarket(t *testing.T) {
-	r := newRig(t)
-	var coarse gammaMarket
-	for _, m := range r.markets("limit=100") {
-		if m.object["orderPriceMinTickSize"] == 0.01 && m.object["acceptingOrders"] == true {
-			coarse = m
-		}
-	}
-	s := r.dial()
-	s.subscribe(coarse.tokens[0])
-	s.drain()
-	if status, answer := r.call("/__control/market", object{"marketId": coarse.object["conditionId"], "tickSize": 0.001}); status != 200 {
-		t.Fatal(answer)
-	}
-	upcoming := ""
-	for _, m := range r.Engine().Markets() {
-		if m.Status == "UPCOMING" {
-			upcoming = m.MarketID
-		}
-	}
-	if err := r.Engine().SetStatus(upcoming, "OPEN"); err != nil {
-		t.Fatal(err)
-	}
-	kinds := map[any]object{}
-	for _, m := range s.drain() {
-		kinds[m["event_type"]] = m
-	}
-	if m := kinds["tick_size_change"]; m == nil || m["old_tick_size"] != "0.01" || m["new_tick_size"] != "0.001" {
-		t.Errorf("got tick_size_change %v, want a change from 0.01 to 0.001", m)
-	}
-	if m := kinds["new_market"]; m == nil || len(m["assets_ids"].([]any)) != 2 {
-		t.Errorf("got new_market %v, want a message with two tokens", m)
 	}
 }
 
