@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -27,46 +26,9 @@ func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...str
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
 }
 
-func TestPortfolioTakesFourCalls(t *testing.T) { onBothDemos(t, testPortfolioCalls) }
-
 // oneCallEach returns the numbers of calls and keys for n markets if the venue refuses lists of markets: one refused call
 // with n keys, then n calls with one key each.
 func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
-
-// testPortfolioCalls checks that portfolioQuery takes one call for each kind of data, and no call when the query is repeated. The
-// strict venue needs more calls, because it accepts one market per call. The strict venue also does not say whether another page
-// follows the first page of 50 positions, so the service requests a second page.
-func testPortfolioCalls(t *testing.T, strict bool, flags ...string) {
-	s := start(t, flags...)
-	want := calls{"balance": {1, 1}, "positions": {1, 1}, "market-details": {1, 49}, "prices": {1, 50}}
-	if strict {
-		want["positions"], want["market-details"] = [2]int64{2, 2}, oneCallEach(49)
-	}
-	var data any
-	wantCalls(t, s.callsDuring(func() { data = s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), want)
-	nodes := list(data, "user.positions.nodes")
-	if len(nodes) != 50 {
-		t.Fatalf("the response has %d positions, want 50", len(nodes))
-	}
-	for i, p := range nodes {
-		if text(p, "market.question") == "" || text(p, "market.status") == "" {
-			t.Errorf("position %d has no market: %s", i, asJSON(p))
-		}
-		held := s.venue.Positions(addressOf50)[i]
-		if got := text(p, "token.tokenId"); got != held.TokenID {
-			t.Errorf("position %d is of token %s, want %s", i, got, held.TokenID)
-		}
-		quote, _ := s.venue.Quote(held.TokenID)
-		if got := text(p, "token.price.price"); got != quote.Price.String() {
-			t.Errorf("position %d is priced %q, want %s", i, got, quote.Price)
-		}
-	}
-	if text(data, "user.balance.totalValue") == "" || text(data, "user.portfolio.positionsValue") == "" ||
-		text(data, "user.portfolio.unrealizedPnl") == "" || fmt.Sprint(at(data, "user.portfolio.unpricedPositions")) != "0" {
-		t.Errorf("a total is missing, or a position has no price: %s", asJSON(data))
-	}
-	wantCalls(t, s.callsDuring(func() { s.ask(t, portfolioQuery, vars{"address": addressOf50}, keyOf50) }), calls{})
-}
 
 // TestPagesOfOneListTravelTogether checks that two selections of the same list in one query share their calls, even if they have
 // different lengths and fields. The service must fetch prices only for positions whose price is selected.
@@ -193,94 +155,6 @@ func testTokensTravelTogether(t *testing.T, _ bool, flags ...string) {
 	}
 }
 
-// TestPricesBelowListsTravelTogether checks queries for the prices of the tokens in a list. The service must fetch up to 98 prices
-// with one call.
-func TestPricesBelowListsTravelTogether(t *testing.T) {
-	t.Parallel()
-	onBothDemos(t, testPricesBelowLists)
-}
-
-func testPricesBelowLists(t *testing.T, strict bool, flags ...string) {
-	// prices returns the ids of the tokens that the response shows with a price.
-	prices := func(data any) (shown []string) {
-		var walk func(v any)
-		walk = func(v any) {
-			switch v := v.(type) {
-			case []any:
-				for _, e := range v {
-					walk(e)
-				}
-			case map[string]any:
-				if p := text(v, "price.price"); p != "" {
-					shown = append(shown, text(v, "tokenId"))
-				}
-				for _, e := range v {
-					walk(e)
-				}
-			}
-		}
-		walk(data)
-		return shown
-	}
-	for _, test := range []struct {
-		name, query string
-		variables   func(s *service) vars
-		credentials string
-		// others are the expected calls to the ordinary venue, except the calls for prices. strict are the expected calls to the
-		// strict venue. If strict is nil, both venues get the same calls.
-		others, strict calls
-	}{
-		{"positions", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { nodes { token { tokenId price { price } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneCallEach(30)}},
-		{"position edges", `query ($in: [String!]) { user(address: "` + addressOfAny + `") { positions(marketIds: $in) { edges { node { ... on Node { ... on Position { token { tokenId price { price } } } } } } } } }`,
-			func(s *service) vars { return vars{"in": heldMarkets(s, addressOfAny, 30)} }, keyOfAny, calls{"positions": {1, 1}}, calls{"positions": {2, 2}, "market-details": oneCallEach(30)}},
-		{"orders", `{ user(address: "` + addressOf50 + `") { orders { nodes { token { tokenId price { price } } } } } }`,
-			nil, keyOf50, calls{"orders": {1, 1}, "market-details": {1, 10}}, calls{"orders": {2, 2}, "market-details": oneCallEach(10)}},
-		{"trades", `{ user(address: "` + addressOf50 + `") { trades(first: 40) { nodes { token { tokenId price { price } } } } } }`,
-			nil, keyOf50, calls{"trades": {1, 1}}, nil},
-		{"history", `{ user(address: "` + addressOf50 + `") { history(first: 10, kinds: [TRADE]) { nodes { market { tokens { tokenId price { price } } } } } } }`,
-			nil, keyOf50, calls{"history": {1, 1}, "market-details": {1, 10}}, calls{"history": {1, 1}, "market-details": oneCallEach(10)}},
-		{"markets", `query ($ids: [String!]!) { markets(marketIds: $ids) { question tokens { tokenId price { price } } } }`,
-			func(s *service) vars { return vars{"ids": s.openMarkets(12)} }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneCallEach(12)}},
-		{"aliases of market", "", func(s *service) vars { return nil }, anonymous, calls{"market-details": {1, 12}}, calls{"market-details": oneCallEach(12)}},
-		{"search nodes", `{ searchMarkets(first: 12, sort: VOLUME) { nodes { tokens { tokenId price { price } } } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}, nil},
-		{"search edges", `{ searchMarkets(first: 12, sort: VOLUME) { edges { node { ...M } } } } fragment M on Market { tokens { tokenId price { price } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}, nil},
-		{"event", `{ event(eventId: "10001") { markets { nodes { tokens { tokenId price { price } } } } } }`,
-			nil, anonymous, calls{"market-search": {1, 1}}, nil},
-		{"tokens of tokens' markets", `query ($ids: [String!]!) { tokens(tokenIds: $ids) { market { tokens { tokenId price { price } } } } }`,
-			func(s *service) vars { return vars{"ids": s.openTokens(20)} }, anonymous, calls{"market-details": {1, 20}}, calls{"market-details": oneCallEach(20)}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			s := start(t, flags...)
-			query, variables := test.query, vars(nil)
-			if test.variables != nil {
-				variables = test.variables(s)
-			}
-			if query == "" {
-				query = "{ " + aliases(s.openMarkets(12), "market(marketId: %q) { tokens { tokenId price { price } } }") + " }"
-			}
-			var data any
-			got := s.callsDuring(func() { data = s.ask(t, query, variables, test.credentials) })
-			shown := prices(data)
-			if len(shown) < 10 {
-				t.Fatalf("only %d prices in %s", len(shown), asJSON(data))
-			}
-			slices.Sort(shown)
-			if keys := int64(len(slices.Compact(shown))); got["prices"] != [2]int64{(keys + 97) / 98, keys} {
-				t.Errorf("the response has the prices of %d tokens, but the venue got the calls %v", keys, got)
-			}
-			delete(got, "prices")
-			want := test.others
-			if strict && test.strict != nil {
-				want = test.strict
-			}
-			wantCalls(t, got, want)
-		})
-	}
-}
-
 // heldMarkets returns the market ids of an account's first n positions.
 func heldMarkets(s *service, address string, n int) []string {
 	var ids []string
@@ -288,37 +162,6 @@ func heldMarkets(s *service, address string, n int) []string {
 		ids = append(ids, p.MarketID)
 	}
 	return ids
-}
-
-// TestManyClientsShareCalls checks that 1,000 queries of 200 clients for overlapping sets of tokens fetch each price once, in fewer
-// than 40 calls.
-func TestManyClientsShareCalls(t *testing.T) { onBothDemos(t, testManyClients) }
-
-func testManyClients(t *testing.T, _ bool, flags ...string) {
-	s := start(t, append(flags, "--demo-latency=20ms")...)
-	ids := s.openTokens(300)
-	const query = "query ($ids: [String!]!) { tokens(tokenIds: $ids) { price { price } } }"
-	got := s.callsDuring(func() {
-		var wg sync.WaitGroup
-		for client := range 200 {
-			wg.Go(func() {
-				for round := range 5 {
-					var mine []string
-					for i := range 50 {
-						mine = append(mine, ids[(client*37+round*53+i*7)%len(ids)])
-					}
-					data, errors := s.query(t, query, vars{"ids": mine}, anonymous)
-					if n := len(list(data, "tokens")); n != 50 || len(errors) > 0 {
-						t.Errorf("a query returned %d tokens and the errors %v, want 50 tokens", n, errors)
-					}
-				}
-			})
-		}
-		wg.Wait()
-	})
-	if n := got["prices"]; n[0] >= 40 || n[1] != 300 {
-		t.Errorf("1000 queries for 300 tokens made the calls %v, want fewer than 40 calls with 300 keys", got)
-	}
 }
 
 // TestSettledPositionsAreNotPriced checks that the service fetches no price for a settled position, because a share of such a

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -39,20 +38,6 @@ func startPiped(t testing.TB, now time.Time, rig func(*app.Wiring), args ...stri
 	s.callDirectly()
 	venue = s.Demo.Server.Listener.(*pipes)
 	t.Cleanup(transport.CloseIdleConnections)
-	s.serveUntilEnd(t)
-	return s
-}
-
-// startOverVenue is like startInBubble, but the service calls the recorded venue w and uses the bubble's clock. The service cannot
-// open the venue's stream.
-func startOverVenue(t *testing.T, w *recordedVenue, args ...string) *service {
-	t.Helper()
-	args = append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0"}, w.args(args...)...)
-	s := openAt(t, market.SystemClock{}, func(rig *app.Wiring) {
-		withUnusedLimit(rig)
-		rig.Client.Transport, rig.Stream.Dial = &direct{w.venue}, noStream{}
-	}, args...)
-	s.callDirectly()
 	s.serveUntilEnd(t)
 	return s
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oddsgraph/tests/tool"
@@ -65,11 +64,6 @@ func newFrontendLoad(t testing.TB, s *service, w *recordedVenue, boards, pages i
 }
 
 func client(n int) netip.Addr { return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)}) }
-
-// runFor runs the load for the duration d.
-func (a *frontendLoad) runFor(d time.Duration) {
-	a.run(func() time.Time { return time.Now().Add(d) }, nil)
-}
 
 // runSettled runs the load until it has settled, and then for the duration d. If the load does not settle within limit, the test
 // fails. When the load settles, runSettled calls onSettled, which may be nil.
@@ -291,60 +285,6 @@ func TestPollingWithinTheBudget(t *testing.T) {
 	a.runSettled(t, within, length, nil)
 	a.stopLoad()
 	a.wantStreamed(t, "price fresh STREAM", "book fresh STREAM")
-	w.wantNoRefusal(t)
-}
-
-// TestPollingWithoutTheStream is like TestPollingWithinTheBudget, but without a stream. Stale values must be at most seven seconds
-// old. The only errors must be RATE_LIMITED.
-func TestPollingWithoutTheStream(t *testing.T) {
-	tool.NightlyTier(t)
-	t.Parallel()
-	synctest.Test(t, pollWithoutTheStream) // in real time, a slow machine would send too few queries to exceed the rate limit
-}
-
-func pollWithoutTheStream(t *testing.T) {
-	w := newBubbleVenue(t, 1, 560, [2]int{100, 20})
-	s := startOverVenue(t, w, "--cache-stretch=6s", "--cache-price-stale=4s", "--cache-book-stale=4s", "--request-timeout=30s")
-	boards, length := pollingSize(t)
-	a := newFrontendLoad(t, s, w, boards, 20)
-	a.maxAge = 6*time.Second + time.Second
-	// Query an account more often than the rate limit of its key allows.
-	refused := make(chan map[string]int)
-	go func() {
-		codes := map[string]int{}
-		defer func() { refused <- codes }()
-		tick := time.NewTicker(500 * time.Millisecond)
-		defer tick.Stop()
-		for range 26 {
-			var out graphResult
-			if err := a.postFrom(a.ctx, client(9999), branchesQuery, nil, keyOf50, &out); err != nil {
-				a.addError(err)
-				return
-			}
-			for _, e := range out.Errors {
-				codes[e.Extensions.Code]++
-			}
-			codes["answered"] += len(refusedFields) - len(out.Errors)
-			<-tick.C
-		}
-	}()
-	a.runFor(length + 8*time.Second)
-	codes := <-refused
-	a.stopLoad()
-	seen := a.counts()
-	t.Logf("the clients saw %v, the account %v", seen, codes)
-	if seen["price stale"] == 0 || seen["book stale"] == 0 || seen["error RATE_LIMITED"] == 0 || seen["price fresh REST"] == 0 {
-		t.Errorf("want fresh, stale and refused values, got %v", seen)
-	}
-	for what := range seen {
-		if strings.HasPrefix(what, "error ") && what != "error RATE_LIMITED" {
-			t.Errorf("the clients saw %d times: %s", seen[what], what)
-		}
-	}
-	if codes["RATE_LIMITED"] == 0 || codes["answered"] == 0 || len(codes) != 2 {
-		t.Errorf("the branches of the account got %v, want some answers and some errors RATE_LIMITED", codes)
-	}
-	a.wantNothingWrong(t)
 	w.wantNoRefusal(t)
 }
 

@@ -27,8 +27,6 @@ type recordedVenue struct {
 	limits  [2]int // the accepted requests a minute from an address and with a key; 0 means no limit
 	// heartbeat is the interval of the stream's heartbeats. The service reconnects after 2.5 intervals without a frame.
 	heartbeat time.Duration
-	// inBubble is true if the service calls the venue directly in a synctest bubble. The venue then accepts no network connections.
-	inBubble bool
 
 	mu     sync.RWMutex
 	venue  *demo.Venue
@@ -79,19 +77,8 @@ func (p *ring[T]) find(filter func(s T) bool) (s T, ok bool) {
 // newRecordedVenue starts a venue that records the prices and books of the given number of open tokens.
 func newRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
 	t.Helper()
-	return openRecordedVenue(t, seed, tokens, limits, false)
-}
-
-// newBubbleVenue is like newRecordedVenue, but for a test in a synctest bubble.
-func newBubbleVenue(t testing.TB, seed uint64, tokens int, limits [2]int) *recordedVenue {
-	t.Helper()
-	return openRecordedVenue(t, seed, tokens, limits, true)
-}
-
-func openRecordedVenue(t testing.TB, seed uint64, tokens int, limits [2]int, inBubble bool) *recordedVenue {
-	t.Helper()
 	w := &recordedVenue{
-		seed: seed, limits: limits, inBubble: inBubble, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
+		seed: seed, limits: limits, address: "127.0.0.1:0", heartbeat: 500 * time.Millisecond,
 		books: make(map[string]*ring[bookState]), prices: make(map[string]*ring[priceState]), lastSeqs: make(map[string]uint64),
 	}
 	if limits != [2]int{} { // tests with rate limits do not need to reconnect quickly, so they use fewer heartbeats
@@ -125,9 +112,6 @@ func (w *recordedVenue) open(t testing.TB) {
 		t.Fatal(err)
 	}
 	w.address = l.Addr().String()
-	if w.inBubble {
-		l = newPipes(l)
-	}
 	w.venue = demo.New(demo.Config{
 		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
 	})
