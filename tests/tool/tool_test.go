@@ -3,7 +3,6 @@
 package tool
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -89,29 +88,5 @@ func TestRequire(t *testing.T) {
 	t.Setenv("CHROMIUM", "/opt/browser")
 	if path, p := require(t, "chromium"); path != "/opt/browser" {
 		t.Errorf("with CHROMIUM=/opt/browser: got the path %q (the test %s)", path, p.outcome)
-	}
-}
-
-// TestOpenLedger checks the errors of OpenLedger.
-func TestOpenLedger(t *testing.T) {
-	lost := errors.New("lost")
-	for _, test := range []struct {
-		reply string
-		err   error
-		want  string
-	}{
-		{"2", nil, ""},
-		{"0", nil, "the ledger of venue cannot be made: 0"},
-		{"no reply", lost, "the ledger of venue cannot be made: no reply: lost"},
-	} {
-		got := ""
-		if err := OpenLedger("venue", func(args ...string) (string, error) {
-			return test.reply, test.err
-		}); err != nil {
-			got = err.Error()
-		}
-		if got != test.want {
-			t.Errorf("after the reply %q and the error %v: got the error %q, want %q", test.reply, test.err, got, test.want)
-		}
 	}
 }

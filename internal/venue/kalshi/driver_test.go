@@ -38,7 +38,7 @@ type stub struct {
 }
 
 // Call implements rest.Observer.
-func (s *stub) Call(string, int, int, string, time.Duration) {}
+func (s *stub) Call(reqctx.UpstreamCall, error) {}
 
 // Drift implements rest.Observer.
 func (s *stub) Drift(endpoint, what string) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/tests/tool"
@@ -46,7 +47,7 @@ func ok(v any) answer {
 }
 
 // Call implements rest.Observer.
-func (s *stub) Call(string, int, int, string, time.Duration) {}
+func (s *stub) Call(reqctx.UpstreamCall, error) {}
 
 // Drift implements rest.Observer.
 func (s *stub) Drift(endpoint, what string) {
