@@ -44,7 +44,7 @@ func Try(ctx context.Context, cfg Config) (took time.Duration, err error) {
 	}
 	took = time.Since(began)
 	if err == nil && (len(read) != 1 || read[0] == "") {
-		err = errors.New("Redis does not return what was written")
+		err = errors.New("what was written is not returned")
 	}
 	return took, tryError(err)
 }
