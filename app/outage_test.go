@@ -31,7 +31,9 @@ func TestOutageLog(t *testing.T) {
 		want := func(what string, want ...string) {
 			t.Helper()
 			synctest.Wait()
+			o.mu.Lock() // a timer writes the line of a minute
 			got := lines(&log)
+			o.mu.Unlock()
 			if len(got) != len(want) {
 				t.Fatalf("%s: the log is %q, want %d lines", what, got, len(want))
 			}

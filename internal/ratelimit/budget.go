@@ -69,10 +69,9 @@ type Budget struct {
 	opened time.Time
 	timers sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	// answered reports that the venue has answered a call of this process.
-	answered bool
+	mu       sync.Mutex
+	closed   bool
+	answered bool // the venue has answered a call of this process
 	// public is the window of the public calls. families contains the windows of families by endpoint.
 	public   *window
 	families map[reqctx.Endpoint]*window

@@ -146,6 +146,7 @@ func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {
 		synctest.Test(t, func(t *testing.T) {
 			b := open(t, Config{})
+			b.Reserve(prices("", time.Second)).Release(false) // nothing is kept for the service itself
 			for i := range others {
 				spend(t, b, fmt.Sprint("honest", i), 1)
 			}

@@ -143,7 +143,7 @@ func (w *window) relimit() {
 	w.limit = max(limit-w.cut, 1)
 	w.reserved = 0
 	for _, c := range w.callers.Values() {
-		w.reserved += max(w.share()-c.used, 0)
+		w.reserved += w.claim(c)
 	}
 }
 
