@@ -3,8 +3,8 @@
 //
 // Redis may lose all data at any time, because the replicas can read the data from the venue again. If a client's request waits for
 // a call to Redis, the call ends within Config.Timeout. After five failures in a row, a circuit breaker opens: calls fail at once
-// until a probe succeeds. A replica without Redis works alone, with its own cache. Such a replica makes only the calls of its
-// reserve: the part of the venue's rate limit that each replica may use without Redis.
+// until a probe succeeds. A replica without Redis works alone, with its own cache and an equal part of the venue's rate
+// limit.
 //
 // The keys in Redis contain a hash of the venue's URL, so fleets of different venues can use the same Redis. Redis contains only
 // public data and counts: no credentials and no user data.

@@ -59,8 +59,9 @@ type Config struct {
 	Kinds []string
 	// Version is the version of the program. Replicas of different versions share no values.
 	Version string
-	// Span is how long the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted call must be
-	// sent. If Span is 0, Open uses DefaultSpan. If Use is 0, Open uses DefaultUse.
+	// Span is how long the venue counts a call against its limit. Use is the time after Fleet.Ask within which a granted call is usually
+	// sent. A call whose end is never reported counts for Span, Use and CallTimeout together. If Span is 0, Open uses DefaultSpan. If Use
+	// is 0, Open uses DefaultUse.
 	Span, Use time.Duration
 	// Observe is called after each call to Redis, except for the calls that Close makes. It is also called for calls that were
 	// refused before they were sent. The parameter result is one of the constants ResultOK to ResultRefused. Observe may be nil. It
