@@ -33,8 +33,6 @@ type App struct {
 	unsupported []string
 	// publicAccounts is true if clients can read accounts without credentials.
 	publicAccounts bool
-	limits         config.Venue // the venue's settings with the rate limits of the embedded demo venue
-	sharing        ratelimit.Sharing
 	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
 	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
 	secret         []byte            // nil without --shared-secret-file
@@ -78,12 +76,13 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if err != nil {
 		return nil, err
 	}
-	if err = a.openVenue(cfg); err != nil {
+	limits, sharing, err := a.openVenue(cfg)
+	if err != nil {
 		return nil, err
 	}
 	w := a.wiring(cfg, options)
 	if !w.Unlimited {
-		a.budget = newBudget(a.limits, clock, w.Fresh, a.sharing)
+		a.budget = newBudget(limits, clock, w.Fresh, sharing)
 	}
 	if a.budget != nil {
 		w.Reads.Admission = a.budget
@@ -141,27 +140,26 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	return proxies, nil
 }
 
-// openVenue opens the embedded demo venue if the service uses it. It also opens these parts if they are configured: the stream,
-// Redis and the rate limiter.
-func (s *App) openVenue(cfg *config.Config) (err error) {
-	limits := cfg.Venue
+// openVenue opens the embedded demo venue if the service uses it. It also opens the stream and Redis if they are configured. It
+// returns what newBudget needs: the venue's settings with the rate limits of the venue in use, and how the replicas share them.
+func (s *App) openVenue(cfg *config.Config) (limits config.Venue, sharing ratelimit.Sharing, err error) {
+	limits = cfg.Venue
 	if embedded(cfg) {
 		if s.Demo, err = openDemo(cfg.Demo, s.log, s.clock); err != nil {
-			return err
+			return limits, sharing, err
 		}
 		s.undo = append(s.undo, func() { _ = s.Demo.Close() })
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
 	if s.stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
-		return err
+		return limits, sharing, err
 	}
 	if s.key, err = venueKey(cfg.Venue, s.Demo); err != nil {
-		return err
+		return limits, sharing, err
 	}
 	limits.KeyID = s.key.ID
-	s.limits = limits
-	s.sharing, err = s.openFleet(cfg)
-	return err
+	sharing, err = s.openFleet(cfg)
+	return limits, sharing, err
 }
 
 // openCache opens the cache over the venue's REST client.
