@@ -274,7 +274,7 @@ func (b *Budget) Status() Status {
 	}
 	if w.pool != nil {
 		p := w.pool
-		s.Shared = &SharedStatus{Granted: w.used() - p.uncredited, Left: len(p.credits) + p.left, Part: p.part(w.limit), PartUsed: p.uncredited, Away: p.away}
+		s.Shared = &SharedStatus{Granted: w.used() - p.uncredited, Left: len(p.credits) + p.left, Part: p.part(w.limit), PartUsed: p.uncredited}
 	}
 	if opens := w.nextCallTime(now); opens.After(now) {
 		s.ThrottledUntil = opens

@@ -57,5 +57,4 @@ type SharedStatus struct {
 	// Part is the number of calls that this process may make in any 60 seconds while the ledger does not answer. PartUsed counts the
 	// calls of the last 60 seconds without a grant.
 	Part, PartUsed int
-	Away           bool // the ledger does not answer
 }

@@ -233,14 +233,14 @@ func TestLedgerIsAway(t *testing.T) {
 			time.Sleep(time.Second)
 			burst()
 		}
-		if s := *b.Status().Shared; n < 30 || n > 32 || !s.Away || s.Part != 31 || s.Granted != 0 {
+		if s := *b.Status().Shared; n < 30 || n > 32 || !b.public.pool.away || s.Part != 31 || s.Granted != 0 {
 			t.Errorf("got %d calls in the first minute and the status %+v, want the part of 31 calls", n, s)
 		}
 		l.set(func(l *sharedLedger) { l.down = false })
 		time.Sleep(2 * time.Second)
 		n = 0
 		burst()
-		if s := *b.Status().Shared; n < 39 || s.Away || s.Granted < 39 {
+		if s := *b.Status().Shared; n < 39 || b.public.pool.away || s.Granted < 39 {
 			t.Errorf("got %d calls and the status %+v after the ledger came back, want at least 39 granted calls", n, s)
 		}
 	})
