@@ -49,7 +49,7 @@ func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 	case !w.others.assumed:
 		w.refusal.row, w.maxInFlight = 0, 0
 	case !w.usedUp:
-		w.maxInFlight = unproven + len(w.ended)/provenBy
+		w.maxInFlight = unproven + len(w.ended)*w.limit/provenBy
 	}
 }
 

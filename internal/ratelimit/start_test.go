@@ -118,6 +118,13 @@ func TestFirstAnswer(t *testing.T) {
 		time.Sleep(span)
 		answered(b, "")
 		wantInFlight(8)
+
+		large := openCold(t, Config{Public: 100_000}) // two calls show that far more are free
+		answered(large, "")
+		answered(large, "")
+		if got := large.public.maxInFlight; got < 50 {
+			t.Errorf("after two calls under a limit of 100,000, at most %d calls are in flight", got)
+		}
 	})
 }
 

@@ -14,8 +14,8 @@ const (
 	span = time.Minute + skew
 	skew = time.Millisecond // the venue may round times to milliseconds
 	// unproven bounds the calls in flight in a window until the venue has answered, because it may refuse them all. While the window
-	// counts assumed calls, each provenBy calls raise this bound by one.
-	unproven, provenBy = 2, 16
+	// counts assumed calls, each provenBy/limit calls raise this bound by one: 16 calls if 95 are usable.
+	unproven, provenBy = 2, 16 * 95
 	// unlimited is a limit that no process reaches. Windows with this limit or more are not shared and assume nothing.
 	unlimited = 1 << 30
 )
