@@ -74,7 +74,7 @@ func TestMeasure(t *testing.T) {
 		return string(text)
 	}
 	for row, want := range map[string]int{
-		`W\d \| limit`: 4, `W\d \| oddsgraph`: 4, `V\d \| limit`: 3, `V\d \| oddsgraph`: 3, `V\d \| uncached`: 3,
+		`W\d \| limit`: 8, `W\d \| oddsgraph`: 8, `V\d \| limit`: 6, `V\d \| oddsgraph`: 6, `V\d \| uncached`: 6, `Curve/of=V\d/n=(4|20|80) \| oddsgraph`: 6,
 		`ColdPortfolio \| oddsgraph`: 1, `ColdPage \| oddsgraph`: 1, `Subscribers/of=(token|lists)/clients=(40|200) \| oddsgraph`: 4,
 	} {
 		if got := len(regexp.MustCompile(`(?m)^\| `+row+` \| .*\d+\.\d+ \|.* \|$`).FindAllString(read("results.md"), -1)); got != want {
@@ -105,7 +105,7 @@ func TestTwoPrograms(t *testing.T) {
 	}
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	old, now := program(t), program(t)
-	o, err := parse([]string{"-oddsgraph=" + old, "-oddsgraph=" + now, "-plain=", "-rounds=1", "-duration=50ms", "-variety=4", "-run=W4", "-profile=" + filepath.Dir(old)})
+	o, err := parse([]string{"-oddsgraph=" + old, "-oddsgraph=" + now, "-plain=", "-rounds=1", "-duration=50ms", "-variety=4", "-run=W4/venue=demo", "-profile=" + filepath.Dir(old)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTwoPrograms(t *testing.T) {
 	if want := []string{limitServer, name(old), name(now)}; !slices.Equal(got, want) {
 		t.Errorf("the runs are %v, want %v", got, want)
 	}
-	if profiles, _ := filepath.Glob(filepath.Join(filepath.Dir(old), "W4.oddsgraph.binary=*.pprof")); len(profiles) != 2 {
+	if profiles, _ := filepath.Glob(filepath.Join(filepath.Dir(old), "W4.venue=demo.oddsgraph.binary=*.pprof")); len(profiles) != 2 {
 		t.Errorf("got the profiles %v, want one of each program", profiles)
 	}
 	if _, err := parse([]string{"-oddsgraph=" + old, "-oddsgraph=" + now, "-out=."}); err == nil {

@@ -51,7 +51,7 @@ func (b *bench) chart() string {
 		text("", 12, y+barHeight+4, g.name)
 		text("small", 40, y+barHeight+4, g.about)
 		for _, bar := range bars {
-			share := median(b.runs(row{querySection, modes[0].name, g.name, bar.server}, ofLimit))
+			share := median(b.runs(row{querySection, b.modes()[0].name, g.name, bar.server}, ofLimit))
 			if share == 0 {
 				continue
 			}

@@ -49,12 +49,20 @@ func (r *request) check(response []byte) error {
 	if seen := r.seen.Load(); seen != nil && bytes.Equal(*seen, response) {
 		return nil
 	}
-	var in any
+	var in object
 	if err := json.Unmarshal(response, &in); err != nil {
 		return fmt.Errorf("%w: %.300s", err, response)
 	}
+	if errs := in["errors"]; errs != nil {
+		return fmt.Errorf("the response has errors: %.2000v", errs)
+	}
 	if sorted, err := json.Marshal(in); err != nil || !bytes.Equal(sorted, r.want) {
-		return fmt.Errorf("the response is\n%.2000s\nand the venue says\n%.2000s", sorted, r.want)
+		at := 0
+		for at < min(len(sorted), len(r.want)) && sorted[at] == r.want[at] {
+			at++
+		}
+		at = max(0, at-300)
+		return fmt.Errorf("the response is\n%.2000s\nand the venue says\n%.2000s", sorted[at:], r.want[at:])
 	}
 	seen := bytes.Clone(response)
 	r.seen.Store(&seen)

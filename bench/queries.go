@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,6 +28,27 @@ func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error
 			return b.measureQueries(ctx, p, w)
 		}})
 	}
+	return all, err
+}
+
+// curveBenchmarks measure V1 and V2 with working sets that are 1, 5 and 20 times as large.
+func (b *bench) curveBenchmarks(ctx context.Context) (all []benchmark, err error) {
+	for _, n := range []int{b.variety, 5 * b.variety, 20 * b.variety} {
+		wallets, err := b.venue.wallets(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		pages, err := b.venue.pages(ctx, n)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range []workload{{"V1", wallets, true}, {"V2", pages, true}} {
+			all = append(all, benchmark{curveSection, fmt.Sprintf("Curve/of=%s/n=%d", w.name, n), b.graphServers(graphServer), func(ctx context.Context, p *process) (figures, error) {
+				return b.measureQueries(ctx, p, w)
+			}})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b benchmark) int { return strings.Compare(a.name[:11], b.name[:11]) })
 	return all, err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -19,7 +20,7 @@ type section struct {
 type column struct {
 	title, unit, format string
 	scale               float64
-	withRange           bool // whether the least and the greatest value follow
+	withRange           bool // whether the interval of the median follows
 }
 
 var (
@@ -41,14 +42,15 @@ var (
 	crowdSection = &section{"Subscribers", "Of one token with 10 events a second, or each of another list of 8 of 500 tokens with 2 events a second.", []column{
 		cpuColumn, allocsColumn, p50Column, p99Column, {"arrived", arrivedPerOp, "%.3f", 1, false}, rssColumn,
 	}}
+	curveSection = &section{"Working sets", "V1 and V2 with more and more portfolios and market pages.", []column{cpuColumn, {"req/s", perSecond, "%.0f", 1, false}, callsColumn, {"hits", hitsPerOp, "%.3f", 1, false}, rssColumn}}
 )
 
 // markdown returns the tables of all results.
 func (b *bench) markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Results of `make bench`\n\n%s%s Medians of %d rounds of %v.\n", b.machine, b.busy, b.rounds, b.duration)
-	for _, mode := range modes {
-		for _, s := range []*section{querySection, coldSection, crowdSection} {
+	for _, mode := range b.modes() {
+		for _, s := range []*section{querySection, coldSection, crowdSection, curveSection} {
 			if t := b.table(s, mode); t != "" {
 				fmt.Fprintf(&out, "\n## %s over %s\n\n%s\n\n%s", s.title, mode.about, s.about, t)
 			}
@@ -58,9 +60,9 @@ func (b *bench) markdown() string {
 	for _, f := range []setting{graphFlag, uncachedFlag, crowdFlag} {
 		fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 	}
-	for _, mode := range modes {
+	for _, mode := range b.modes() {
 		fmt.Fprintf(&out, "\nFlags of %s:\n\n", mode.about)
-		for _, f := range mode.flags {
+		for _, f := range append(demoFlags, mode.flags...) {
 			fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 		}
 	}
@@ -99,7 +101,8 @@ func (c column) text(values []float64) string {
 	}
 	text := fmt.Sprintf(c.format, median(values)/c.scale)
 	if c.withRange {
-		text += fmt.Sprintf(" ("+c.format+" to "+c.format+")", slices.Min(values)/c.scale, slices.Max(values)/c.scale)
+		least, most := interval(values)
+		text += fmt.Sprintf(" ("+c.format+" to "+c.format+")", least/c.scale, most/c.scale)
 	}
 	return text
 }
@@ -186,6 +189,14 @@ func (b *bench) runs(of row, unit string) (values []float64) {
 		}
 	}
 	return values
+}
+
+// interval returns the interval that contains the true median with a confidence of some 95 %: the order statistics that are the
+// square root of n ranks from the middle. For at most five values it is their range, with less confidence.
+func interval(values []float64) (least, most float64) {
+	sorted := slices.Sorted(slices.Values(values))
+	from := max(0, int(float64(len(sorted))/2-math.Sqrt(float64(len(sorted)))))
+	return sorted[from], sorted[len(sorted)-1-from]
 }
 
 // median returns the median, or 0 if there are no values.

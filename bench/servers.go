@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,23 +37,46 @@ var (
 	crowdFlag    = setting{"--max-connections=11000", "10,000 subscribers need more connections than the default of 3,000"}
 )
 
-// venueMode is a kind of venue. All measurements run over each of them.
+// venueMode is a kind of venue. parts returns what is measured over it.
 type venueMode struct {
 	name, about string
-	flags       []setting // flags of the command venue
-	// streams is true if the service follows the stream of the venue.
-	streams bool
+	flags       []setting // flags of the command venue, besides demoFlags
+	// streams is true if the service follows the stream of the venue, and plain is true if the plain server is measured too.
+	streams, plain bool
+	parts          []func(b *bench, ctx context.Context) ([]benchmark, error)
 }
 
-var modes = []venueMode{{
-	name: "demo", about: "the demo venue", streams: true,
-	flags: []setting{
-		{"--demo-still", "prices move only on request, so that every response can be compared with the data of the venue"},
-		{"--demo-control", "the benchmark moves prices and counts calls"},
-		{"--demo-latency=5ms", "a venue is not on the same machine"},
-		{"--demo-markets=4500", "1,000 of these markets have two books of 20 levels a side"},
-	},
-}}
+// demoFlags are flags of every venue.
+var demoFlags = []setting{
+	{"--demo-still", "prices move only on request, so that every response can be compared with the data of the venue"},
+	{"--demo-control", "the benchmark moves prices and counts calls"},
+	{"--demo-latency=5ms", "a venue is not on the same machine"},
+}
+
+var (
+	marketsFlag = setting{"--demo-markets=4500", "1,000 of these markets have two books of 20 levels a side"}
+	strictFlag  = setting{"--demo-strict", "the venue has only what its description has, so no rate-limit headers"}
+)
+
+// modes returns the venues in the order of the measurements.
+func (o options) modes() []venueMode {
+	large := max(4500, 90*o.variety)
+	return []venueMode{
+		{
+			name: "demo", about: "the demo venue", streams: true, plain: true, flags: []setting{marketsFlag},
+			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).queryBenchmarks, (*bench).coldBenchmarks, (*bench).crowdBenchmarks},
+		},
+		{
+			name: "foreign", about: "a venue without stream and rate-limit headers", flags: []setting{marketsFlag, strictFlag},
+			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).queryBenchmarks},
+		},
+		{
+			name: "large", about: "a large venue without stream and rate-limit headers",
+			flags: []setting{{fmt.Sprintf("--demo-markets=%d", large), "two ninths of these markets have two books of 20 levels a side"}, strictFlag},
+			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).curveBenchmarks},
+		},
+	}
+}
 
 func arguments(flags ...setting) (args []string) {
 	for _, f := range flags {
@@ -79,7 +103,7 @@ func (b *bench) graphServers(kind string, flags ...setting) (out []server) {
 
 // plainServers returns the plain server, unless the options leave it out.
 func (b *bench) plainServers() []server {
-	if b.plain == "" {
+	if b.plain == "" || !b.mode.plain {
 		return nil
 	}
 	return []server{{kind: plainServer, start: func(ctx context.Context) (*process, error) { return start(ctx, b.plain, "-venue-url="+b.venue.url) }}}

@@ -87,6 +87,11 @@ func (v *venue) portfolio(ctx context.Context, address, credentials string) (*re
 		if m == nil {
 			return nil, fmt.Errorf("the position's market %s is not listed", p.MarketID)
 		}
+		for _, t := range m.Outcomes { // the foreign venue does not name the token of a position
+			if t.Outcome == p.Outcome {
+				p.TokenID = t.TokenID
+			}
+		}
 		nodes = append(nodes, object{
 			"marketId": p.MarketID, "outcome": p.Outcome, "size": p.Size.String(), "avgPrice": p.AvgPrice.String(),
 			"market": object{"question": m.Question, "slug": m.Slug},
