@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"math"
 	"net"
 	"net/http"
-	"runtime/debug"
 	"sync"
 
 	"oddsgraph/app/hosts"
@@ -109,11 +107,12 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	executed.Schema = graph.Schema(cfg.Federation)
 	compiler := graph.NewCompiler(executed)
+	_, responses := cacheBytes(cfg.Cache, memory())
 	compiler.SetIDPrefix(model.IDPrefix(venueInIDs(cfg)))
 	front = httpapi.Config{
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
-		ResponseBytes: int64(cfg.Cache.Responses),
+		ResponseBytes: responses,
 		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
@@ -131,22 +130,6 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 	}
 	front.Guard, err = limits.New(guardLimits(cfg.Limit), compiler.Schema())
 	return front, err
-}
-
-const (
-	// Unread responses may use 1/outputShare of GOMEMLIMIT. Without GOMEMLIMIT they may use defaultOutput bytes.
-	outputShare, defaultOutput = 6, 64 << 20
-	// leastResponses is the number of unread responses of the maximum size that are always allowed.
-	leastResponses = 4
-)
-
-// maxOutput returns how many bytes of responses all clients together may leave unread.
-func maxOutput(cfg *config.Config) int {
-	output := defaultOutput
-	if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
-		output = int(limit / outputShare)
-	}
-	return max(output, leastResponses*int(cfg.MaxResponse))
 }
 
 func connectionLimits(cfg *config.Config, proxies auth.Proxies) quota.ConnectionLimits {

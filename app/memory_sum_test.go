@@ -40,14 +40,15 @@ func consumers(cfg config.Config, limit float64) []consumer {
 	each := func(name string, n int, bytes float64) consumer {
 		return consumer{name, n, bytes, thousands(n) + " | " + size(bytes)}
 	}
+	data, responses := cacheBytes(cfg.Cache, int64(limit))
 	return []consumer{
 		row("The program at rest", 45*mib),
 		row("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
 		row("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
 		each("TCP connections, with the first 16 KiB of a body or response", cfg.MaxConnections, 32*kib),
 		each("Subscriptions of all clients (`--client-total`)", cfg.Client.Total, 3*kib),
-		row("Cached data (`--cache-memory`)", float64(cfg.Cache.Memory)),
-		row("Cached responses (`--cache-responses`)", float64(cfg.Cache.Responses)),
+		row("Cached data (`--cache-memory`)", float64(data)),
+		row("Cached responses (`--cache-responses`)", float64(responses)),
 		row("Compiled documents", httpapi.MaxDocumentBytes),
 		row("Documents and variables of subscriptions", httpapi.MaxSubscribedBytes),
 		row("Automatic persisted queries (`--documents-automatic`)", float64(cfg.Documents.Automatic)),

@@ -67,10 +67,11 @@ func (s *App) cacheConfig(cfg *config.Config) cache.Config {
 		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
 	}
 	c := cfg.Cache
+	data, _ := cacheBytes(c, memory())
 	out := cache.Config{
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
 		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
-		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(c.Memory),
+		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(data),
 		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: s.clock,
 		PublicAccounts: accountsArePublic(cfg),
 	}

@@ -202,9 +202,9 @@ type Cache struct {
 	// Stretch is how long public data is served after its fresh time while calls to the venue would have to wait.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue would have to wait."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
-	// Memory bounds the entries of all kinds in bytes. Responses bounds the cached responses in bytes.
-	Memory    Bytes `default:"64MiB" min:"1MiB" max:"64GiB" help:"Memory for cached data. Each kind has a fixed share. When a share is full, the entry that was read longest ago is evicted, even if its kind has fewer entries than its maximum."`
-	Responses Bytes `default:"32MiB" min:"0" max:"64GiB" help:"Memory for whole responses. A response stays cached while an execution would give the same response. 0 caches none."`
+	// Memory bounds the cached data of all kinds in bytes, and Responses the cached responses. With AutoBytes the program chooses.
+	Memory    Bytes `default:"auto" auto:"" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds. auto takes a sixth of the smallest that is set of GOMEMLIMIT, the container's limit and the machine's memory, at most 171 MiB."`
+	Responses Bytes `default:"auto" auto:"" min:"0" max:"64GiB" help:"Memory for whole responses. A response stays cached while an execution would give the same response. auto takes a twelfth of the memory, at most 85 MiB. 0 caches none."`
 }
 
 // HardExpiry configures a kind of data that is never served after its fresh time.
@@ -223,8 +223,12 @@ type Expiry struct {
 	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
 }
 
-// Auto is a value of Venue.Credentials and Config.Explain. It means that the program chooses the setting.
-const Auto = "auto"
+// Auto is a value of Venue.Credentials and Config.Explain. It means that the program chooses the setting. AutoBytes is the same for
+// the sizes in Cache.
+const (
+	Auto            = "auto"
+	AutoBytes Bytes = -1
+)
 
 // Off is the value that disables Config.AdminListen.
 const Off = "off"

@@ -84,8 +84,8 @@ func TestDefaults(t *testing.T) {
 			Stretch:  5 * time.Minute,
 			NotFound: hard(5*time.Second, 10_000),
 
-			Memory:    64 << 20,
-			Responses: 32 << 20,
+			Memory:    config.AutoBytes,
+			Responses: config.AutoBytes,
 		},
 		Demo: config.Demo{Driver: "generic", Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}

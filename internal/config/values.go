@@ -30,8 +30,11 @@ var units = []struct {
 }
 
 // String returns the size in the greatest binary unit that divides it. If no unit divides the size, String returns the number of
-// bytes.
+// bytes. The text of AutoBytes is Auto.
 func (b Bytes) String() string {
+	if b == AutoBytes {
+		return Auto
+	}
 	for _, u := range units[:3] {
 		if b != 0 && int64(b)%u.size == 0 {
 			return strconv.FormatInt(int64(b)/u.size, 10) + u.name
@@ -141,11 +144,30 @@ func rangeCheck[T cmp.Ordered](noun string, read func(string) (T, error)) check 
 	}
 }
 
+// orAuto returns a check that also accepts Auto for a field with the struct tag auto. The value is AutoBytes.
+func orAuto(c check) check {
+	describe := func(text func(*kong.Tag) string, more string) func(*kong.Tag) string {
+		return func(tag *kong.Tag) string {
+			if tag.Has("auto") {
+				return text(tag) + more
+			}
+			return text(tag)
+		}
+	}
+	read := func(tag *kong.Tag, s string) (any, error) {
+		if tag.Has("auto") && s == Auto {
+			return AutoBytes, nil
+		}
+		return c.read(tag, s)
+	}
+	return check{read, describe(c.want, ", or auto"), describe(c.takes, ", or auto")}
+}
+
 var (
 	integers  = rangeCheck("a number", parseInt[int])
 	longs     = rangeCheck("a number", parseInt[int64])
 	durations = rangeCheck("a duration with its unit (250ms, 1.5s, 2m)", time.ParseDuration)
-	sizes     = rangeCheck("a size (65536, 64KiB, 8MiB)", parseBytes)
+	sizes     = orAuto(rangeCheck("a size (65536, 64KiB, 8MiB)", parseBytes))
 	booleans  = check{readBool, wantBool, wantBool}
 	logLevels = check{readLevel, wantText, takesText}
 	texts     = check{readText, wantText, takesText}
