@@ -63,15 +63,13 @@ func spread(topics int) (connections, perConnection int) {
 }
 
 func (s *App) cacheConfig(cfg *config.Config) cache.Config {
-	kind := func(e config.Expiry) cache.Kind {
-		return cache.Kind{TTL: cache.TTL{Fresh: e.Fresh, Stale: e.Stale}, Size: e.Size}
-	}
+	kind := func(e config.Expiry) cache.TTL { return cache.TTL{Fresh: e.Fresh, Stale: e.Stale} }
 	c := cfg.Cache
 	data, _ := cacheBytes(c, memory())
 	out := cache.Config{
 		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
-		User:     cache.Kind{TTL: cache.TTL{Fresh: c.User.Fresh}, Size: c.User.Size},
-		NotFound: c.NotFound.Fresh, NotFoundSize: c.NotFound.Size, Changes: cfg.StreamTopics, Memory: int(data),
+		User:     cache.TTL{Fresh: c.User.Fresh},
+		NotFound: c.NotFound.Fresh, Changes: cfg.StreamTopics, Memory: int(data),
 		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: s.clock,
 		PublicAccounts: accountsArePublic(cfg),
 	}

@@ -26,3 +26,37 @@ func BenchmarkLookup(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkWeigh estimates the size of values.
+func BenchmarkWeigh(b *testing.B) {
+	benchmarkWeigh(b, "price", &market.Price{TokenID: name(78)})
+	benchmarkWeigh(b, "market", sampleMarket())
+	benchmarkWeigh(b, "50 positions", samplePositions(50))
+	benchmarkWeigh(b, "book of 20 levels", sampleBook(20))
+}
+
+func benchmarkWeigh[T any](b *testing.B, name string, value *T) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			weigh(value)
+		}
+	})
+}
+
+// BenchmarkEvict stores prices in a full cache.
+func BenchmarkEvict(b *testing.B) {
+	cfg := DefaultConfig()
+	cfg.Memory = 8 << 20
+	c := New(&venue{}, cfg)
+	defer c.Close()
+	prices := make([]*market.Price, 20_000)
+	for i := range prices {
+		prices[i] = &market.Price{TokenID: strconv.Itoa(i)}
+	}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		p := prices[i%len(prices)]
+		c.prices.accept(p.TokenID, p, origin{})
+	}
+}

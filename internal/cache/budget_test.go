@@ -334,7 +334,7 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 		mustRead(t, c.Prices(), "t")
 		c.StreamMarket(new(market.Session), "m", nil)
 		v.setUnknown("t", false)
-		ttl := DefaultConfig().Market.TTL
+		ttl := DefaultConfig().Market
 		time.Sleep(ttl.Fresh + ttl.Stale)
 		a.mu.Lock()
 		a.scarce = true

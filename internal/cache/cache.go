@@ -45,26 +45,17 @@ type Venue interface {
 	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 }
 
-// Kind configures the cache of one kind of data.
-type Kind struct {
-	TTL
-	// Size bounds the number of entries.
-	Size int
-}
-
-// Config configures a Cache. If NotFoundSize, Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig
-// instead. The times have no default. If both times of a Kind are 0, values from the venue's REST API are not cached for this Kind.
+// Config configures a Cache. If Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig instead. The times
+// have no default. If both times of a TTL are 0, values of this kind from the venue's REST API are not cached.
 // If NotFound is 0, absences are not cached. If Stretch is 0, the stale time is never extended.
 type Config struct {
-	Price, Book, Spread, Market, Search, History, User Kind
+	Price, Book, Spread, Market, Search, History, User TTL
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration
-	// NotFoundSize bounds the number of unknown keys that the cache remembers for each kind.
-	NotFoundSize int
 	// Changes bounds the number of markets whose last streamed changes the cache remembers. A response that is older than a remembered
 	// change cannot undo the change. So Changes should be the number of markets that the stream can follow.
 	Changes int
-	// Memory bounds the size of all entries together, in bytes. Each kind of data gets a fixed part of Memory.
+	// Memory bounds the size of all entries together, in bytes. Absences have an eighth of it, and values the rest; see pool.
 	Memory int
 	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data, the
 	// bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times InFlight.
@@ -92,21 +83,19 @@ type Config struct {
 
 // DefaultConfig returns the documented defaults.
 func DefaultConfig() Config {
-	kind := func(fresh, stale time.Duration, size int) Kind { return Kind{TTL{fresh, stale}, size} }
 	return Config{
-		Price:        kind(time.Second, 30*time.Second, 50_000),
-		Book:         kind(500*time.Millisecond, 10*time.Second, 5_000),
-		Spread:       kind(time.Second, 30*time.Second, 50_000),
-		Market:       kind(time.Minute, time.Hour, 20_000),
-		Search:       kind(15*time.Second, 5*time.Minute, 2_000),
-		History:      kind(time.Minute, time.Hour, 2_000),
-		User:         kind(2*time.Second, 0, 10_000),
-		NotFound:     5 * time.Second,
-		NotFoundSize: 10_000,
-		Changes:      2000,
-		Memory:       DefaultMemory,
-		InFlight:     4,
-		Stretch:      5 * time.Minute,
+		Price:    TTL{time.Second, 30 * time.Second},
+		Book:     TTL{500 * time.Millisecond, 10 * time.Second},
+		Spread:   TTL{time.Second, 30 * time.Second},
+		Market:   TTL{time.Minute, time.Hour},
+		Search:   TTL{15 * time.Second, 5 * time.Minute},
+		History:  TTL{time.Minute, time.Hour},
+		User:     TTL{2 * time.Second, 0},
+		NotFound: 5 * time.Second,
+		Changes:  2000,
+		Memory:   DefaultMemory,
+		InFlight: 4,
+		Stretch:  5 * time.Minute,
 	}
 }
 
@@ -135,14 +124,16 @@ type Cache struct {
 	userHistories *store[historyKey, queries.HistoryPage] // records of accounts
 
 	// refs maps slugs and tokens to the ids of their markets.
-	refs *nameIndex
+	refs *list[market.MarketRef, named]
 }
+
+// Absences get Config.Memory divided by absencesDivisor.
+const absencesDivisor = 8
 
 // New returns a cache in front of a venue.
 func New(venue Venue, cfg Config) *Cache {
 	defaults := DefaultConfig()
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
-	cfg.NotFoundSize = or(cfg.NotFoundSize, defaults.NotFoundSize)
 	cfg.Changes = or(cfg.Changes, defaults.Changes)
 	cfg.Memory = or(cfg.Memory, defaults.Memory)
 	if cfg.Clock == nil {
@@ -152,8 +143,10 @@ func New(venue Venue, cfg Config) *Cache {
 		cfg.Admission = admitAll{}
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), shared: cfg.Shared}
-	c.refs = newNameIndex(4*cfg.Market.Size, cfg.share(shares.names))
+	absences := cfg.Memory / absencesDivisor
 	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
+	b.values, b.absences = &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, &pool{limit: absences, clock: cfg.Clock}
+	c.refs = newList[market.MarketRef, named](b.values, nil)
 	c.build(b)
 	return c
 }
@@ -214,7 +207,8 @@ type Stats struct {
 	// Calls counts calls to the venue, and Keys counts the keys in these calls. Late counts responses that were older, or may have
 	// been older, than a streamed value or change.
 	Calls, Keys, Late uint64
-	Evictions         uint64
+	// Evictions counts entries that were removed to make room before they had expired, and entries that were too large for the cache.
+	Evictions uint64
 	// Entries includes the keys remembered as unknown. Bytes is the estimated size of all entries.
 	Entries, Bytes int
 }
@@ -243,16 +237,16 @@ func (c *Cache) Stats() []Stats {
 
 func (s *store[K, T]) stats() Stats {
 	c := &s.counters
-	entries, bytes := s.entries.stats()
-	absent, more := s.absent.stats()
+	entries, bytes, evictions := s.entries.stats()
+	absent, absentBytes, absentEvictions := s.absent.stats()
 	var shared *SharedStats
 	if s.shared != nil {
 		shared = c.shared.stats()
 	}
 	return Stats{
 		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
-		Coalesced: c.coalesced.Load(), Shared: shared, Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: c.evictions.Load(),
-		Entries: entries + absent, Bytes: bytes + more,
+		Coalesced: c.coalesced.Load(), Shared: shared, Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: evictions + absentEvictions,
+		Entries: entries + absent, Bytes: bytes + absentBytes,
 	}
 }
 

@@ -20,6 +20,6 @@ func (c *counters) count(r reqctx.CacheCounts) {
 
 // counters are the counters of Stats.
 type counters struct {
-	hits, stale, misses, notFound, coalesced, calls, keys, late, evictions atomic.Uint64
-	shared                                                                 sharedCounters
+	hits, stale, misses, notFound, coalesced, calls, keys, late atomic.Uint64
+	shared                                                      sharedCounters
 }

@@ -18,8 +18,6 @@ type TTL struct {
 // entry is a value, or an absence if read.Value is nil. Only the atomic fields change once the entry is stored. The fields that
 // every reader needs come first, so that they share a CPU cache line.
 type entry[T any] struct {
-	// used reports whether the entry was read since it was stored or since clockLRU.evict last reset used.
-	used atomic.Bool
 	read market.Read[*T]
 	// session is the stream session of a streamed entry; it is nil for an entry from a REST response. cut is the first time at
 	// which the stream may have missed a message about the value, in nanoseconds since 1970, or 0. The fresh time of a streamed
@@ -92,12 +90,9 @@ func (e *entry[T]) pollDue(at int64) bool {
 	return at-before >= pollInterval && e.polledAt.CompareAndSwap(before, at)
 }
 
-// markUsed marks the entry as read.
-func (e *entry[T]) markUsed() {
-	if !e.used.Load() {
-		e.used.Store(true)
-	}
-}
+func (e *entry[T]) size() int { return e.bytes }
+
+func (e *entry[T]) leave() { e.read.Handle.Invalidate() }
 
 // live reports whether the entry is streamed, its session is open, and the stream has not missed a message about the value.
 func (e *entry[T]) live() bool {

@@ -16,7 +16,7 @@ func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c := open(t, v, func(cfg *Config) { cfg.User = Kind{TTL{Fresh: fresh}, 10 * users} })
+		c := open(t, v, func(cfg *Config) { cfg.User = TTL{Fresh: fresh} })
 		addresses := make([]market.Address, users)
 		for i := range addresses {
 			addresses[i] = market.Address(fmt.Sprintf("0x%040x", i))

@@ -89,14 +89,14 @@ func (c *Cache) flushers() []flusher {
 func (c *Cache) flushMarkets(key string) int {
 	if key == "" {
 		n := c.markets.flush("", nil)
-		c.refs.Purge()
+		c.refs.removeAll(func(market.MarketRef) bool { return true })
 		return n
 	}
 	var meant []market.MarketRef
 	for _, by := range []market.MarketRefKind{market.ByMarketID, market.BySlug, market.ByToken} {
 		ref := market.MarketRef{By: by, Value: key}
-		meant = append(meant, ref, c.markets.canonical(ref))
-		c.refs.Remove(ref)
+		meant = append(meant, ref, c.markets.canonicalOf(ref))
+		c.refs.remove(ref)
 	}
 	return c.markets.flush(key, func(k market.MarketRef) bool { return slices.Contains(meant, k) })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"time"
+	"unsafe"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -18,6 +19,8 @@ type builder struct {
 	venue Venue
 	// notFound is the time for which an absence is cached. For user data, notFound is at most cfg.User.Fresh.
 	notFound time.Duration
+	values   *pool
+	absences *pool
 	tasks    *tasks
 	scope    *scope
 }
@@ -43,16 +46,14 @@ func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
 }
 
 // newStore returns a store with the given routes.
-func newStore[K comparable, T any](b *builder, kind reqctx.Kind, cfg Kind, w weight[T], asOf func(*T) time.Time, own func(K, *T) K, routes ...route[K, T]) *store[K, T] {
+func newStore[K comparable, T any](b *builder, kind reqctx.Kind, ttl TTL, asOf func(*T) time.Time, own func(K, *T) K, routes ...route[K, T]) *store[K, T] {
 	s := &store[K, T]{
-		kind: kind, ttl: cfg.TTL, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own, weigh: w.weigh,
+		kind: kind, ttl: ttl, notFound: b.notFound, clock: b.cfg.Clock, tasks: b.tasks, asOf: asOf, ownKey: own,
 	}
-	if cfg.Stale > 0 {
+	if ttl.Stale > 0 {
 		s.stretch = b.cfg.Stretch
 	}
-	maxBytes := b.cfg.share(w.share)
-	s.entries = newClockLRU[K, T](cfg.Size, maxBytes-maxBytes/absenceDivisor)
-	s.absent = newClockLRU[K, T](b.cfg.NotFoundSize, maxBytes/absenceDivisor)
+	s.entries, s.absent = newList[K](b.values, s.expired), newList[K](b.absences, s.expired)
 	if b.cfg.Shared != nil && !kind.User() {
 		s.shared = &sharedCache[K, T]{Shared: b.cfg.Shared, store: s, kind: kind.String()}
 	}
@@ -104,11 +105,11 @@ func singleKey[K comparable, T any](read func(ctx context.Context, key K) (*T, e
 // build builds the stores of all kinds.
 func (c *Cache) build(b *builder) {
 	v, cfg := c.venue, b.cfg
-	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, weight[market.Price]{shares.price, weighPrice}, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
+	c.prices = newStore(b, reqctx.KindPrice, cfg.Price, func(p *market.Price) time.Time { return p.Timestamp }, ownPrice,
 		route[string, market.Price]{reqctx.EndpointPrices, reqctx.PriorityPrices, v.Prices})
-	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, weight[market.Spread]{shares.spread, weighSpread}, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
+	c.spreads = newStore(b, reqctx.KindSpread, cfg.Spread, func(s *market.Spread) time.Time { return s.Timestamp }, ownSpread,
 		route[string, market.Spread]{reqctx.EndpointSpreads, reqctx.PriorityPrices, v.Spreads})
-	c.books = newStore(b, reqctx.KindBook, cfg.Book, weight[market.Book]{shares.book, weighBook}, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
+	c.books = newStore(b, reqctx.KindBook, cfg.Book, func(b *market.Book) time.Time { return b.Timestamp }, ownBook,
 		route[queries.Book, market.Book]{reqctx.EndpointBook, reqctx.PriorityBooks, v.Books})
 	c.books.canonical = func(q queries.Book) queries.Book {
 		return queries.Book{TokenID: q.TokenID, Depth: queries.BookDepthStep(q.Depth)}
@@ -122,7 +123,7 @@ func (c *Cache) build(b *builder) {
 		return old.Depth > fetched.Depth && old.Seq != 0 && old.Epoch == fetched.Epoch && old.Seq >= fetched.Seq
 	}
 	c.prices.older, c.spreads.older, c.books.older = olderPrice, olderSpread, olderBook
-	c.histories = newStore(b, reqctx.KindHistory, cfg.History, weight[market.PriceHistory]{shares.history, weighHistory}, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
+	c.histories = newStore(b, reqctx.KindHistory, cfg.History, func(h *market.PriceHistory) time.Time { return time.Time{} }, ownHistory,
 		route[queries.PriceHistory, market.PriceHistory]{reqctx.EndpointPriceHistory, reqctx.PriorityHistory, v.PriceHistories})
 	c.books.queries = func(slot queries.Book) []queries.Book {
 		var out []queries.Book
@@ -148,7 +149,7 @@ func (c *Cache) buildMarkets(b *builder) {
 		return out
 	}
 	updated := func(m *market.Market) time.Time { return m.UpdatedAt }
-	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, weight[market.Market]{shares.market, weighMarket}, updated, ownMarket,
+	c.markets = newStore(b, reqctx.KindMarket, cfg.Market, updated, ownMarket,
 		route[market.MarketRef, market.Market]{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets,
 			func(ctx context.Context, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 				return v.MarketsByID(ctx, values(keys))
@@ -164,17 +165,28 @@ func (c *Cache) buildMarkets(b *builder) {
 	c.markets.routeIndex = func(key market.MarketRef) int { return int(key.By) }
 	c.markets.canonical = func(key market.MarketRef) market.MarketRef {
 		if key.By != market.ByMarketID {
-			if known, ok := c.refs.Get(key); ok {
-				return known
+			if known := c.refs.find(key); known.bytes != 0 {
+				return known.id
 			}
 		}
 		return key
 	}
 	c.markets.alias = func(key market.MarketRef) bool { return key.By != market.ByMarketID }
 	c.markets.amend = (*announced).apply
-	c.markets.changed = newChanges[market.MarketRef](min(cfg.Market.Size, cfg.Changes))
+	c.markets.changed = newChanges[market.MarketRef](cfg.Changes)
 	c.markets.learn = func(m *market.Market) { c.learn(m) }
 }
+
+// named is an item of Cache.refs: the id of the market with a slug or a token. All names of a market share the memory of the id. But
+// each of them counts it, because each may be the last one that keeps it in memory.
+type named struct {
+	id    market.MarketRef
+	bytes int
+}
+
+func (n named) size() int  { return n.bytes }
+func (n named) live() bool { return false }
+func (n named) leave()     {}
 
 // learn maps the slug and the tokens of each market to the market's id. If the slug or a token was remembered as unknown, learn
 // removes that absence.
@@ -184,7 +196,7 @@ func (c *Cache) learn(markets ...*market.Market) {
 		is := func(by market.MarketRefKind, value string) {
 			if value != "" && m.MarketID != "" {
 				ref := market.MarketRef{By: by, Value: value}
-				c.refs.Add(ref, id)
+				c.refs.put(ref, named{id, overhead(&ref, int(unsafe.Sizeof(named{}))) + allocated(len(id.Value))})
 				c.markets.absent.remove(ref)
 			}
 		}
@@ -200,32 +212,32 @@ func (c *Cache) learn(markets ...*market.Market) {
 func (c *Cache) buildUsers(b *builder) {
 	v, cfg := c.venue, b.cfg
 	b.notFound = min(cfg.NotFound, cfg.User.Fresh)
-	c.balances = newStore(b, reqctx.KindBalance, cfg.User, weight[market.Balance]{shares.balance, weighBalance}, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
+	c.balances = newStore(b, reqctx.KindBalance, cfg.User, func(x *market.Balance) time.Time { return x.UpdatedAt }, ownUser,
 		route[userKey, market.Balance]{reqctx.EndpointBalance, reqctx.PriorityUser,
 			singleKey(func(ctx context.Context, key userKey) (*market.Balance, error) { return v.Balance(ctx, key.address) })})
-	c.positions = newStore(b, reqctx.KindPositions, cfg.User, weight[[]market.Position]{shares.positions, weighPositions}, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
+	c.positions = newStore(b, reqctx.KindPositions, cfg.User, func(*[]market.Position) time.Time { return time.Time{} }, ownUser,
 		route[userKey, []market.Position]{reqctx.EndpointPositions, reqctx.PriorityUser,
 			singleKey(func(ctx context.Context, key userKey) (*[]market.Position, error) {
 				return pointerTo(v.Positions(ctx, key.address))
 			})})
-	c.orders = newStore(b, reqctx.KindOrders, cfg.User, weight[[]market.Order]{shares.orders, weighOrders}, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
+	c.orders = newStore(b, reqctx.KindOrders, cfg.User, func(*[]market.Order) time.Time { return time.Time{} }, ownUser,
 		route[userKey, []market.Order]{reqctx.EndpointOrders, reqctx.PriorityUser,
 			singleKey(func(ctx context.Context, key userKey) (*[]market.Order, error) {
 				return pointerTo(v.Orders(ctx, key.address))
 			})})
-	c.trades = newStore(b, reqctx.KindTrades, cfg.User, weight[queries.TradePage]{shares.trades, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownTrades,
+	c.trades = newStore(b, reqctx.KindTrades, cfg.User, func(*queries.TradePage) time.Time { return time.Time{} }, ownTrades,
 		route[tradesKey, queries.TradePage]{reqctx.EndpointTrades, reqctx.PriorityUser,
 			singleKey(func(ctx context.Context, key tradesKey) (*queries.TradePage, error) {
 				return v.Trades(ctx, key.address, key.query)
 			})})
-	c.userHistories = newStore(b, reqctx.KindUserHistory, cfg.User, weight[queries.HistoryPage]{shares.userHistory, weighUserHistory}, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownUserHistory,
+	c.userHistories = newStore(b, reqctx.KindUserHistory, cfg.User, func(*queries.HistoryPage) time.Time { return time.Time{} }, ownUserHistory,
 		route[historyKey, queries.HistoryPage]{reqctx.EndpointHistory, reqctx.PriorityUser,
 			singleKey(func(ctx context.Context, key historyKey) (*queries.HistoryPage, error) {
 				return v.History(ctx, key.address, key.key.Query())
 			})})
 	c.balances.user, c.positions.user, c.orders.user = userKey.user, userKey.user, userKey.user
 	for _, changed := range []**lru.Cache[userKey, *change]{&c.balances.changed, &c.positions.changed, &c.orders.changed} {
-		*changed = newChanges[userKey](min(cfg.User.Size, cfg.Changes))
+		*changed = newChanges[userKey](cfg.Changes)
 	}
 	c.trades.user, c.userHistories.user = tradesKey.user, historyKey.user
 }

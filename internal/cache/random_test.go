@@ -23,7 +23,7 @@ func TestRandomCallers(t *testing.T) {
 			v := &randomVenue{seed: seed}
 			cfg := DefaultConfig()
 			cfg.Admission, v.batch, cfg.InFlight = v, 5, 2
-			cfg.Price.TTL = TTL{30 * time.Millisecond, 20 * time.Millisecond}
+			cfg.Price = TTL{30 * time.Millisecond, 20 * time.Millisecond}
 			if seed%2 == 0 {
 				v.cost = func(keys int) int { return keys }
 			}

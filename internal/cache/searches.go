@@ -30,16 +30,16 @@ const categoriesFactor = 20
 // buildSearches builds the stores of searches, events, categories and public trades.
 func (c *Cache) buildSearches(b *builder) {
 	v, cfg := c.venue, b.cfg
-	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, weight[queries.SearchPage]{shares.search, weighSearch}, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
+	c.searches = newStore(b, reqctx.KindSearch, cfg.Search, func(*queries.SearchPage) time.Time { return time.Time{} }, ownSearch,
 		route[queries.SearchKey, queries.SearchPage]{reqctx.EndpointSearch, reqctx.PrioritySearch,
 			singleKey(func(ctx context.Context, key queries.SearchKey) (*queries.SearchPage, error) {
 				return v.Search(ctx, key.Search())
 			})})
 	c.searches.learn = func(p *queries.SearchPage) { c.learn(p.Markets...) }
-	c.events = newStore(b, reqctx.KindEvent, Kind{cfg.Search.TTL, cfg.Search.Size}, weight[market.Event]{shares.event, weighEvent}, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
+	c.events = newStore(b, reqctx.KindEvent, cfg.Search, func(*market.Event) time.Time { return time.Time{} }, ownEvent,
 		route[market.EventRef, market.Event]{reqctx.EndpointEvent, reqctx.PrioritySearch, singleKey(v.Event)})
 	c.events.learn = func(e *market.Event) { c.learn(e.Markets...) }
-	c.eventSearches = newStore(b, reqctx.KindEventSearch, cfg.Search, weight[queries.EventPage]{shares.eventSearch, weighEvents}, func(*queries.EventPage) time.Time { return time.Time{} }, ownSearch,
+	c.eventSearches = newStore(b, reqctx.KindEventSearch, cfg.Search, func(*queries.EventPage) time.Time { return time.Time{} }, ownSearch,
 		route[queries.SearchKey, queries.EventPage]{reqctx.EndpointEventSearch, reqctx.PrioritySearch,
 			singleKey(func(ctx context.Context, key queries.SearchKey) (*queries.EventPage, error) {
 				return v.SearchEvents(ctx, key.Search())
@@ -50,11 +50,11 @@ func (c *Cache) buildSearches(b *builder) {
 			c.learn(e.Matches...)
 		}
 	}
-	kind := Kind{TTL{categoriesFactor * cfg.Search.Fresh, cfg.Search.Stale}, 1}
-	c.categories = newStore(b, reqctx.KindCategories, kind, weight[queries.Categories]{shares.categories, weighCategories}, func(*queries.Categories) time.Time { return time.Time{} },
+	ttl := TTL{categoriesFactor * cfg.Search.Fresh, cfg.Search.Stale}
+	c.categories = newStore(b, reqctx.KindCategories, ttl, func(*queries.Categories) time.Time { return time.Time{} },
 		func(key struct{}, _ *queries.Categories) struct{} { return key },
 		route[struct{}, queries.Categories]{reqctx.EndpointCategories, reqctx.PrioritySearch,
 			singleKey(func(ctx context.Context, _ struct{}) (*queries.Categories, error) { return v.Categories(ctx) })})
-	c.marketTrades = newStore(b, reqctx.KindMarketTrades, cfg.Search, weight[queries.TradePage]{shares.marketTrades, weighTrades}, func(*queries.TradePage) time.Time { return time.Time{} }, ownMarketTrades,
+	c.marketTrades = newStore(b, reqctx.KindMarketTrades, cfg.Search, func(*queries.TradePage) time.Time { return time.Time{} }, ownMarketTrades,
 		route[queries.MarketTrades, queries.TradePage]{reqctx.EndpointMarketTrades, reqctx.PrioritySearch, singleKey(v.MarketTrades)})
 }

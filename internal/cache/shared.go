@@ -86,9 +86,7 @@ type sharedValue[T any] struct {
 // no records. When a market changes, markChanged can drop the record of the market's id, but could not drop records of the market's
 // aliases.
 func (s *sharedCache[K, T]) name(key K) (name string, ok bool) {
-	if s.store.canonical != nil {
-		key = s.store.canonical(key)
-	}
+	key = s.store.canonicalOf(key)
 	if s.store.alias != nil && s.store.alias(key) {
 		return "", false
 	}

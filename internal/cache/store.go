@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unsafe"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -34,8 +35,8 @@ type store[K comparable, T any] struct {
 	ttl      TTL
 	notFound time.Duration
 	clock    market.Clock
-	entries  *clockLRU[K, T]
-	absent   *clockLRU[K, T]
+	entries  *list[K, *entry[T]]
+	absent   *list[K, *entry[T]]
 	counters counters
 	tasks    *tasks
 
@@ -43,7 +44,8 @@ type store[K comparable, T any] struct {
 	// first route.
 	routes     []*coalescer[K, T]
 	routeIndex func(K) int
-	// canonical returns the canonical form of a key. If canonical is nil, every key is canonical.
+	// canonical returns the canonical form of a key. The calling function holds the lock of the values' pool. If canonical is nil,
+	// every key is canonical.
 	canonical func(K) K
 	// alias reports whether a key may be a second name of a value, such as a slug. If alias is nil, no key is an alias.
 	alias func(K) bool
@@ -63,8 +65,6 @@ type store[K comparable, T any] struct {
 	// ownKey returns a copy of a key that does not keep the request in memory. The copy may share strings with value, which may be
 	// nil.
 	ownKey func(key K, value *T) K
-	// weigh estimates the size of a value in bytes.
-	weigh func(*T) int
 	// user returns the user of a key; see freshFor. It is nil for public data.
 	user func(K) userKey
 	// asOf returns the venue's timestamp of a value.
@@ -91,35 +91,20 @@ type store[K comparable, T any] struct {
 	// shared is the shared cache. It is nil for user data, and if no shared cache is configured.
 	shared *sharedCache[K, T]
 
-	// mu is held while a function checks and changes the fields entries, absent and changed.
+	// mu is held while a function checks and changes the fields entries, absent and changed. An entry may be evicted meanwhile.
 	mu sync.Mutex
 }
 
-// recordPolls reports the keys that have a value to the Watcher. It does nothing if the read does not count as a poll.
-func (s *store[K, T]) recordPolls(ctx context.Context, keys []K, results []market.Result[market.Read[*T]]) {
-	if s.recordPoll == nil || !reqctx.CountsAsPoll(ctx) {
-		return
-	}
-	exist := keys
-	for i := range keys {
-		if results[i].Value.Value == nil {
-			exist = keysWithValue(keys, results)
-			break
-		}
-	}
-	if len(exist) > 0 {
-		s.recordPoll(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), exist)
-	}
+// countsPolls reports whether reads with ctx are reported to the Watcher.
+func (s *store[K, T]) countsPolls(ctx context.Context) bool {
+	return s.recordPoll != nil && reqctx.CountsAsPoll(ctx)
 }
 
-func keysWithValue[K comparable, T any](keys []K, results []market.Result[market.Read[*T]]) []K {
-	var exist []K
-	for i := range keys {
-		if results[i].Value.Value != nil {
-			exist = append(exist, keys[i])
-		}
+// tellWatcher reports read keys to the Watcher.
+func (s *store[K, T]) tellWatcher(ctx context.Context, keys []K) {
+	if len(keys) > 0 {
+		s.recordPoll(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), keys)
 	}
-	return exist
 }
 
 // scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil.
@@ -145,7 +130,15 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 			s.serveStale(keys[i], &out[i])
 		}
 	}
-	s.recordPolls(ctx, keys, out)
+	if s.countsPolls(ctx) {
+		exist := make([]K, 0, len(keys))
+		for i := range keys {
+			if out[i].Value.Value != nil {
+				exist = append(exist, keys[i])
+			}
+		}
+		s.tellWatcher(ctx, exist)
+	}
 	return out
 }
 
@@ -169,7 +162,6 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 		staleUntil = long
 	}
 	if now.Before(staleUntil) {
-		e.markUsed()
 		cause := market.CauseOf(r.Err)
 		*r = market.Result[market.Read[*T]]{Value: e.read}
 		if !now.Before(freshUntil) {
@@ -184,7 +176,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 	if s.canonical != nil {
 		keys = slices.Clone(keys)
 		for i := range keys {
-			keys[i] = s.canonical(keys[i])
+			keys[i] = s.canonicalOf(keys[i])
 		}
 	}
 	if s.shared != nil && !reqctx.WantsFresh(ctx) && s.routes[0].unsupported == nil {
@@ -232,9 +224,7 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	}
 	counts, bytes := make([]int, len(s.routes)), make([]int, len(s.routes))
 	for _, key := range keys {
-		if s.canonical != nil {
-			key = s.canonical(key)
-		}
+		key = s.canonicalOf(key)
 		l := s.routeOf(key)
 		counts[l]++
 		bytes[l] += bytesOf(key)
@@ -324,7 +314,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	if value != nil {
 		s.absent.remove(slot)
 		if s.canonical != nil {
-			slot = s.slotOf(s.canonical(key)) // learn may have mapped the slug or token to the market's id
+			slot = s.slotOf(s.canonicalOf(key)) // learn may have mapped the slug or token to the market's id
 			s.absent.remove(slot)
 		}
 	}
@@ -342,10 +332,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	}
 	if old != nil {
 		if old.live() { // the live value does not cover the key
-			if s.canonical != nil {
-				key = s.canonical(key)
-			}
-			s.replace(s.entries, key, e)
+			s.replace(s.entries, s.canonicalOf(key), e)
 			return e.read
 		}
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
@@ -367,14 +354,12 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 
 // replace stores an entry in one of the fields entries and absent. If the entry is streamed, replace also ends the flights that
 // wait for its value. The calling function holds the lock.
-func (s *store[K, T]) replace(on *clockLRU[K, T], key K, e *entry[T]) {
-	e.bytes = overhead[K, T]() + keyTexts(key)
+func (s *store[K, T]) replace(on *list[K, *entry[T]], key K, e *entry[T]) {
+	e.bytes = overhead(&key, int(unsafe.Sizeof(e))) + allocated(int(unsafe.Sizeof(*e))) + allocated(int(unsafe.Sizeof(*e.read.Handle)))
 	if e.read.Value != nil {
-		e.bytes += s.weigh(e.read.Value)
+		e.bytes += weigh(e.read.Value)
 	}
-	if n := on.put(key, e); n > 0 {
-		s.counters.evictions.Add(uint64(n))
-	}
+	on.put(key, e)
 	if e.session != nil && len(s.routes) > 0 {
 		s.resolve(key, e)
 	}

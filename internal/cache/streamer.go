@@ -39,6 +39,6 @@ func (c *Cache) SetStreamer(s Streamer) {
 // isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. With this check, the
 // Streamer never gets ids that a client has invented.
 func (c *Cache) isKnownToken(token string) bool {
-	return c.refs.Contains(market.MarketRef{By: market.ByToken, Value: token}) || c.prices.entries.get(token) != nil ||
+	return c.refs.get(market.MarketRef{By: market.ByToken, Value: token}).bytes != 0 || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil
 }

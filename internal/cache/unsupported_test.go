@@ -76,7 +76,7 @@ func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.R
 		ids[n] = q.TokenID
 	}
 	v.setUnknown("unknown", true)
-	return list(v.venue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
+	return eachOf(v.venue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
 		for books[i].TokenID != id {
 			i++
 		}

@@ -302,7 +302,7 @@ func keysOf(c *Cache) (out []reflect.Value) {
 			out = append(out, reflect.ValueOf(x))
 		}
 	}
-	add(c.refs.lru.Keys(), c.prices.entries.keys(), c.prices.absent.keys())
+	add(c.refs.keys(), c.prices.entries.keys(), c.prices.absent.keys())
 	add(c.spreads.entries.keys(), c.spreads.absent.keys(), c.books.entries.keys(), c.books.absent.keys(), c.histories.entries.keys(), c.histories.absent.keys())
 	add(c.markets.entries.keys(), c.markets.absent.keys(), c.events.entries.keys(), c.events.absent.keys(), c.searches.entries.keys(), c.searches.absent.keys())
 	add(c.balances.entries.keys(), c.balances.absent.keys(), c.positions.entries.keys(), c.positions.absent.keys(), c.orders.entries.keys(), c.orders.absent.keys())

@@ -138,7 +138,7 @@ func (v *venue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func list[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+func eachOf[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
 	if err := v.call(ctx, e, keys...); err != nil {
 		return nil, err
 	}
@@ -165,11 +165,11 @@ func single[T any](v *venue, ctx context.Context, e reqctx.Endpoint, key string,
 }
 
 func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return list(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
+	return eachOf(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
 func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return list(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+	return eachOf(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
 func (v *venue) Can(e reqctx.Endpoint) error {
@@ -287,11 +287,11 @@ func (v *venue) marketOf(id string) *market.Market {
 }
 
 func (v *venue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return list(v, ctx, reqctx.EndpointMarketsByID, ids, v.marketOf)
+	return eachOf(v, ctx, reqctx.EndpointMarketsByID, ids, v.marketOf)
 }
 
 func (v *venue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return list(v, ctx, reqctx.EndpointMarketsByToken, ids, v.marketOf)
+	return eachOf(v, ctx, reqctx.EndpointMarketsByToken, ids, v.marketOf)
 }
 
 func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {

@@ -192,16 +192,16 @@ type Demo struct {
 
 // Cache contains the limits for each kind of cached data.
 type Cache struct {
-	Price   Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s',set='size=50000'"`
-	Book    Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s',set='size=5000'"`
-	Spread  Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s',set='size=50000'"`
-	Market  Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h',set='size=20000'"`
-	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m',set='size=2000'"`
-	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h',set='size=2000'"`
-	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='size=10000'"`
+	Price   Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s'"`
+	Book    Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s'"`
+	Spread  Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s'"`
+	Market  Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h'"`
+	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m'"`
+	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h'"`
+	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s'"`
 	// Stretch is how long public data is served after its fresh time while calls to the venue would have to wait.
 	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue would have to wait."`
-	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s',set='size=10000'"`
+	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s'"`
 	// Memory bounds the cached data of all kinds in bytes, and Responses the cached responses. With AutoBytes the program chooses.
 	Memory    Bytes `default:"auto" auto:"" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds. auto takes a sixth of the smallest that is set of GOMEMLIMIT, the container's limit and the machine's memory, at most 171 MiB."`
 	Responses Bytes `default:"auto" auto:"" min:"0" max:"64GiB" help:"Memory for whole responses. A response stays cached while an execution would give the same response. auto takes a twelfth of the memory, at most 85 MiB. 0 caches none."`
@@ -212,8 +212,6 @@ type HardExpiry struct {
 	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream
 	// keeps the value current. While Cache.Stretch applies, a kind with a stale time is also served without a call.
 	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while --cache-stretch applies."`
-	// Size is the maximum number of entries.
-	Size int `default:"${size}" min:"1" max:"10000000" help:"Maximum number of cached entries of this kind."`
 }
 
 // Expiry configures a kind of data that may be served stale.

@@ -39,11 +39,8 @@ func problems(t *testing.T, args string, environ ...string) []string {
 }
 
 func TestDefaults(t *testing.T) {
-	hard := func(fresh time.Duration, size int) config.HardExpiry {
-		return config.HardExpiry{Fresh: fresh, Size: size}
-	}
-	soft := func(fresh, stale time.Duration, size int) config.Expiry {
-		return config.Expiry{HardExpiry: hard(fresh, size), Stale: stale}
+	soft := func(fresh, stale time.Duration) config.Expiry {
+		return config.Expiry{HardExpiry: config.HardExpiry{Fresh: fresh}, Stale: stale}
 	}
 	want := config.Config{
 		Command:         config.CommandServe,
@@ -74,15 +71,15 @@ func TestDefaults(t *testing.T) {
 		StreamTopics: 2000,
 		Shared:       config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{
-			Price:    soft(time.Second, 30*time.Second, 50_000),
-			Book:     soft(500*time.Millisecond, 10*time.Second, 5_000),
-			Spread:   soft(time.Second, 30*time.Second, 50_000),
-			Market:   soft(time.Minute, time.Hour, 20_000),
-			Search:   soft(15*time.Second, 5*time.Minute, 2_000),
-			History:  soft(time.Minute, time.Hour, 2_000),
-			User:     hard(2*time.Second, 10_000),
+			Price:    soft(time.Second, 30*time.Second),
+			Book:     soft(500*time.Millisecond, 10*time.Second),
+			Spread:   soft(time.Second, 30*time.Second),
+			Market:   soft(time.Minute, time.Hour),
+			Search:   soft(15*time.Second, 5*time.Minute),
+			History:  soft(time.Minute, time.Hour),
+			User:     config.HardExpiry{Fresh: 2 * time.Second},
 			Stretch:  5 * time.Minute,
-			NotFound: hard(5*time.Second, 10_000),
+			NotFound: config.HardExpiry{Fresh: 5 * time.Second},
 
 			Memory:    config.AutoBytes,
 			Responses: config.AutoBytes,
@@ -256,7 +253,6 @@ func TestBadValues(t *testing.T) {
 		{"venue-max-body", "1GiB", "large"},
 		{"cache-user-fresh", "25h", "large"},
 		{"cache-price-stale", "-1ns", "small"},
-		{"cache-price-size", "0", "small"},
 		{"demo-markets", "0", "small"},
 		{"demo-seed", "-1", "small"},
 		{"venue-currency", "usd", "characters"},

@@ -65,7 +65,7 @@ var calls = []mutation{
 	},
 	{
 		name: "a failed call serves no stale value",
-		file: "internal/cache/store.go", oldText: "if now.Before(staleUntil) {\n\t\te.markUsed()", newText: "if false {\n\t\te.markUsed()",
+		file: "internal/cache/store.go", oldText: "if now.Before(staleUntil) {\n\t\tcause", newText: "if false {\n\t\tcause",
 		run: "^TestFailedCallServesStaleEntry$",
 	},
 	{
