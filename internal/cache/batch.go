@@ -50,7 +50,11 @@ var serials atomic.Uint64
 // batch is refused or the cache is closed. The calling function holds the lock.
 func (c *coalescer[K, T]) addKey(key K, roundLimit int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
-	for _, b := range c.queue {
+	open := c.queue
+	if c.maxKeys == 1 {
+		open = nil // every batch is full, and thousands of refreshes may wait
+	}
+	for _, b := range open {
 		if c.fits(b, key) && b.accepts(req) && b.reservation.Err() == nil && (b.formedRound != c.round || len(b.flights) < roundLimit) {
 			f.batch = b
 			break

@@ -100,7 +100,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 		b.startedAt = time.Now()
 	}
 	c.queue = slices.DeleteFunc(c.queue, func(other *batch[K, T]) bool { return other == b })
-	for i := 0; sending && i < len(c.queue) && b.ctx.Err() == nil; {
+	for i := 0; sending && c.maxKeys > 1 && i < len(c.queue) && b.ctx.Err() == nil; {
 		other := c.queue[i]
 		together := len(other.flights) + len(b.flights)
 		// Two batches that the same call of coalescer.do has formed are merged only if one HTTP request is enough for the merged batch.
