@@ -33,7 +33,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	s, _ := startStoppable(t,
 		"--venue-url="+proxy.URL, "--stream-url="+strings.Replace(proxy.URL, "http", "ws", 1)+demo.StreamPath, "--venue-retries=0",
 		"--venue-public-per-minute=1000", "--venue-key-per-minute=1000", "--documents-trusted=allow", "--documents-manifest="+manifest,
-		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-spread-size=2", "--cache-not-found-fresh=1h",
+		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-memory=1MiB", "--cache-not-found-fresh=1h",
 		"--client-connections=2", "--limit-depth=5", "--limit-repeats=3", "--limit-document=1KiB", "--demo-still")
 	s.venue = proxy.demo
 	lines := telemetry.NewWriter(io.Discard, 10)
@@ -84,7 +84,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	s.ask(t, `query($a: Address!) { user(address: $a) { balance { cashBalance } } }`, vars{"a": addressOf3}, keyOf3)
 	operations.add("query", "", "ok")
 	responses[`verdict="miss"`]++
-	// One call returns three spreads. The cache holds at most two.
+	// One call returns three spreads.
 	ask(`query($t: [String!]!) { spreads(tokenIds: $t) { bestBid } }`, vars{"t": ids[20:23]}, "ok", "miss")
 	// When a query reads a stale book, the service refreshes the book in the background.
 	const book = `query($t: String!) { token(tokenId: $t) { orderbook { bids { price } } } }`
@@ -203,7 +203,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	failed.want("oddsgraph_venue_reachable", 0)
 	// On a slow machine, the circuit may be half-open by now.
 	failed.want(`oddsgraph_venue_circuit_state{endpoint="orderbook",state="open"}`, 1-failed.samples[`oddsgraph_venue_circuit_state{endpoint="orderbook",state="half-open"}`])
-	ask(`{ searchMarkets(first: 1) { totalCount } }`, nil, "ok", "miss")
+	ask(`{ searchMarkets(first: 100, filter: {status: RESOLVED}) { totalCount } }`, nil, "ok", "miss") // too large for the cache
 
 	s.Metrics.Stream().Drift("of the test") // the demo venue itself sends nothing unexpected on its stream
 	calls := proxy.total("")
@@ -294,9 +294,10 @@ func TestMetricsAreTrue(t *testing.T) {
 	m.wantBetween(`oddsgraph_cache_late_answers_total{kind="price"}`, 0, 1) // 1 if a REST response arrived after the stream had sent a newer price
 	m.want(`oddsgraph_cache_upstream_calls_total{kind="price"}`, proxy.total("prices"))
 	m.want(`oddsgraph_cache_upstream_keys_total{kind="price"}`, proxy.keys["prices"])
-	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 2) // one for the third spread, and one for the streamed token's spread
-	m.want(`oddsgraph_cache_entries{kind="spread"}`, 2)
-	m.wantBetween(`oddsgraph_cache_bytes{kind="spread"}`, 2*300, 2*1000)
+	m.want(`oddsgraph_cache_evictions_total{kind="search"}`, 1)
+	m.want(`oddsgraph_cache_evictions_total{kind="spread"}`, 0)
+	m.want(`oddsgraph_cache_entries{kind="spread"}`, 3+1) // including the streamed token's spread
+	m.wantBetween(`oddsgraph_cache_bytes{kind="spread"}`, 4*300, 4*1000)
 	m.want(`oddsgraph_cache_entries{kind="price"}`, 3+1+1+1+1+1) // including one unknown and one streamed token
 
 	proxy.mu.Lock()
