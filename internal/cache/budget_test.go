@@ -237,7 +237,7 @@ func TestRefreshPriority(t *testing.T) {
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
-		c, b := openLimited(t, v, ratelimit.Config{})
+		c, b := openLimited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Stretch = 5 * time.Minute })
 		first := mustRead(t, c.Prices(), "k")
 		mine := callerContext(t, "a", 10*time.Second)
 		account := market.Address("0x1")
@@ -284,14 +284,14 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		v := &venue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		mustRead(t, c.Prices(), "k")
-		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
+		v.fail = func(ask) error { return market.Errorf(market.CodeBadUserInput, "not served") }
 		time.Sleep(31*time.Second - 1)
 		if r := mustRead(t, c.Prices(), "k"); !r.Stale { // the stale time ends one nanosecond later
 			t.Errorf("got %+v, want a stale price", r)
 		}
 		time.Sleep(time.Nanosecond)
-		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
-			t.Errorf("got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
+		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeBadUserInput {
+			t.Errorf("got %+v, %v; want the result of a call", r, err)
 		}
 		spend(t, b, 60)
 		greedy := 0

@@ -60,7 +60,7 @@ type Config struct {
 	// InFlight bounds the concurrent calls to each endpoint that serves several keys in one call. For an endpoint with user data, the
 	// bound is 16 times InFlight. For an endpoint with public data that serves one key in a call, the bound is 4 times InFlight.
 	InFlight int
-	// Stretch is the minimum stale time while calls would have to wait for the rate limit. It does not apply to a kind whose stale time
+	// Stretch is the minimum stale time while calls fail or would have to wait for the rate limit. It does not apply to a kind whose stale time
 	// is 0.
 	Stretch time.Duration
 	// Admission is the rate limit of calls. If it is nil, all calls are sent at once.
@@ -95,7 +95,7 @@ func DefaultConfig() Config {
 		Changes:  2000,
 		Memory:   DefaultMemory,
 		InFlight: 4,
-		Stretch:  5 * time.Minute,
+		Stretch:  15 * time.Minute,
 	}
 }
 

@@ -78,7 +78,7 @@ type store[K comparable, T any] struct {
 	requestStream func(caller string, keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
 	queries func(slot K) []K
-	// stretch is the time for which an entry may be served after its fresh time while calls are scarce; see Config.Stretch.
+	// stretch is the time for which an entry may be served after its fresh time while calls fail or are scarce; see Config.Stretch.
 	stretch time.Duration
 
 	// changed is an LRU of the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
@@ -118,8 +118,7 @@ func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 
 // Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
-// fail, Fetch returns the cached value until the end of the stale time. If the rate limit is the cause, Config.Stretch replaces a
-// shorter stale time.
+// fail, Fetch returns the cached value until the end of the stale time. Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
 		s.requestStream(reqctx.CallerFrom(ctx), keys)
@@ -144,11 +143,8 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 
 // serveStale replaces an error of the venue or of the rate limit with the cached value, if the cached value may still be served.
 func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
-	var limited bool
 	switch market.CodeOf(r.Err) {
-	case market.CodeRateLimited:
-		limited = true
-	case market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse:
+	case market.CodeRateLimited, market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse:
 	default:
 		return
 	}
@@ -158,9 +154,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 		return
 	}
 	freshUntil, staleUntil := e.times(now, s.ttl)
-	if long := s.stretched(e, freshUntil); limited && long.After(staleUntil) {
-		staleUntil = long
-	}
+	staleUntil = market.Later(staleUntil, s.stretched(e, freshUntil))
 	if now.Before(staleUntil) {
 		cause := market.CauseOf(r.Err)
 		*r = market.Result[market.Read[*T]]{Value: e.read}

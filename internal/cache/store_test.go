@@ -298,7 +298,11 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 			t.Errorf("after a refresh: got %+v, want a fresh price", r)
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
-		time.Sleep(31 * time.Second)
+		time.Sleep(15*time.Minute + time.Second - 1)
+		if r := mustRead(t, c.Prices(), "k"); !r.Stale || r.Cause != market.CauseUpstreamDown {
+			t.Errorf("while the venue is down: got %+v, want a stale price", r)
+		}
+		time.Sleep(time.Nanosecond)
 		if r, err := readOne(t.Context(), c.Prices(), "k"); market.CodeOf(err) != market.CodeUpstreamUnavailable || r.Value != nil {
 			t.Errorf("expired: got %+v, %v; want UPSTREAM_UNAVAILABLE", r, err)
 		}

@@ -199,8 +199,8 @@ type Cache struct {
 	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m'"`
 	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h'"`
 	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s'"`
-	// Stretch is how long public data is served after its fresh time while calls to the venue would have to wait.
-	Stretch  time.Duration `default:"5m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue would have to wait."`
+	// Stretch is how long public data is served after its fresh time while calls to the venue fail or would have to wait.
+	Stretch  time.Duration `default:"15m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue fail or would have to wait. Such data is marked as stale."`
 	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s'"`
 	// Memory bounds the cached data of all kinds in bytes, and Responses the cached responses. With AutoBytes the program chooses.
 	Memory    Bytes `default:"auto" auto:"" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds. auto takes a sixth of the smallest that is set of GOMEMLIMIT, the container's limit and the machine's memory, at most 171 MiB."`
