@@ -78,7 +78,7 @@ func TestDefaults(t *testing.T) {
 			Search:   soft(15*time.Second, 5*time.Minute),
 			History:  soft(time.Minute, time.Hour),
 			User:     config.HardExpiry{Fresh: 2 * time.Second},
-			Stretch:  5 * time.Minute,
+			Stretch:  15 * time.Minute,
 			NotFound: config.HardExpiry{Fresh: 5 * time.Second},
 
 			Memory:    config.AutoBytes,
