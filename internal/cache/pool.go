@@ -17,8 +17,8 @@ import (
 //   - Within its list, a live item goes last.
 //   - An item larger than 1/maxShare of the memory is not stored.
 //
-// Each removal looks at two items of each list at most, and passes over at most maxLive live items of the largest list. A pool is
-// safe for concurrent use.
+// The removal of an expired item looks at two items of each list at most. Any other removal compares the sizes of the lists, and
+// passes over at most maxLive live items. A pool is safe for concurrent use.
 type pool struct {
 	limit int // in bytes
 	clock market.Clock
@@ -51,9 +51,9 @@ func (p *pool) makeRoom(bytes int) {
 		return
 	}
 	now := p.clock.Now()
+	for p.bytes+bytes > p.limit && slices.ContainsFunc(p.lists, func(l member) bool { return l.removeExpired(now) }) {
+	}
 	for p.bytes+bytes > p.limit {
-		if !slices.ContainsFunc(p.lists, func(l member) bool { return l.removeExpired(now) }) {
-			slices.MaxFunc(p.lists, func(a, b member) int { return a.size() - b.size() }).evict()
-		}
+		slices.MaxFunc(p.lists, func(a, b member) int { return a.size() - b.size() }).evict()
 	}
 }
