@@ -180,7 +180,7 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 	} else {
 		for i := range results {
 			if results[i].Err != ErrPending {
-				l.dependencies.Record(results[i].Value.Handle)
+				reqctx.RecordAll(l.dependencies, results[i:i+1])
 			}
 		}
 	}

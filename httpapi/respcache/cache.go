@@ -20,6 +20,9 @@ const (
 	// keeps only entries that are read, and the feed keeps only streams that are read. A cached response prevents these reads, so it
 	// must not be used for long.
 	maxAge = 5 * time.Second
+	// staleAge is maxAge of a response with stale values. Its execution has begun their refresh, which makes the response invalid. If
+	// the refresh fails, the cache begins the next one after this time, and only if the values are read.
+	staleAge = time.Second
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
 	// each stored request without its body.
 	overhead, perHandle, perRequest = 1024, 96, 256
@@ -204,7 +207,11 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 		key.Identity = Identity{}
 	}
 	c.lru.Remove(key)
-	r.limit(now.Add(maxAge))
+	age := maxAge
+	if r.stale {
+		age = staleAge
+	}
+	r.limit(now.Add(age))
 	r.stored, r.key, r.size = true, key, size
 	c.lru.Add(key, r)
 	c.stored.Add(1)

@@ -72,12 +72,31 @@ func TestServedWhileValid(t *testing.T) {
 	})
 }
 
+// TestStaleResponses checks that a response with a stale value is served until the value is replaced, but for at most staleAge.
+func TestStaleResponses(t *testing.T) {
+	g := newRig(1 << 20)
+	key := g.keyFor("q", g.Identity(nil))
+	stale := market.Meta{Handle: g.freshHandle(-time.Minute), Stale: true}
+	read := func(_ context.Context, r *reqctx.Dependencies) {
+		reqctx.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: stale}}})
+	}
+	g.ask(t, key, read)
+	g.clock.Advance(staleAge - 1)
+	g.want(t, "before its staleAge", key, Hit)
+	g.clock.Advance(1)
+	if _, outcome := g.ask(t, key, read); outcome != Executed {
+		t.Errorf("at its staleAge: the outcome is %d, want an execution", outcome)
+	}
+	stale.Handle.Invalidate()
+	g.want(t, "after the refresh", key, Executed)
+}
+
 func TestNeverStored(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
 	for name, record := range map[string]func(g *rig, r *reqctx.Dependencies){
 		"a read failed":                           func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(time.Minute)); r.Record(nil) },
-		"a value was stale":                       func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(0)) },
+		"a value expires at once":                 func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(0)) },
 		"the stream session of a value has ended": func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
 		"a value changes during the execution":    func(g *rig, r *reqctx.Dependencies) { h := g.freshHandle(time.Minute); r.Record(h); h.Invalidate() },
 		"a handle expires during the execution": func(g *rig, r *reqctx.Dependencies) {

@@ -2,14 +2,15 @@
 // most five seconds.
 //
 // A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
-// valid and no handle has expired. A response that depends on the present date is not served on later dates. This check needs one
+// valid and no fresh value has expired. A response that depends on the present date is not served on later dates. This check needs one
 // or two atomic loads for each handle and no look-up. A hit is equal to the response that an execution would return at that moment,
 // so nobody needs to set a time to live.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //
 //   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry was
-//     replaced, was evicted or has expired. A value that was stale when it was read has expired, so its response is not stored.
+//     replaced, was evicted or has expired. A response with stale values is served until one of them is replaced by its refresh, but
+//     for at most a second. If the refresh has failed meanwhile, the response may name an older reason of the staleness.
 //   - The stream of the venue: the handle of an entry that the stream updates reports when the stream session of the entry ends or
 //     has a gap.
 //   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.

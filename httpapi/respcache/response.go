@@ -23,6 +23,8 @@ type Response struct {
 	handles  []*market.Handle
 	deadline time.Time // zero if there is no deadline
 	personal bool
+	// stale reports that the response has stale values; see staleAge.
+	stale bool
 	// known is false if it is not known how long the response is valid, for example after a failed read.
 	known bool
 
@@ -47,12 +49,7 @@ func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response
 	if !ok {
 		return r
 	}
-	r.known, r.handles, r.deadline, r.personal = true, basis.Handles, basis.Until, basis.Personal
-	for _, h := range r.handles {
-		if at, ok := h.FreshUntil(); ok {
-			r.limit(at)
-		}
-	}
+	r.known, r.handles, r.deadline, r.stale, r.personal = true, basis.Handles, basis.Until, basis.Stale, basis.Personal
 	return r
 }
 

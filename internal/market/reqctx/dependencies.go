@@ -18,8 +18,8 @@ type Dependencies struct {
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
-	// unknown reports that a nil handle was recorded.
-	unknown bool
+	// unknown reports that a nil handle was recorded, and stale that a stale value was read.
+	unknown, stale bool
 
 	// personal reports that the response may depend on the client. account reports that the operation reads account data. answered
 	// reports that the venue has sent account data.
@@ -35,10 +35,10 @@ func (d *Dependencies) Record(h *market.Handle) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.grow(1)
-	d.record(h)
+	d.record(&market.Meta{Handle: h})
 }
 
-// RecordAll adds the handles of all results under one lock.
+// RecordAll adds the handles of all results under one lock, and notes stale values.
 func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) {
 	if d == nil {
 		return
@@ -47,7 +47,7 @@ func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) 
 	defer d.mu.Unlock()
 	d.grow(len(results))
 	for i := range results {
-		d.record(results[i].Value.Handle)
+		d.record(&results[i].Value.Meta)
 	}
 }
 
@@ -60,12 +60,24 @@ func (d *Dependencies) grow(n int) {
 }
 
 // record adds a handle without allocating. The calling function holds the lock and has called grow.
-func (d *Dependencies) record(h *market.Handle) {
-	if h == nil {
+func (d *Dependencies) record(m *market.Meta) {
+	if m.Handle == nil {
 		d.unknown = true
 		return
 	}
-	d.handles = append(d.handles, h)
+	d.handles = append(d.handles, m.Handle)
+	if m.Stale {
+		d.stale = true
+	} else if at, ok := m.Handle.FreshUntil(); ok {
+		d.limit(at)
+	}
+}
+
+// limit sets d.until to at, unless d.until is earlier. The calling function holds the lock.
+func (d *Dependencies) limit(at time.Time) {
+	if d.until.IsZero() || at.Before(d.until) {
+		d.until = at
+	}
 }
 
 // Until records that the response changes at the given time even if no cache entry is replaced. The earliest of all recorded times
@@ -76,9 +88,7 @@ func (d *Dependencies) Until(at time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.until.IsZero() || at.Before(d.until) {
-		d.until = at
-	}
+	d.limit(at)
 }
 
 // ReadAccount records that the operation reads account data with the client's credentials.
@@ -115,12 +125,15 @@ func (d *Dependencies) Handles() []*market.Handle {
 }
 
 // Snapshot lists what a response depends on. The same request of the same client gets an equal response while all Handles are valid
-// and fresh and the time Until has not passed.
+// and the time Until has not passed.
 type Snapshot struct {
 	// Handles contains each handle once.
 	Handles []*market.Handle
-	// Until is the time when the response changes even if no cache entry is replaced. It is zero if there is no such time.
+	// Until is the time when the response changes even if no cache entry is replaced, for example because a value is no longer fresh.
+	// It is zero if there is no such time.
 	Until time.Time
+	// Stale reports that a stale value was read. Its refresh replaces the value soon, or fails.
+	Stale bool
 	// Personal reports that the response may depend on the client's credentials or their absence.
 	Personal bool
 }
@@ -132,7 +145,7 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s = Snapshot{Handles: make([]*market.Handle, 0, len(d.handles)), Until: d.until, Personal: d.personal.Load()}
+	s = Snapshot{Handles: make([]*market.Handle, 0, len(d.handles)), Until: d.until, Stale: d.stale, Personal: d.personal.Load()}
 	known := make(map[*market.Handle]bool, len(d.handles))
 	for _, h := range d.handles {
 		if !known[h] {
