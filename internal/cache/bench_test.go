@@ -43,20 +43,3 @@ func benchmarkWeigh[T any](b *testing.B, name string, value *T) {
 		}
 	})
 }
-
-// BenchmarkEvict stores prices in a full cache.
-func BenchmarkEvict(b *testing.B) {
-	cfg := DefaultConfig()
-	cfg.Memory = 8 << 20
-	c := New(&venue{}, cfg)
-	defer c.Close()
-	prices := make([]*market.Price, 20_000)
-	for i := range prices {
-		prices[i] = &market.Price{TokenID: strconv.Itoa(i)}
-	}
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		p := prices[i%len(prices)]
-		c.prices.accept(p.TokenID, p, origin{})
-	}
-}

@@ -177,38 +177,30 @@ func TestWeights(t *testing.T) {
 
 // TestMemoryIsBounded checks that the cache stays within Config.Memory when it gets much more data, and that absences get an eighth.
 func TestMemoryIsBounded(t *testing.T) {
-	cfg := DefaultConfig()
-	c := New(&venue{}, cfg)
-	defer c.Close()
-	session := &market.Session{}
-	positions, large := samplePositions(2000), strings.Repeat("d", 100_000)
-	for n := range 2000 {
-		c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
-		c.StreamBook(session, &market.Book{TokenID: fmt.Sprintf("%078d", n), Bids: market.NewSide(make([]market.Level, 200))}, market.Meta{})
-		m := &market.Market{MarketID: fmt.Sprint("m", n), Slug: fmt.Sprint(strings.Repeat("s", 2000), n), Description: large}
-		c.markets.accept(market.MarketRef{Value: m.MarketID}, m, origin{})
-		for i := range 40 {
-			c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), i, n), nil, origin{})
+	synctest.Test(t, func(t *testing.T) {
+		c, session, positions := open(t, &venue{}), &market.Session{}, samplePositions(2000)
+		for n := range 500 {
+			c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
+			c.markets.accept(byID(fmt.Sprint("m", n)), &market.Market{MarketID: fmt.Sprint("m", n), Description: strings.Repeat("d", 100_000)}, origin{})
+			for i := range 30 {
+				c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), i, n), nil, origin{})
+			}
 		}
-	}
-	values, absences := c.prices.entries.pool, c.prices.absent.pool
-	if most := cfg.Memory / 8; absences.bytes > most || absences.bytes < most*9/10 {
-		t.Errorf("absences: got %d bytes, want about %d", absences.bytes, most)
-	}
-	if most := cfg.Memory - cfg.Memory/8; values.bytes > most || values.bytes < most*9/10 {
-		t.Errorf("values: got %d bytes, want about %d", values.bytes, most)
-	}
-	for _, s := range c.Stats() {
-		if n := map[string]int{"positions": 2000, "book": 2000, "market": 2000, "price": 80_000}[s.Kind]; s.Entries+int(s.Evictions) != n || n > 0 && s.Bytes < cfg.Memory/40 {
-			t.Errorf("%s: got %d entries of %d bytes and %d evictions, want %d together", s.Kind, s.Entries, s.Bytes, s.Evictions, n)
+		for p, most := range map[*pool]int{c.prices.entries.pool: DefaultMemory / 8 * 7, c.prices.absent.pool: DefaultMemory / 8} {
+			if p.bytes > most || p.bytes < most*9/10 {
+				t.Errorf("got %d bytes, want about %d", p.bytes, most)
+			}
 		}
-		if _, err := c.Flush(s.Kind, ""); err != nil {
-			t.Fatal(err)
+		for _, s := range c.Stats() {
+			if n := map[string]int{"positions": 500, "market": 500, "price": 15_000}[s.Kind]; s.Entries+int(s.Evictions) != n || n > 0 && s.Bytes < DefaultMemory/10 {
+				t.Errorf("%s: got %d entries of %d bytes and %d evictions, want %d together", s.Kind, s.Entries, s.Bytes, s.Evictions, n)
+			}
+			_, _ = c.Flush(s.Kind, "")
 		}
-	}
-	if values.bytes != 0 || absences.bytes != 0 {
-		t.Errorf("empty cache: got %d and %d bytes, want 0", values.bytes, absences.bytes)
-	}
+		if values, absences := c.prices.entries.pool.bytes, c.prices.absent.pool.bytes; values != 0 || absences != 0 {
+			t.Errorf("empty cache: got %d and %d bytes, want 0", values, absences)
+		}
+	})
 }
 
 // TestCrawler checks that a client that reads many pages of searches evicts no positions, prices or balances that others read.
