@@ -3053,11 +3053,7 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				}
 			}
 		case 3: // bids
-			v, rendered, from := obj.Bids(), obj.Rendered(), len(x.Buf)
-			if text := exec.FindRendered(rendered, v, f.Sub.Text); text != "" {
-				x.Buf = append(x.Buf, text...)
-				continue
-			}
+			v := obj.Bids()
 			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
 			x.Enlist()
@@ -3078,13 +3074,8 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				x.Missing(f)
 				o.Nullify()
 			}
-			exec.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])
 		case 4: // asks
-			v, rendered, from := obj.Asks(), obj.Rendered(), len(x.Buf)
-			if text := exec.FindRendered(rendered, v, f.Sub.Text); text != "" {
-				x.Buf = append(x.Buf, text...)
-				continue
-			}
+			v := obj.Asks()
 			from0, whole0 := len(x.Buf), true
 			x.Buf = append(x.Buf, '[')
 			x.Enlist()
@@ -3105,7 +3096,6 @@ func (g *executor) writeFieldsOfOrderbook(x *exec.Execution, s *exec.Selection, 
 				x.Missing(f)
 				o.Nullify()
 			}
-			exec.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])
 		case 5: // spread
 			v := obj.Spread()
 			if v == nil {

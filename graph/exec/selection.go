@@ -22,9 +22,6 @@ const (
 // Selection is the list of selected fields of an object type, in the order of the response and without duplicates.
 type Selection struct {
 	Fields []Field
-	// Text identifies the selection. Two selections on the same type are equal if they have the same non-empty Text, even in
-	// different documents. Text is "" if the selection has no fields, or if a field can have arguments or a selection of its own.
-	Text string
 }
 
 // Field is a selected field.
@@ -114,7 +111,6 @@ func (c *compilation) selection(set ast.SelectionSet, object string, parent *Fie
 		}
 		s.Fields[i].Key = prefix + string(AppendString(nil, collected[i].Alias)) + ":"
 	}
-	s.Text = text(s.Fields)
 	return s, nil
 }
 
@@ -132,19 +128,6 @@ func mergeFields(collected []graphql.CollectedField) []graphql.CollectedField {
 		out = append(out, f)
 	}
 	return out
-}
-
-// text returns the Text of a selection: the numbers and keys of its fields.
-func text(fields []Field) string {
-	var text []byte
-	for i := range fields {
-		f := &fields[i]
-		if f.definition.Arguments != nil || f.Sub != nil || f.Of != nil {
-			return ""
-		}
-		text = append(AppendInt(text, f.Number), f.Key...)
-	}
-	return string(text)
 }
 
 // field compiles a field of a type.

@@ -176,7 +176,7 @@ func (u *universe) book(id string) *market.Book {
 		return b.(*market.Book)
 	}
 	r := u.random("book " + id)
-	b := &market.Book{Rendered: new(market.Rendered), TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: queries.MaxBookDepth}
+	b := &market.Book{TokenID: id, Timestamp: instant(r), Spread: maybe(r, price(r)), Epoch: pick(r, texts), Seq: uint64(r.IntN(3)), Hash: pick(r, texts), Depth: queries.MaxBookDepth}
 	var bids, asks []market.Level
 	for i := range r.IntN(70) {
 		bids = append(bids, market.Level{Price: market.NewDecimal(int64(500-i), -3), Size: price(r)})

@@ -240,10 +240,6 @@ func (f *file) object(o *codegen.Object) {
 	f.line("case %s.Typename:\nx.Buf = append(x.Buf, `%q`...)", exec, o.Name)
 	for i, field := range o.Fields {
 		f.line("case %d: // %s", i+1, field.Name)
-		if f.isCacheable(field) {
-			f.cachedList(field)
-			continue
-		}
 		f.field(field)
 	}
 	f.line("}\n}")
@@ -268,32 +264,6 @@ func (f *file) stream(o *codegen.Object) {
 		f.line("return true\n})")
 	}
 	f.line("}\nreturn nil\n}\n")
-}
-
-// isCacheable reports whether later executions can reuse the JSON text of a list. The list must be non-null, and its objects must
-// have only Go fields. A method without arguments must return the list. The object that contains the list must also have a method
-// Rendered, which returns a *market.Rendered.
-func (f *file) isCacheable(field *codegen.Field) bool {
-	ref := field.TypeReference
-	if !field.IsMethod() || !field.NoErr || field.MethodHasContext || len(field.Args) > 0 || !ref.IsSlice() || !ref.GQL.NonNull {
-		return false
-	}
-	o := f.data.Objects.ByName(ref.Definition.Name)
-	if o == nil || slices.ContainsFunc(o.Fields, func(field *codegen.Field) bool { return !isField(field) }) {
-		return false
-	}
-	m, _, _ := types.LookupFieldOrMethod(field.Object.Reference(), true, nil, "Rendered")
-	_, ok := m.(*types.Func)
-	return ok
-}
-
-// cachedList generates the code for a cacheable list. The generated code uses stored texts only for selections whose Text is
-// not empty; see exec.Selection.
-func (f *file) cachedList(field *codegen.Field) {
-	f.line("v, rendered, from := %[1]s.%[2]s(), %[1]s.Rendered(), len(x.Buf)", field.GoReceiverName, field.GoFieldName)
-	f.line("if text := %s.FindRendered(rendered, v, f.Sub.Text); text != \"\" {\nx.Buf = append(x.Buf, text...)\ncontinue\n}", lookup(execPackage))
-	f.value(field.TypeReference, "v", 0, invalid)
-	f.line("%s.KeepRendered(rendered, v, f.Sub.Text, x.Buf[from:])", lookup(execPackage))
 }
 
 // invalid is the generated code that runs if a non-null field is null.

@@ -284,9 +284,6 @@ func (b Orderbook) Bids() []market.Level { return b.Book.Bids.Levels() }
 // Asks returns the sell levels, best first.
 func (b Orderbook) Asks() []market.Level { return b.Book.Asks.Levels() }
 
-// Rendered returns the cache of the JSON texts of the bids and asks.
-func (b Orderbook) Rendered() *market.Rendered { return b.Book.Rendered }
-
 // Spread returns the best ask minus the best bid.
 func (b Orderbook) Spread() *market.Decimal { return b.Book.Spread }
 

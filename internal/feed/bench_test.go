@@ -89,7 +89,7 @@ func BenchmarkBook(b *testing.B) {
 			bids, asks = append(bids, level(499-i, 100+i)), append(asks, level(501+i, 100+i))
 		}
 		return &messages.Message{Kind: messages.KindBookSnapshot, Depth: levels, Book: &market.Book{
-			TokenID: "1", Bids: market.NewSide(bids), Asks: market.NewSide(asks), Depth: levels, Epoch: "A", Seq: 1, Rendered: new(market.Rendered),
+			TokenID: "1", Bids: market.NewSide(bids), Asks: market.NewSide(asks), Depth: levels, Epoch: "A", Seq: 1,
 		}}
 	}
 	n := int64(0)

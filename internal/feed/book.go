@@ -53,6 +53,6 @@ func applyChanges(b *market.Book, changes []market.LevelChange) *market.Book {
 			next.Asks = next.Asks.Set(market.SideSell, c.Level)
 		}
 	}
-	next.Spread, next.Hash, next.Rendered = next.Width(), "", new(market.Rendered)
+	next.Spread, next.Hash = next.Width(), ""
 	return &next
 }

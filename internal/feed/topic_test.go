@@ -41,10 +41,6 @@ func TestBookChanges(t *testing.T) {
 	if got := showBook(one); !strings.Contains(got, "40x1") || strings.Contains(got, "30x1") || strings.Contains(showBook(two), "40x1") {
 		t.Errorf("two books made from the same book affect each other: %s and %s", got, showBook(two))
 	}
-	// Each book has its own cache of rendered texts.
-	if further := applyChanges(one, deltaMessage("T", "", 0, "s.70x1").Changes); one.Rendered == nil || further.Rendered == nil || further.Rendered == one.Rendered {
-		t.Error("a changed book has no cache for texts, or shares the cache of the previous book")
-	}
 }
 
 func TestStatesNeverChange(t *testing.T) {

@@ -1,9 +1,6 @@
 package market
 
-import (
-	"sync/atomic"
-	"time"
-)
+import "time"
 
 // Price is the venue's price of a token.
 type Price struct {
@@ -74,21 +71,7 @@ type Book struct {
 	Hash  string
 	// Depth is the requested number of levels on each side.
 	Depth int
-	// Rendered caches the JSON texts of the sides. Copies of a book and the results of Cut share one Rendered. A book with new levels
-	// needs a new Rendered. Rendered may be nil.
-	Rendered *Rendered
 }
-
-// Rendered stores the JSON texts that the GraphQL executor has made of a book's sides. It is safe for concurrent use.
-type Rendered struct {
-	// Last is the newest text. The executor defines its type.
-	Last atomic.Value
-	// Count is the number of times that the executor has rendered a side. The executor stops counting at a small number.
-	Count atomic.Uint32
-}
-
-// RenderedBytes returns the greatest total size in bytes of the texts in a Rendered. levels is the number of levels on each side.
-func RenderedBytes(levels int) int { return min(1<<10+160*levels, 16<<10) }
 
 // Covers reports whether the book has all levels up to the given depth. If both sides have fewer than b.Depth levels, the book is
 // complete and covers every depth.

@@ -68,7 +68,6 @@ func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift
 		Seq:       sequence(r),
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     depth,
-		Rendered:  new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
 	b.Spread = spreadOf(r, b)

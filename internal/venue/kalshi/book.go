@@ -87,7 +87,7 @@ func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
 // The asks of the book come from the bids for the other outcome: a bid at p is an ask at 1 − p. If the best bid is above the best
 // ask, the book has no spread.
 func (b bids) book(ticker string, s side, depth int) *market.Book {
-	out := &market.Book{TokenID: s.token(ticker), Bids: market.NewSide(b[s]).Cut(depth), Depth: depth, Rendered: new(market.Rendered)}
+	out := &market.Book{TokenID: s.token(ticker), Bids: market.NewSide(b[s]).Cut(depth), Depth: depth}
 	opposite := b[s.other()]
 	asks := make([]market.Level, min(len(opposite), depth))
 	for i := range asks {

@@ -77,10 +77,6 @@ func describe(e stream.Event) string {
 		return "bad " + string(e.Topic.Channel) + " " + e.Topic.ID
 	}
 	m := *e.Message
-	if m.Book != nil {
-		b := *m.Book
-		b.Rendered, m.Book = nil, &b
-	}
 	out := fmt.Sprintf("message %s %s %s:%d", m.Topic.Channel, m.Topic.ID, m.Epoch, m.Seq)
 	if !m.Time.IsZero() {
 		out += " at " + m.Time.Format(time.RFC3339Nano)

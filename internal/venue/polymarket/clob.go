@@ -64,7 +64,7 @@ func readBooks(payload wire.Value, requested []string, note func(string)) (rest.
 // readBook reads an order book. Polymarket sends whole books, so one book can serve queries of every depth.
 func readBook(r *wire.Row, id string) *market.Book {
 	b := &market.Book{
-		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth, Rendered: new(market.Rendered),
+		TokenID: id, Timestamp: r.Time(fieldTimestamp), Hash: r.Text(wire.FieldHash), Depth: queries.MaxBookDepth,
 	}
 	b.Bids, b.Asks = r.Levels()
 	if bid, ask := b.BestBid(), b.BestAsk(); bid != nil && ask != nil && bid.Cmp(*ask) > 0 && r.Err == nil {

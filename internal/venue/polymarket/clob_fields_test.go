@@ -95,9 +95,6 @@ func TestEveryFieldOfABook(t *testing.T) {
 	}
 	b := books["11"].Value
 	equal(t, []string{showBook(b)}, "11 bids 0.25*10 0.2*3 asks 0.75*4 spread 0.5 top 0.25/0.75 at 2030-03-17T17:46:40.123Z hash h depth 200")
-	if b.Rendered == nil {
-		t.Error("the book has no place for its rendered levels")
-	}
 	for text, want := range map[string]string{
 		`[{"asset_id":"11","bids":[],"asks":[]}]`:                                       "11 bids asks spread - top -/- at - hash  depth 200",
 		`[{"asset_id":"11","timestamp":"soon","bids":[],"asks":null}]`:                  "11 bids asks spread - top -/- at - hash  depth 200; timestamp unreadable",

@@ -114,7 +114,7 @@ func (l ladder) equal(bids, asks market.Side) bool { return l.bids.Equal(bids) &
 
 // toBook returns the ladder as the book of the token with the given id. A book whose best bid is above its best ask has no spread.
 func (l ladder) toBook(id string, at time.Time) *market.Book {
-	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth, Rendered: new(market.Rendered)}
+	b := &market.Book{TokenID: id, Bids: l.bids, Asks: l.asks, Timestamp: at, Depth: queries.MaxBookDepth}
 	if b.Spread = b.Width(); b.Spread != nil && b.Spread.Sign() < 0 {
 		b.Spread = nil
 	}

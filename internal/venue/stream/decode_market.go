@@ -228,7 +228,6 @@ func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 		Seq:       m.Seq,
 		Hash:      r.Text(wire.FieldHash),
 		Depth:     d.depth,
-		Rendered:  new(market.Rendered),
 	}
 	b.Bids, b.Asks = r.Levels()
 	if bid, ask := b.BestBid(), b.BestAsk(); bid != nil && ask != nil && bid.Cmp(*ask) <= 0 {
