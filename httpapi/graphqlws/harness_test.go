@@ -207,7 +207,9 @@ func serve(t testing.TB, cfg graphqlws.Config, o *operator) *service {
 		*d = cmp.Or(*d, time.Hour)
 	}
 	s := &service{t: t, operator: o, Server: graphqlws.New(cfg)}
-	s.http = httptest.NewServer(s.Server)
+	s.http = httptest.NewUnstartedServer(s.Server)
+	s.http.Listener = quota.Listen(s.http.Listener, quota.ConnectionLimits{}) // bounds the bytes that the kernel accepts
+	s.http.Start()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/bits"
 	"sync"
 	"unicode/utf8"
 
@@ -20,8 +19,9 @@ const (
 	maxID = 128
 	// maxEcho is the greatest size in bytes of a ping's payload that the pong repeats.
 	maxEcho = 1 << 10
-	// maxPooled is the greatest capacity in bytes of a buffer that returns to a pool.
-	maxPooled = 64 << 10
+	// maxPooled is the greatest capacity in bytes of a buffer that returns to the pool. A small frame that a client does not read may
+	// use such a buffer.
+	maxPooled = 16 << 10
 )
 
 // message is a message of a client.
@@ -31,56 +31,38 @@ type message struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// buffers[i] is a pool of frame buffers with a capacity of 1 KiB << i.
-var buffers [7]sync.Pool
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// buffer returns an empty buffer for a frame of size bytes. For a frame of at most 1 KiB the capacity is 1 KiB. For a
-// larger frame it is less than 2*size. So a small frame that a client does not read never uses a large buffer.
-func buffer(size int) *bytes.Buffer {
-	class := bits.Len(uint(size-1) >> 10)
-	if class >= len(buffers) {
-		return bytes.NewBuffer(make([]byte, 0, size))
-	}
-	if b, ok := buffers[class].Get().(*bytes.Buffer); ok {
-		b.Reset()
-		return b
-	}
-	return bytes.NewBuffer(make([]byte, 0, 1<<10<<class))
-}
-
-// putBuffer returns a buffer to its pool. It drops a buffer that is larger than maxPooled.
+// putBuffer returns a buffer to the pool. It drops a buffer that is larger than maxPooled.
 func putBuffer(b *bytes.Buffer) {
 	if b.Cap() <= maxPooled {
-		buffers[bits.Len(uint(b.Cap()-1)>>10)].Put(b)
+		b.Reset()
+		buffers.Put(b)
 	}
 }
 
-// read handles messages until the connection ends or the socket closes. read returns true after it has called Config.Operator,
-// because that call makes the stack grow. The caller must then call read on a new goroutine. A goroutine keeps a grown stack for
-// several garbage collections, and this stack needs more memory than everything else of an idle socket.
-func (k *socket) read() (again bool) {
-	for !k.stackGrown {
+// read handles messages until the connection ends or the socket closes.
+func (k *socket) read() {
+	for {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
 		if err != nil {
-			return false
+			return
 		}
 		k.readStart.Store(monotonic())
 		text, err := k.server.cfg.Incoming.Read(k.client, r)
 		k.readStart.Store(0)
 		if errors.Is(err, quota.ErrNoMemory) {
-			return k.close(codeTryAgainLater, "Too much is being sent")
+			k.close(codeTryAgainLater, "Too much is being sent")
 		}
 		if err != nil {
-			return false
+			return
 		}
 		open := k.handle(kind, text.Bytes())
 		text.Release()
 		if !open || !k.markAlive() {
-			return false
+			return
 		}
 	}
-	k.stackGrown = false
-	return true
 }
 
 // handle handles the message in b and returns false if the socket is closing. It does not keep b.

@@ -50,7 +50,6 @@ func (k *socket) begin(id string, payload json.RawMessage) bool {
 	case err != nil:
 		return k.reply(errorFrame(id, k.server.cfg.Operator.Refuse(k.ctx, err)))
 	}
-	k.stackGrown = true
 	run, errors, malformed := k.server.cfg.Operator.Operate(k.ctx, payload, op.member)
 	switch {
 	case malformed != nil:

@@ -1,10 +1,12 @@
 package graphqlws
 
 import (
+	"bufio"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -285,6 +287,29 @@ func (s *Server) Stats() Stats {
 		Sockets: n, Operations: int(s.operations.Load()), Accepted: s.accepted.Load(), Silent: s.silent.Load(), Slow: s.slow.Load(),
 		Crowded: s.crowded.Load(),
 	}
+}
+
+// readBuffer and writeBuffer are the sizes of a socket's buffers in bytes. A message that is larger than a buffer needs more than one
+// system call. The buffers of net/http have 4 KiB each and would be most of the memory of an idle socket.
+const readBuffer, writeBuffer = 512, 2 << 10
+
+// hijacker is a ResponseWriter whose Hijack gives the connection smaller buffers and stores the connection in conn. Deadlines need
+// the connection.
+type hijacker struct {
+	http.ResponseWriter
+	conn net.Conn
+}
+
+func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
+	if err != nil {
+		return nil, nil, err
+	}
+	h.conn, rw.Writer = conn, bufio.NewWriterSize(conn, writeBuffer)
+	if rw.Reader.Buffered() == 0 {
+		rw.Reader = bufio.NewReaderSize(conn, readBuffer)
+	}
+	return conn, rw, nil
 }
 
 var startTime = time.Now()

@@ -40,9 +40,6 @@ type socket struct {
 	initialised atomic.Bool
 	// acknowledged reports that the operator has accepted connection_init. Only the goroutine that reads uses acknowledged.
 	acknowledged bool
-	// stackGrown reports that a call of the operator has made the stack of the reading goroutine grow. Only that goroutine uses
-	// stackGrown.
-	stackGrown bool
 
 	// These times are results of monotonic. writeStart is the start of the present write, or 0. readStart is the start of the
 	// present message, or 0.
@@ -93,10 +90,8 @@ func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 func (k *socket) run() {
 	if k.conn.Subprotocol() != Subprotocol {
 		k.close(codeSubprotocol, "Subprotocol not acceptable")
-	} else if k.read() {
-		go k.run() // on a fresh stack
-		return
 	} else {
+		k.read()
 		// If the socket is not closing, the client has disconnected or has sent an invalid frame.
 		k.close(websocket.StatusProtocolError, "")
 	}
@@ -210,7 +205,6 @@ func (k *socket) initialise(payload json.RawMessage) bool {
 	if k.initialised.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")
 	}
-	k.stackGrown = true
 	ctx, err := k.server.cfg.Operator.Init(k.base, payload)
 	if err != nil {
 		return k.close(codeForbidden, "Forbidden")

@@ -1,6 +1,7 @@
 package graphqlws
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/coder/websocket"
@@ -98,7 +99,8 @@ func (k *socket) send(op *operation) bool {
 	payload, over, end := op.member.Take()
 	switch {
 	case payload != nil:
-		buf := buffer(len(op.prefix) + len(payload) + 1)
+		buf, _ := buffers.Get().(*bytes.Buffer)
+		buf.Grow(len(op.prefix) + len(payload) + 1)
 		buf.Write(op.prefix)
 		buf.Write(payload)
 		buf.WriteByte('}')
