@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -208,18 +207,12 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	defer set.Done()
 	op.recorder = recorder
 	into := op.prefix()
-	endGuess := func(bool) {}
-	begin := func(ctx context.Context) (err error) {
-		if recorder.ReadsAccount() {
-			if endGuess, err = e.identities.beginGuess(ctx); err != nil {
-				endGuess = func(bool) {}
-				return &httpError{http.StatusTooManyRequests, err}
-			}
+	defer func() {
+		if recorder.AnsweredAccount() && !unauthenticated(resp) {
+			e.identities.countAcceptance(ctx)
 		}
-		return awaitVenue(ctx)
-	}
-	defer func() { endGuess(recorder.AnsweredAccount() && !unauthenticated(resp)) }()
-	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, begin, func() ([]byte, []exec.Error) {
+	}()
+	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.memory)
 	})
 	if op.calls = set.Calls(); !ok {
@@ -301,10 +294,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls begin before the first fetch. If begin returns an httpError, runPasses stores the error in memory.err
-// and ends. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed
+// memory.err is set. It calls awaitVenue before the first fetch, and stores an httpError of awaitVenue in memory.err. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed
 // before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
-func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, begin func(context.Context) error, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
 	}
@@ -313,7 +305,7 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	err := begin(ctx)
+	err := awaitVenue(ctx)
 	if _, rejected := errors.AsType[*httpError](err); rejected {
 		memory.err = err
 		return data, errs, true

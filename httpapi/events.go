@@ -30,8 +30,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 			next = returnOnce(failed(v))
 		}
 	}()
-	var guess guess
-	ctx = resolvers.WithEventQueue(ctx, func() error { return guess.begin(ctx, e.identities) })
+	ctx = resolvers.WithEventQueue(ctx)
 	stream, errs := op.plan.executable.Subscribe(ctx, op.variables)
 	if len(errs) > 0 {
 		return returnOnce(&graphql.Response{Errors: e.presented(ctx, errs)})
@@ -51,7 +50,6 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 			e.identities.countRefusal(ctx, resp)
 			return resp, event.Ended && follow.IsUnknown(event.Problem)
 		case stream.Next(ctx):
-			guess.settle(true)
 			return e.event(ctx, stream, g), false
 		}
 		return nil, false
@@ -78,7 +76,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
 	memory := reservation{limit: e.cfg.MaxResponse}
-	data, errs, ok := runPasses(ctx, time.Time{}, set, &memory, awaitVenue, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, time.Time{}, set, &memory, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter

@@ -56,9 +56,7 @@ type noRefusals struct{}
 
 func (noRefusals) Check(netip.Addr, auth.Key) error { return nil }
 func (noRefusals) Refused(netip.Addr, auth.Key)     {}
-func (noRefusals) Guess(netip.Addr, auth.Key) (func(bool), error) {
-	return func(bool) {}, nil
-}
+func (noRefusals) Accepted(auth.Key)                {}
 
 // onEnd is an Observer. It calls the function with the log of each ended operation.
 type onEnd func(j *reqctx.Log)

@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	lru "github.com/hashicorp/golang-lru/v2"
@@ -39,14 +38,12 @@ type Accounts interface {
 
 // Refusals counts refused tokens and credentials by address and key.
 type Refusals interface {
-	// Check returns an error if the key was refused too often from the address.
+	// Check returns an error if the key, or too many other keys, were refused from the address.
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Guess counts a read with credentials that the venue has not accepted yet. It returns an error if the address has caused too many
-	// such reads. If err is nil, the caller must call end exactly once. The parameter accepted reports whether the venue accepted the
-	// credentials.
-	Guess(client netip.Addr, key auth.Key) (end func(accepted bool), err error)
+	// Accepted records that the venue has accepted credentials.
+	Accepted(key auth.Key)
 }
 
 // identities reads the identity of a client from headers or from the payload of connection_init, never from cookies or parameters.
@@ -279,39 +276,12 @@ func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
-// beginGuess calls Refusals.Guess for the credentials that the client in ctx sent. For a client with a bearer token or without
-// credentials, it does nothing.
-func (i *identities) beginGuess(ctx context.Context) (end func(accepted bool), err error) {
-	id := identityFrom(ctx)
-	if id.credentials == nil || id.account != nil {
-		return func(bool) {}, nil
+// countAcceptance records that the venue has accepted the credentials that the client in ctx sent. It ignores clients with a bearer
+// token.
+func (i *identities) countAcceptance(ctx context.Context) {
+	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
+		i.refusals.Accepted(auth.CredentialsKey(id.credentials))
 	}
-	return i.refusals.Guess(id.client, auth.CredentialsKey(id.credentials))
-}
-
-// guess is the guess of a subscription; see Refusals.Guess. The first event shows that the venue accepted the credentials. If the
-// subscription ends before its first event, the credentials count as not accepted.
-type guess struct {
-	once sync.Once
-	end  func(accepted bool)
-}
-
-// begin calls beginGuess and returns its error. If there is no error, begin calls settle(false) when ctx ends.
-func (g *guess) begin(ctx context.Context, i *identities) (err error) {
-	if g.end, err = i.beginGuess(ctx); err != nil {
-		return err
-	}
-	context.AfterFunc(ctx, func() { g.settle(false) })
-	return nil
-}
-
-// settle ends the guess. accepted reports whether the venue accepted the credentials. Only the first call has an effect.
-func (g *guess) settle(accepted bool) {
-	g.once.Do(func() {
-		if g.end != nil {
-			g.end(accepted)
-		}
-	})
 }
 
 // handler identifies the sender of a request. Then it calls next with a request whose Header contains no credentials. If the

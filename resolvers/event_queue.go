@@ -18,8 +18,6 @@ type eventQueue struct {
 	queue []StreamEvent
 	// grown gets a value when the queue grows.
 	grown chan struct{}
-	// admit is called before the subscription reads an account. It may be nil.
-	admit func() error
 }
 
 // StreamEvent announces the next event of a subscription. The zero StreamEvent means that the next event is a value on the
@@ -33,10 +31,9 @@ type StreamEvent struct {
 
 type eventQueueKey struct{}
 
-// WithEventQueue returns a context with an event queue. NextEvent returns the events of a subscription from the queue. The
-// subscription calls admit at most once, before it reads an account. If admit returns an error, the subscription does not start.
-func WithEventQueue(ctx context.Context, admit func() error) context.Context {
-	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{grown: make(chan struct{}, 1), admit: admit})
+// WithEventQueue returns a context with an event queue. NextEvent returns the events of a subscription from the queue.
+func WithEventQueue(ctx context.Context) context.Context {
+	return context.WithValue(ctx, eventQueueKey{}, &eventQueue{grown: make(chan struct{}, 1)})
 }
 
 // queueOf returns the queue of ctx. If ctx has no queue, it returns a new queue that nobody reads.

@@ -13,7 +13,7 @@ import (
 )
 
 func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := r.checkSubscription(ctx, a); err != nil {
+	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -27,7 +27,7 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 }
 
 func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := r.checkSubscription(ctx, a); err != nil {
+	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -44,7 +44,7 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 }
 
 func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := r.checkSubscription(ctx, a); err != nil {
+	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
@@ -65,7 +65,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	if err = r.checkSubscription(ctx, a); err != nil {
+	if err = r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
@@ -78,18 +78,6 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	return subscribe(ctx, follow.Portfolio(ctx, r.source(ctx), from, every), func(reason model.UpdateReason, p follow.PortfolioUpdate) model.PortfolioUpdate {
 		return portfolioUpdate(a, by, reason, selected.filter(p))
 	}), nil
-}
-
-// checkSubscription returns an error if the client may not read the account. Otherwise, it returns the result of the callback that
-// WithEventQueue received, or nil if there is no callback.
-func (r *Resolver) checkSubscription(ctx context.Context, a market.Address) error {
-	if err := r.checkAccess(ctx, a); err != nil {
-		return err
-	}
-	if admit := queueOf(ctx).admit; admit != nil {
-		return admit()
-	}
-	return nil
 }
 
 // positionFilter selects positions of a wallet by the results of model.PositionID. If ids is nil, it selects all positions.

@@ -37,7 +37,6 @@ func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	case !c.MayRead(a):
 		return market.Errorf(market.CodeForbidden, "only the caller's own account can be read here, since the venue checks no credentials")
 	}
-	reqctx.DependenciesFrom(ctx).ReadAccount()
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
 
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
@@ -22,8 +23,8 @@ const (
 	// refusalWindow.
 	refusalLimit  = 5
 	refusalWindow = time.Minute
-	// guessLimit is the greatest number of guesses of an address; see Refusals. It applies to running guesses and guesses that were
-	// refused within refusalWindow, together.
+	// Check returns an error for credentials that the venue has not accepted if more than guessLimit credentials from the network were
+	// refused within refusalWindow.
 	guessLimit = 20
 )
 
@@ -46,15 +47,17 @@ type pair struct {
 }
 
 // Refusals counts refused tokens and credentials by client address and key. So one client's bad key does not lock out other
-// clients behind the same address. Refusals also limits the guesses of an address. A guess is a read of user data with
-// credentials that the venue has not accepted yet. Refusals is safe for concurrent use.
+// clients behind the same address. Refusals also limits how many different credentials a network may try. It is safe for concurrent
+// use.
 type Refusals struct {
 	clock market.Clock
 
 	mu sync.Mutex
 	// pairs contains, for each pair, the times of the last refusals, oldest first.
-	pairs   *simplelru.LRU[pair, *[refusalLimit]instant]
-	guesses *simplelru.LRU[netip.Prefix, *guesses]
+	pairs *simplelru.LRU[pair, *[refusalLimit]instant]
+	// networks limits the refused credentials of each network. The credentials of a burst may be checked before the first of them is
+	// refused. So a limiter may go into debt, and the mean rate stays within the limit.
+	networks *simplelru.LRU[netip.Prefix, *rate.Limiter]
 	// accepted are the credentials that the venue has accepted.
 	accepted *simplelru.LRU[Key, struct{}]
 }
@@ -77,16 +80,9 @@ func push(times []instant, now time.Time) {
 	times[len(times)-1] = instant(now.UnixNano())
 }
 
-// guesses are the guesses of a network. refused contains the times of the last refused guesses, oldest first. underWay contains the
-// number of running reads for each key. All running reads of a key count as one guess.
-type guesses struct {
-	refused  [guessLimit]instant
-	underWay map[Key]int
-}
-
 // NewRefusals returns a Refusals without entries.
 func NewRefusals(clock market.Clock) *Refusals {
-	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), guesses: newLRU[netip.Prefix, *guesses](), accepted: newLRU[Key, struct{}]()}
+	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), networks: newLRU[netip.Prefix, *rate.Limiter](), accepted: newLRU[Key, struct{}]()}
 }
 
 func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
@@ -118,88 +114,44 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	if again {
 		return // all refusals of a key within refusalWindow are one guess
 	}
-	push(r.guessesOf(p.network).refused[:], now)
-}
-
-// guessesOf returns the guesses of a network. The calling function holds the lock. If a network is evicted from the cache, its
-// count starts at 0 again, even if guesses of the network are running. To cause an eviction, a client needs more than MaxRefusals
-// networks. Each of these networks may make guessLimit guesses anyway.
-func (r *Refusals) guessesOf(network netip.Prefix) *guesses {
-	g, known := r.guesses.Get(network)
+	guesses, known := r.networks.Get(p.network)
 	if !known {
-		g = &guesses{}
-		r.guesses.Add(network, g)
+		guesses = rate.NewLimiter(rate.Every(refusalWindow/guessLimit), guessLimit)
+		r.networks.Add(p.network, guesses)
 	}
-	return g
+	guesses.ReserveN(now, 1)
 }
 
-// Check returns an error with CodeRateLimited and RetryAfter if too many requests with the key from the address were refused.
+// Accepted records that the venue has accepted credentials. Refused credentials of other clients do not affect them until the venue
+// refuses them.
+func (r *Refusals) Accepted(key Key) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.accepted.Add(key, struct{}{})
+}
+
+// Check returns an error with CodeRateLimited and RetryAfter if too many requests with the key from the address were refused, or if
+// too many other credentials from the address's network were refused and the venue has not accepted these.
 func (r *Refusals) Check(addr netip.Addr, key Key) error {
-	now := r.clock.Now()
+	now, p := r.clock.Now(), pair{quota.Network(addr), key}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	times, known := r.pairs.Peek(pair{quota.Network(addr), key})
-	if !known {
-		return nil
-	}
-	wait := times[0].left(now)
-	if wait <= 0 {
-		return nil
-	}
-	e := market.Errorf(market.CodeRateLimited, "these credentials were refused %d times within a minute; wait, then send valid ones", refusalLimit)
-	e.RetryAfter = wait
-	return e
-}
-
-// Guess counts a read with credentials that the venue has not accepted yet. A running guess counts like a refused guess. Concurrent
-// reads with the same credentials are one guess. When the read is over, the calling function must call end once. The parameter
-// accepted reports whether the venue accepted the credentials. If the limit of guesses is reached, the error has CodeRateLimited
-// and RetryAfter, and end is nil.
-func (r *Refusals) Guess(addr netip.Addr, key Key) (end func(accepted bool), err error) {
-	now := r.clock.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if _, ok := r.accepted.Get(key); ok {
-		return func(bool) {}, nil
-	}
-	g := r.guessesOf(quota.Network(addr))
-	if g.underWay[key] == 0 {
-		if wait, full := g.full(now); full {
-			e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
+	if times, known := r.pairs.Peek(p); known {
+		if wait := times[0].left(now); wait > 0 {
+			e := market.Errorf(market.CodeRateLimited, "these credentials were refused %d times within a minute; wait, then send valid ones", refusalLimit)
 			e.RetryAfter = wait
-			return nil, e
+			return e
 		}
 	}
-	if g.underWay == nil {
-		g.underWay = make(map[Key]int)
+	guesses, limited := r.networks.Peek(p.network)
+	if key.token || !limited {
+		return nil
 	}
-	g.underWay[key]++
-	return func(accepted bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if g.underWay[key]--; g.underWay[key] == 0 {
-			delete(g.underWay, key)
-		}
-		if len(g.underWay) == 0 {
-			g.underWay = nil
-		}
-		if accepted {
-			r.accepted.Add(key, struct{}{})
-		}
-	}, nil
-}
-
-// full reports whether the limit of guesses is reached. wait is the time after which the client should try again: one second while
-// guesses are running, otherwise the time until the oldest refusal is older than refusalWindow. now is the present time.
-func (g *guesses) full(now time.Time) (wait time.Duration, full bool) {
-	taken, wait := len(g.underWay), time.Second
-	if taken == 0 {
-		wait = g.refused[0].left(now) // without running guesses, the limit is reached only if all entries of refused are recent
+	missing := 1 - guesses.TokensAt(now)
+	if _, accepted := r.accepted.Get(key); accepted || missing <= 0 {
+		return nil
 	}
-	for _, at := range g.refused {
-		if at.left(now) > 0 {
-			taken++
-		}
-	}
-	return wait, taken >= guessLimit
+	e := market.Errorf(market.CodeRateLimited, "too many credentials that the venue does not know were sent from this address within a minute; try again later")
+	e.RetryAfter = time.Duration(missing*float64(refusalWindow/guessLimit)) + time.Millisecond // TokensAt rounds
+	return e
 }

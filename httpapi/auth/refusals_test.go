@@ -30,15 +30,6 @@ var addr = netip.MustParseAddr("192.0.2.1")
 // credentials returns the key of the nth credentials.
 func credentials(n int) Key { return CredentialsKey(mustParse(fmt.Sprintf(`{"apiKey":"%d"}`, n))) }
 
-func guess(t *testing.T, r *Refusals, key Key) (end func(accepted bool)) {
-	t.Helper()
-	end, err := r.Guess(addr, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
-}
-
 func TestRefusals(t *testing.T) {
 	for _, key := range []Key{bad, worse} {
 		c := newClock()
@@ -102,85 +93,39 @@ func TestRefusalsByNetwork(t *testing.T) {
 	}
 }
 
-// TestGuesses checks that running guesses count, and guesses that were refused within the last minute. Refused tokens and accepted
-// credentials must not count. Accepted credentials must count again after the venue has refused them.
+// TestGuesses checks that a network whose guesses were refused must wait before it tries other credentials. Refused tokens and
+// further refusals of the same credentials do not count. Accepted credentials are not affected until the venue refuses them.
 func TestGuesses(t *testing.T) {
 	c := newClock()
 	r := NewRefusals(c)
-	for n := range 10 {
-		r.Refused(addr, bad)
-		guess(t, r, credentials(n))(false)
-		r.Refused(addr, credentials(n))
+	wants := func(addr netip.Addr, key Key, wait time.Duration) {
+		t.Helper()
+		var limited *market.Error
+		if err := r.Check(addr, key); wait == 0 && err != nil {
+			t.Errorf("got %v, want no error", err)
+		} else if wait > 0 && (!errors.As(err, &limited) || limited.Code != market.CodeRateLimited || limited.RetryAfter.Round(10*time.Millisecond) != wait) {
+			t.Errorf("got %+v, want RATE_LIMITED for %s", limited, wait)
+		}
 	}
-	guess(t, r, credentials(100))(true)
-	var ends []func(bool)
-	for n := range guessLimit - 10 {
-		ends = append(ends, guess(t, r, credentials(200+n)))
-	}
-	if _, err := r.Guess(addr, credentials(300)); market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("one more: %v", err)
-	}
-	guess(t, r, credentials(100))(true) // these credentials were accepted above
-	if _, err := r.Guess(netip.MustParseAddr("192.0.2.2"), credentials(300)); err != nil {
-		t.Errorf("a guess from another address: got %v, want no error", err)
-	}
-	ends[0](false)
-	guess(t, r, credentials(300))(false)
-	for _, end := range ends[1:] {
-		end(false)
-	}
-	for n := range 10 {
-		r.Refused(addr, credentials(400+n))
-	}
-	var limited *market.Error
-	if _, err := r.Guess(addr, credentials(500)); !errors.As(err, &limited) || limited.RetryAfter <= 0 || limited.RetryAfter > refusalWindow {
-		t.Errorf("a guess after %d refused guesses: got %v, want RATE_LIMITED with RetryAfter", guessLimit, err)
-	}
-	r.Refused(addr, credentials(100)) // now the venue refuses these credentials
-	if _, err := r.Guess(addr, credentials(100)); err == nil {
-		t.Error("credentials that the venue accepted and later refused do not count as a guess")
-	}
-	c.Advance(refusalWindow)
-	guess(t, r, credentials(500))(false)
-}
-
-// TestRetryOfGuesses checks that RetryAfter is the time until the oldest refusal no longer counts. After that time, another guess
-// must be accepted.
-func TestRetryOfGuesses(t *testing.T) {
-	c := newClock()
-	r := NewRefusals(c)
+	r.Accepted(credentials(100))
 	for n := range guessLimit {
+		wants(addr, credentials(300), 0)
+		r.Refused(addr, bad)
 		r.Refused(addr, credentials(n))
-		c.Advance(time.Second)
+		r.Refused(addr, credentials(n))
 	}
-	var limited *market.Error
-	if _, err := r.Guess(addr, worse); !errors.As(err, &limited) || limited.RetryAfter != refusalWindow-guessLimit*time.Second {
-		t.Fatalf("after refusals at intervals of a second: got %+v, want RetryAfter %s", limited, refusalWindow-guessLimit*time.Second)
+	const one = refusalWindow / guessLimit
+	wants(addr, credentials(300), one)
+	wants(addr, credentials(100), 0)
+	wants(addr, TokenKey("good"), 0)
+	wants(netip.MustParseAddr("192.0.2.2"), credentials(300), 0)
+	r.Refused(addr, credentials(100)) // now the venue refuses these credentials
+	for n := range 9 {
+		r.Refused(addr, credentials(400+n)) // a burst: these were checked before the limit was reached
 	}
-	c.Advance(limited.RetryAfter)
-	if _, err := r.Guess(addr, worse); err != nil {
-		t.Errorf("a guess after RetryAfter: got %v, want no error", err)
-	}
-}
-
-// TestOneGuessOfManyReads checks that many reads with equal credentials count as one guess.
-func TestOneGuessOfManyReads(t *testing.T) {
-	r := NewRefusals(newClock())
-	var ends []func(bool)
-	for range 2 * guessLimit {
-		ends = append(ends, guess(t, r, worse))
-	}
-	for _, end := range ends {
-		r.Refused(addr, worse)
-		end(false)
-	}
-	for n := range guessLimit - 1 {
-		guess(t, r, credentials(n))
-	}
-	guess(t, r, credentials(0)) // a guess with these credentials is already running
-	if _, err := r.Guess(addr, CredentialsKey(mustParse(`{"apiKey":"another"}`))); market.CodeOf(err) != market.CodeRateLimited {
-		t.Errorf("one more: %v", err)
-	}
+	wants(addr, credentials(100), 11*one)
+	c.Advance(11*one + time.Millisecond)
+	wants(addr, credentials(300), 0)
 }
 
 // TestRefusalsAreBounded checks that each LRU cache of Refusals has at most MaxRefusals entries. Three entries, one from each
@@ -199,8 +144,8 @@ func TestRefusalsAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	grown := int64(after.HeapAlloc) - int64(before.HeapAlloc)
 	t.Logf("%d addresses take %d KiB", r.pairs.Len(), grown>>10)
-	if r.pairs.Len() != MaxRefusals || r.guesses.Len() != MaxRefusals || r.accepted.Len() != MaxRefusals || grown > MaxRefusals*RefusalBytes {
-		t.Errorf("the caches have %d pairs, %d networks, %d accepted keys and %d bytes; want %d entries each and at most %d bytes", r.pairs.Len(), r.guesses.Len(), r.accepted.Len(), grown, MaxRefusals, MaxRefusals*RefusalBytes)
+	if r.pairs.Len() != MaxRefusals || r.networks.Len() != MaxRefusals || r.accepted.Len() != MaxRefusals || grown > MaxRefusals*RefusalBytes {
+		t.Errorf("the caches have %d pairs, %d networks, %d accepted keys and %d bytes; want %d entries each and at most %d bytes", r.pairs.Len(), r.networks.Len(), r.accepted.Len(), grown, MaxRefusals, MaxRefusals*RefusalBytes)
 	}
 	runtime.KeepAlive(r)
 }

@@ -21,9 +21,8 @@ type Dependencies struct {
 	// unknown reports that a nil handle was recorded, and stale that a stale value was read.
 	unknown, stale bool
 
-	// personal reports that the response may depend on the client. account reports that the operation reads account data. answered
-	// reports that the venue has sent account data.
-	personal, account, answered atomic.Bool
+	// personal reports that the response may depend on the client. answered reports that the venue has sent account data.
+	personal, answered atomic.Bool
 }
 
 // Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
@@ -90,16 +89,6 @@ func (d *Dependencies) Until(at time.Time) {
 	defer d.mu.Unlock()
 	d.limit(at)
 }
-
-// ReadAccount records that the operation reads account data with the client's credentials.
-func (d *Dependencies) ReadAccount() {
-	if d != nil {
-		d.account.Store(true)
-	}
-}
-
-// ReadsAccount reports whether ReadAccount was called.
-func (d *Dependencies) ReadsAccount() bool { return d != nil && d.account.Load() }
 
 // AnswerAccount records that the venue has sent account data and thus accepts the client's credentials.
 func (d *Dependencies) AnswerAccount() {
