@@ -99,8 +99,8 @@ type FixedAccount struct {
 	Credentials *market.Credentials
 }
 
-// Run polls the file twice a second until ctx ends. An invalid file changes nothing. If three consecutive polls do not find the
-// file, Run revokes all accounts. If the accounts are fixed, Run returns at once.
+// Run polls the file every second until ctx ends. An invalid file changes nothing. If a poll does not find the file, Run
+// revokes all accounts. If the accounts are fixed, Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
 		s.file.Run(ctx)

@@ -1,6 +1,6 @@
 // Package filewatch loads an operator's JSON file, and loads the file again after each change. The size of the file is limited.
 //
-// Package filewatch polls the file twice a second. It does not use the kernel's notifications, because polling also works in
+// Package filewatch reads the file every second and compares its SHA-256. It does not use the kernel's notifications, because polling also works in
 // these cases:
 //
 //   - A rename replaces the file.

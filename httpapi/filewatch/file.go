@@ -1,6 +1,7 @@
 package filewatch
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -15,15 +16,8 @@ import (
 	"time"
 )
 
-const (
-	interval = 500 * time.Millisecond
-	// goneAfter is the number of consecutive polls after which a missing file counts as gone. It is greater than 1, because some
-	// programs remove a file before they write a new one.
-	goneAfter = 3
-	// If a file's last change is older than minAge, equal metadata proves that the file is unchanged. A file that changed more
-	// recently may change again in the same tick of the file system's clock. The metadata would not show the second change.
-	minAge = 2 * time.Second
-)
+// interval is the time between two polls.
+const interval = time.Second
 
 // Options say which file to load and how to use it. Path, MaxSize, Use and Log are required.
 type Options struct {
@@ -32,15 +26,13 @@ type Options struct {
 	Path string
 	// MaxSize is the largest size of the file in bytes.
 	MaxSize int64
-	// If Private is true, a file that users other than its owner can access is not used. There is one exception: the group may
-	// read a file of root if this process does not run as root.
+	// If Private is true, a file that its group can write, or that other users can access, is not used.
 	Private bool
 	// Use gets each new content, which is JSON in UTF-8. If Use returns an error, the previous content stays in use. The error must
 	// not contain secrets from the file.
 	Use func(content []byte) error
-	// Gone is called after the third consecutive poll that has not found the file. After Gone, Use is called when the file
-	// exists again, even if the content is the same as before. If Gone is nil, the last content stays in use. Calls of Use and
-	// Gone never overlap.
+	// Gone is called when a poll does not find the file. After Gone, Use is called when the file exists again, even if the content is
+	// the same as before. If Gone is nil, the last content stays in use. Calls of Use and Gone never overlap.
 	Gone func()
 	Log  *slog.Logger
 }
@@ -51,16 +43,10 @@ type File struct {
 
 	// mu is held while the file is read and used. Status does not lock mu, so Status never waits.
 	mu sync.Mutex
-	// info is the metadata of the file at the last read. stable is false if the file's last change was younger than minAge at the
-	// last read, because a later change could have the same metadata. stable is also false if the last read failed.
-	info   fs.FileInfo
-	stable bool
 	// digest is the SHA-256 of the last content that was read. result is the error that the check or Use returned for
 	// this content. It is nil if the content is in use.
 	digest [sha256.Size]byte
 	result error
-	// missingPolls is the number of consecutive polls that have not found the file.
-	missingPolls int
 	// lastReported is the text of the last error that was logged or that Reload returned. It is empty if the file has become valid
 	// since then.
 	lastReported string
@@ -119,54 +105,33 @@ func (f *File) Status() Status { return *f.status.Load() }
 
 func (f *File) setStatus(since time.Time, err error) { f.status.Store(&Status{since, err}) }
 
-// poll reads the file if it seems to have changed, and counts the polls that have not found it.
+// poll reads the file and uses changed content.
 func (f *File) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	info, err := os.Stat(f.o.Path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if f.missingPolls++; f.missingPolls == goneAfter {
-			f.handleGone(err)
-		}
-		return
-	}
-	f.missingPolls = 0
-	if err == nil && f.stable && unchanged(info, f.info) {
-		return
-	}
-	since := f.Status().Since
-	f.report(f.load())
-	if used := f.Status().Since; !since.IsZero() && !used.Equal(since) {
-		f.o.Log.Info("the "+f.o.What+" was reloaded", "path", f.o.Path)
-	}
-}
-
-// handleGone handles a file that goneAfter consecutive polls have not found.
-func (f *File) handleGone(err error) {
-	f.stable, f.info = false, nil
-	if f.o.Gone != nil {
+	since, err := f.Status().Since, f.load()
+	if errors.Is(err, fs.ErrNotExist) && f.o.Gone != nil && !since.IsZero() {
 		f.digest, f.result = [sha256.Size]byte{}, nil
 		f.o.Gone()
 		f.setStatus(time.Time{}, nil)
 		f.lastReported = "" // then report logs err even if Reload has already returned err
 	}
-	f.report(f.wrap(err))
+	f.report(err)
+	if used := f.Status().Since; !since.IsZero() && used.After(since) {
+		f.o.Log.Info("the "+f.o.What+" was reloaded", "path", f.o.Path)
+	}
 }
 
 // load reads the file, and uses the content if it differs from the last content. For equal content, load returns the last result.
 func (f *File) load() error {
-	f.stable = false
-	content, info, err := read(f.o.Path, f.o.MaxSize, f.o.Private)
+	content, err := read(f.o, f.digest[:])
 	if err != nil {
 		return f.wrap(err)
 	}
-	f.missingPolls = 0
-	f.info, f.stable = info, time.Since(info.ModTime()) > minAge
-	digest := sha256.Sum256(content)
-	if digest == f.digest {
+	if content == nil {
 		return f.result
 	}
-	f.digest, f.result = digest, check(content)
+	f.digest, f.result = sha256.Sum256(content), check(content)
 	if f.result == nil {
 		f.result = f.o.Use(content)
 	}
@@ -203,45 +168,34 @@ func (f *File) report(err error) {
 	}
 }
 
-// unchanged reports whether a and b describe the same file, with the same time of change, size, mode and owner.
-func unchanged(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size() && a.Mode() == b.Mode() && owner(a) == owner(b)
-}
-
-// read returns the content of a regular file. It opens the file before it checks the metadata. Otherwise another file could take
-// the path after the check.
-func read(path string, maxSize int64, private bool) ([]byte, fs.FileInfo, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a named pipe would block
+// read returns the content of a regular file, or nil if the SHA-256 of the content is digest. It opens the file before it checks the
+// metadata. Otherwise another file could take the path after the check.
+func read(o Options, digest []byte) ([]byte, error) {
+	file, err := os.OpenFile(o.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // without O_NONBLOCK, opening a named pipe would block
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	switch {
 	case !info.Mode().IsRegular():
-		return nil, nil, errors.New("it is not a regular file")
-	case private && exposed(info.Mode(), owner(info), os.Geteuid()):
-		return nil, nil, fmt.Errorf("its mode %04o lets other users read or write it; it holds secrets: chmod 600", info.Mode().Perm())
+		return nil, errors.New("it is not a regular file")
+	case o.Private && info.Mode().Perm()&0o037 != 0: // the group may read: Kubernetes and systemd give secrets to an unprivileged process so
+		return nil, fmt.Errorf("its mode %04o lets other users read or write it; it holds secrets: chmod 600", info.Mode().Perm())
 	}
-	content, err := io.ReadAll(io.LimitReader(file, maxSize+1))
-	if err != nil {
-		return nil, nil, err
+	present := sha256.New() // takes no memory for the content, which is the same at almost every poll
+	if _, err = io.Copy(present, io.LimitReader(file, o.MaxSize+1)); err == nil {
+		_, err = file.Seek(0, io.SeekStart)
 	}
-	if int64(len(content)) > maxSize {
-		return nil, nil, fmt.Errorf("it is larger than %d bytes", maxSize)
+	if err != nil || bytes.Equal(present.Sum(nil), digest) {
+		return nil, err
 	}
-	return content, info, nil
-}
-
-// exposed reports whether users other than the owner can access a file. self is the user id of this process. If root owns the
-// file and this process does not run as root, the group may read the file. Kubernetes with an fsGroup gives secrets to an
-// unprivileged process in this way.
-func exposed(mode fs.FileMode, owner, self int) bool {
-	if owner == 0 && self != 0 {
-		return mode.Perm()&0o037 != 0
+	content, err := io.ReadAll(io.LimitReader(file, o.MaxSize+1))
+	if err == nil && int64(len(content)) > o.MaxSize {
+		err = fmt.Errorf("it is larger than %d bytes", o.MaxSize)
 	}
-	return mode.Perm()&0o077 != 0
+	return content, err
 }

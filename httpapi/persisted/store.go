@@ -134,7 +134,7 @@ func (s *Store) find(i id) *trustedDocument {
 	return s.pages[i.hash]
 }
 
-// Run polls the manifest twice a second until ctx ends. While the manifest is invalid or missing, the Store keeps the documents of
+// Run polls the manifest every second until ctx ends. While the manifest is invalid or missing, the Store keeps the documents of
 // the last valid version. In ModeOff, Run returns at once.
 func (s *Store) Run(ctx context.Context) {
 	if s.file != nil {
