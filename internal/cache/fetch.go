@@ -253,8 +253,7 @@ func (d *batchCall[K, T]) Priority() reqctx.Priority {
 // Deadline returns the latest deadline of the batch's waiters.
 func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
 
-// Trace returns the context of a new child span for an HTTP call, in the trace of one waiting operation. It returns the zero value
-// if no waiting operation is traced.
+// Trace returns the trace context of one waiting operation. It returns the zero value if no waiting operation is traced.
 func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 	if d.c.observer == nil {
 		return reqctx.TraceContext{}
@@ -264,7 +263,7 @@ func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 	for _, f := range d.b.flights {
 		for _, j := range f.logs {
 			for _, span := range j.Spans() {
-				return span.Context().Child()
+				return span.Context()
 			}
 		}
 	}

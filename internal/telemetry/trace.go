@@ -2,11 +2,9 @@ package telemetry
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/url"
 	"os"
 	"strings"
@@ -14,6 +12,8 @@ import (
 
 	"oddsgraph/internal/market/reqctx"
 
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
@@ -41,29 +41,26 @@ func OpenTracer(version string, log *slog.Logger) (*Tracer, error) {
 	if !wanted || err != nil {
 		return nil, err
 	}
-	handler := listenToSDK(log)
-	handler.setPrefixes("OTEL_EXPORTER_OTLP_")
+	otel.SetLogger(logr.Discard()) // messages of OpenTelemetry may quote values of variables
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(error) {
+		log.Warn("traces: OpenTelemetry can't use the value of a variable whose name begins with OTEL_")
+	}))
 	exporter, err := otlptracehttp.New(context.Background())
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)
 	}
-	handler.setPrefixes("OTEL_RESOURCE_ATTRIBUTES")
 	res, err := resource.New(context.Background(),
 		resource.WithAttributes(attribute.String("service.name", "oddsgraph"), attribute.String("service.version", version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil { // do not wrap err, because it quotes values of variables
 		return nil, errors.Join(errors.New("traces: OTEL_RESOURCE_ATTRIBUTES is not name=value,…"), exporter.Shutdown(context.Background()))
 	}
-	handler.setPrefixes("OTEL_TRACES_SAMPLER")
 	limits := sdktrace.NewSpanLimits()
 	if os.Getenv("OTEL_SPAN_LINK_COUNT_LIMIT") == "" {
 		limits.LinkCountLimit = maxLinks
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithIDGenerator(identifiers{}),
-		sdktrace.WithRawSpanLimits(limits))
-	if err := handler.startLogging(); err != nil {
-		return nil, errors.Join(err, provider.Shutdown(context.Background())) // no spans to send yet
-	}
+	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(res), sdktrace.WithRawSpanLimits(limits))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are lost", "error", err) }))
 	return &Tracer{provider, provider.Tracer("oddsgraph", trace.WithInstrumentationVersion(version))}, nil
 }
 
@@ -183,9 +180,8 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 	s.End(trace.WithTimestamp(ended))
 }
 
-// addReads adds an event for each kind of data that the operation read, and for each batch that the operation waited for. It also
-// adds links to the calls of the batches. If the operation got the response of another operation, addReads adds a link to that
-// operation.
+// addReads adds an event for each kind of data that the operation read, and for each batch that the operation waited for. If the
+// operation got the response of another operation, addReads adds a link to that operation.
 func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	for k := range reqctx.Kind(reqctx.Kinds) {
 		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
@@ -197,11 +193,6 @@ func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	}
 	for _, b := range j.Batches() {
 		s.AddEvent("batch", trace.WithTimestamp(b.Formed), trace.WithAttributes(batchAttributes(b, attribute.Int("own", b.Own))...))
-		for _, x := range b.Calls {
-			if !x.Trace.IsZero() {
-				s.AddLink(trace.Link{SpanContext: contextOf(x.Trace)})
-			}
-		}
 	}
 	if servedBy := j.ServedBy(); servedBy != nil {
 		s.AddLink(trace.Link{SpanContext: contextOf(servedBy.Context())})
@@ -235,15 +226,12 @@ func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 		}
 	}
 	for _, x := range b.Calls {
-		ctx := context.Background()
-		for _, parent := range spans {
-			if x.Trace.IsZero() || parent.Trace == x.Trace.Trace {
-				ctx = trace.ContextWithSpanContext(ctx, contextOf(parent))
-				break
-			}
+		ctx, parent := context.Background(), x.Trace
+		if parent.IsZero() && len(spans) > 0 {
+			parent = spans[0]
 		}
-		if !x.Trace.IsZero() {
-			ctx = context.WithValue(ctx, identifierKey{}, x.Trace.Span)
+		if !parent.IsZero() {
+			ctx = trace.ContextWithSpanContext(ctx, contextOf(parent))
 		}
 		_, span := t.tracer.Start(ctx, "GET "+x.Endpoint, trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(x.Started), trace.WithLinks(links...))
 		if span.IsRecording() {
@@ -256,25 +244,4 @@ func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 		}
 		span.End(trace.WithTimestamp(x.Started.Add(x.Elapsed)))
 	}
-}
-
-type identifierKey struct{}
-
-// identifiers generates random trace and span ids. If the context has a value for identifierKey, this value is the span id.
-type identifiers struct{}
-
-// NewIDs implements sdktrace.IDGenerator.
-func (i identifiers) NewIDs(ctx context.Context) (traceID trace.TraceID, span trace.SpanID) {
-	binary.NativeEndian.PutUint64(traceID[:8], rand.Uint64())
-	binary.NativeEndian.PutUint64(traceID[8:], rand.Uint64()|1)
-	return traceID, i.NewSpanID(ctx, traceID)
-}
-
-// NewSpanID implements sdktrace.IDGenerator.
-func (identifiers) NewSpanID(ctx context.Context, _ trace.TraceID) (span trace.SpanID) {
-	if id, ok := ctx.Value(identifierKey{}).([8]byte); ok {
-		return id
-	}
-	binary.NativeEndian.PutUint64(span[:], rand.Uint64()|1)
-	return span
 }

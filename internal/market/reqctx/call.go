@@ -14,7 +14,7 @@ type Call interface {
 	Priority() Priority
 	// Deadline returns the latest deadline of the operations. ok is false if an operation has no deadline.
 	Deadline() (t time.Time, ok bool)
-	// Trace returns the trace context of the next HTTP call. It returns the zero value if no operation is traced.
+	// Trace returns the trace context of one of the operations. It returns the zero value if no operation is traced.
 	Trace() TraceContext
 	// NoteCall records an ended HTTP call of the read.
 	NoteCall(c UpstreamCall)
@@ -46,7 +46,7 @@ type UpstreamCall struct {
 	// Waited is how long the call waited before Started, for the rate limiter or for other calls. Elapsed is the time from Started to
 	// the end of the call.
 	Waited, Elapsed time.Duration
-	// Trace is the trace context of the call. It is zero if the call is not traced.
+	// Trace is the trace context of the operation that is the parent of the call. It is zero if the call is not traced.
 	Trace TraceContext
 	// Age is the age that the response had on arrival. It is zero for a failed call.
 	Age market.Age

@@ -1,10 +1,6 @@
 package reqctx
 
-import (
-	"encoding/binary"
-	"fmt"
-	"math/rand/v2"
-)
+import "fmt"
 
 // Span is the span of an operation. The tracer's type implements it.
 type Span interface {
@@ -20,12 +16,6 @@ type TraceContext struct {
 
 // IsZero reports whether c identifies no span.
 func (c TraceContext) IsZero() bool { return c == TraceContext{} }
-
-// Child returns the context of a child span: the same trace with a new random span id.
-func (c TraceContext) Child() TraceContext {
-	binary.BigEndian.PutUint64(c.Span[:], rand.Uint64()|1) // an id of zeros is invalid
-	return c
-}
 
 // Traceparent returns the value of the traceparent header for a sampled span.
 func (c TraceContext) Traceparent() string {
