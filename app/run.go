@@ -15,7 +15,6 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/sdl"
-	"oddsgraph/httpapi/limits"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
@@ -119,14 +118,10 @@ func runServer(ctx context.Context, cfg *config.Config, args, environ []string, 
 
 // printSchema prints the schema with the directives that the flags select.
 func printSchema(cfg *config.Config, stdout io.Writer) error {
-	if cfg.Federation && (cfg.Semantic || cfg.Costs) {
-		return errors.New("a gateway does not accept the directives that --semantic and --costs add; use them without --federation")
+	if cfg.Federation && cfg.Semantic {
+		return errors.New("a gateway does not accept the directive that --semantic adds; use it without --federation")
 	}
-	options := sdl.Options{Semantic: cfg.Semantic, Federation: cfg.Federation}
-	if cfg.Costs {
-		options.Cost = limits.Published
-	}
-	text, err := sdl.Print(graph.SDL(), options)
+	text, err := sdl.Print(graph.SDL(), sdl.Options{Semantic: cfg.Semantic, Federation: cfg.Federation})
 	if err != nil {
 		return err
 	}

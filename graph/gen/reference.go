@@ -24,16 +24,10 @@ The service serves the schema at ` + "`/schema.graphql`" + `, and a command prin
 ` + "```sh" + `
 oddsgraph schema > schema.graphql
 oddsgraph schema --semantic > semantic.graphql
-oddsgraph schema --costs > costs.graphql
 ` + "```" + `
 
 - ` + "`--semantic`" + ` adds ` + "`@semanticNonNull`" + ` to the nullable fields that are null only together with an entry in ` + "`errors`" + `. If a client
   throws such errors, Relay and Apollo Kotlin give these fields non-null types. ` + "`levels: [0, 1]`" + ` means the list and its items.
-- ` + "`--costs`" + ` adds ` + "`@cost`" + ` and ` + "`@listSize`" + ` in the form of the [draft](https://ibm.github.io/graphql-specs/cost-spec.html) for cost
-  directives, with the prices of [the cost](limits.md#the-cost). A field costs its weight, and the cost of the selection on it,
-  for each of its values. An argument in ` + "`slicingArguments`" + ` can be a list; then its length counts. The sum is what the service
-  computes for a query, or more: the service does not count a read again that several fields of an object share, nor values that
-  come with other values. Multiply the cost of an event of ` + "`priceChanged`" + `, ` + "`marketChanged`" + ` or ` + "`tradesAdded`" + ` by the number of ids.
 `
 
 // sections contains the sections of the reference. Each section describes some of the types: its function "has" selects them.

@@ -18,7 +18,7 @@ func (a *annotation) federation() {
 	for _, def := range a.doc.Definitions {
 		switch {
 		case def.Kind == ast.Object && slices.Contains(def.Interfaces, "Node"):
-			def.Directives = append(def.Directives, directive("key", "fields", "id"))
+			def.Directives = append(def.Directives, directive("key", &ast.Argument{Name: "fields", Value: &ast.Value{Kind: ast.StringValue, Raw: "id"}}))
 		case def.Name == "PageInfo":
 			def.Directives = append(def.Directives, directive("shareable"))
 		}

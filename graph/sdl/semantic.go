@@ -4,7 +4,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/vektah/gqlparser/v2/ast"
 )
 
 const semanticHead = `"At these levels, null always comes with an entry in ` + "`errors`" + `. Level 0 is the field, and level 1 is the items of its list."
@@ -67,7 +70,11 @@ func (a *annotation) addSemanticNonNull() error {
 			}
 			d := directive("semanticNonNull")
 			if !slices.Equal(levels, onlyField) {
-				d = directive("semanticNonNull", "levels", levels)
+				list := &ast.Value{Kind: ast.ListValue}
+				for _, level := range levels {
+					list.Children = append(list.Children, &ast.ChildValue{Value: &ast.Value{Kind: ast.IntValue, Raw: strconv.Itoa(level)}})
+				}
+				d = directive("semanticNonNull", &ast.Argument{Name: "levels", Value: list})
 			}
 			f.Directives = append(f.Directives, d)
 		}

@@ -86,7 +86,6 @@ type Config struct {
 
 	Federation bool `default:"false" group:"schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 	Semantic   bool `default:"false" group:"schema" help:"Whether schema adds @semanticNonNull to the nullable fields that are null only together with an error. Other commands ignore it."`
-	Costs      bool `default:"false" group:"schema" help:"Whether schema adds @cost and @listSize with the points that --limit-cost bounds. Other commands ignore it."`
 
 	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
 
