@@ -113,7 +113,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
 		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: responses,
-		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), EventsPerSecond: int(cfg.Client.Events), SplitExecutions: 2 * cfg.StreamTopics,
+		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,

@@ -46,7 +46,6 @@ type engine struct {
 
 func newEngine(cfg Config, who *identities) *engine {
 	cfg.MaxResponse, cfg.MaxOutput = cmp.Or(cfg.MaxResponse, 8<<20), cmp.Or(cfg.MaxOutput, 64<<20)
-	cfg.EventsPerSecond = cmp.Or(cfg.EventsPerSecond, 16<<20)
 	return &engine{
 		cfg:            cfg,
 		identities:     who,

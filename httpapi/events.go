@@ -7,7 +7,6 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"oddsgraph/graph/exec"
-	"oddsgraph/httpapi/fanout"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -16,10 +15,10 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription for the members of g. The subscription ends when ctx ends, or earlier. next waits for the next
+// subscribe starts a subscription. The subscription ends when ctx ends, or earlier. next waits for the next
 // response and returns it. After the last response, next returns nil. A response without data is the last response. unknown is true
 // if the subscription has ended because the venue does not know its ids. next is not safe for concurrent use.
-func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) (next func() (resp *graphql.Response, unknown bool)) {
+func (e *engine) subscribe(ctx context.Context, op *operation) (next func() (resp *graphql.Response, unknown bool)) {
 	ended := false
 	failed := func(v any) *graphql.Response {
 		ended = true
@@ -50,7 +49,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, g *fanout.Group) 
 			e.identities.countRefusal(ctx, resp)
 			return resp, event.Ended && follow.IsUnknown(event.Problem)
 		case stream.Next(ctx):
-			return e.event(ctx, stream, g), false
+			return e.event(ctx, stream), false
 		}
 		return nil, false
 	}
@@ -66,8 +65,8 @@ func returnOnce(resp *graphql.Response) func() (*graphql.Response, bool) {
 
 // event returns the response for the event to which stream.Next has moved. Each event has its own loaders. The timeout of the event
 // begins when eventLimiter admits the event.
-func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group) *graphql.Response {
-	release, err := e.acquireEvent(ctx, g)
+func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Response {
+	release, err := e.eventLimiter.acquire(ctx)
 	if err != nil {
 		return e.errorResponse(ctx, err)
 	}
@@ -88,28 +87,5 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream, g *fanout.Group
 	if !ok {
 		return e.errorResponse(ctx, context.Cause(ctx))
 	}
-	if memory.err != nil {
-		g.Spend(memory.limit) // the event contains only an error, but its data was computed and discarded
-	}
 	return &graphql.Response{Data: data, Errors: e.presented(ctx, errs)}
-}
-
-// acquireEvent waits until eventLimiter admits an event and g.Debt() is 0. If err is nil, the calling function must call release
-// once.
-func (e *engine) acquireEvent(ctx context.Context, g *fanout.Group) (release func(), err error) {
-	for {
-		if release, err = e.eventLimiter.acquire(ctx); err != nil {
-			return nil, err
-		}
-		debt := g.Debt()
-		if debt == 0 {
-			return release, nil
-		}
-		release()
-		select {
-		case <-time.After(debt):
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		}
-	}
 }

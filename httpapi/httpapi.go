@@ -47,9 +47,6 @@ type Config struct {
 	// MaxResponse bounds the size of a response or an event in bytes; 0 means 8 MiB. MaxOutput bounds the unread output of all
 	// clients in bytes; 0 means 64 MiB.
 	MaxResponse, MaxOutput int
-	// EventsPerSecond bounds the events of one client, in bytes per second; 0 means 16 MiB. A burst of events may have
-	// 2*EventsPerSecond bytes.
-	EventsPerSecond int
 	// The service splits a subscription to a list of ids into one execution for each id, if all subscriptions together then have at
 	// most SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int

@@ -39,8 +39,7 @@ type subscriptions struct {
 }
 
 func newSubscriptions(e *engine, clients *quota.Clients, acquire func(context.Context, *slot) error) *subscriptions {
-	limits := fanout.Limits{Pace: quota.NewPace(e.cfg.EventsPerSecond, 2*e.cfg.EventsPerSecond), Groups: e.cfg.SplitExecutions}
-	s := &subscriptions{engine: e, hub: fanout.New(limits), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: acquire}
+	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Groups: e.cfg.SplitExecutions}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: acquire}
 	_, _ = rand.Read(s.secret[:]) // Read never fails
 	return s
 }
@@ -192,7 +191,7 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 // opener returns the function that starts the shared execution of an operation.
 func (s *subscriptions) opener(op *operation) fanout.Open {
 	return func(ctx context.Context, g *fanout.Group) fanout.Source {
-		return s.engine.open(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, g)
+		return s.engine.open(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op)
 	}
 }
 
@@ -239,10 +238,10 @@ type execution struct {
 }
 
 // open starts a subscription for a group.
-func (e *engine) open(ctx context.Context, op *operation, g *fanout.Group) (x *execution) {
+func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
 	x = &execution{engine: e, ctx: ctx}
 	defer e.catch(ctx, func(r *graphql.Response) { x.next = returnOnce(r) })
-	x.next = e.subscribe(ctx, op, g)
+	x.next = e.subscribe(ctx, op)
 	return x
 }
 

@@ -13,8 +13,6 @@ type billing map[netip.Prefix]*payer
 type payer struct {
 	client  netip.Prefix
 	members int
-	// delivered counts how many members of the client got the present event. The group's lock guards delivered.
-	delivered int
 	// release may be called more than once.
 	release func()
 }

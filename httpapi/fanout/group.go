@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"oddsgraph/internal/feed/follow"
 )
@@ -117,67 +116,15 @@ func (g *Group) wantsEvent() bool {
 	return len(g.members) == 0 || slices.ContainsFunc(g.members, func(s *seat) bool { return s.member.unread() < g.hub.limits.Ahead })
 }
 
-// await waits until a member wants more events and at least one client has no debt, or until ctx ends.
+// await waits until a member wants more events, or until ctx ends.
 func (g *Group) await(ctx context.Context) {
 	g.paused.Store(true)
 	defer g.paused.Store(false)
-	for ctx.Err() == nil {
-		if !g.wantsEvent() {
-			select {
-			case <-g.wanted:
-			case <-ctx.Done():
-			}
-			continue
-		}
-		debt := g.Debt()
-		if debt == 0 {
-			return
-		}
-		timer := time.NewTimer(debt)
+	for ctx.Err() == nil && !g.wantsEvent() {
 		select {
-		case <-timer.C:
-		case <-g.wanted: // a client without debt may have joined
+		case <-g.wanted:
 		case <-ctx.Done():
 		}
-		timer.Stop()
-	}
-}
-
-// Debt returns the time to wait before the next event is executed. It is positive only if all clients of the group are in debt.
-func (g *Group) Debt() (least time.Duration) {
-	pace := g.hub.limits.Pace
-	if pace == nil {
-		return 0
-	}
-	g.hub.mu.Lock()
-	defer g.hub.mu.Unlock()
-	for _, p := range g.billing {
-		debt := pace.Debt(p.client)
-		if debt == 0 {
-			return 0
-		}
-		if least == 0 || debt < least {
-			least = debt
-		}
-	}
-	return least
-}
-
-// Spend charges the clients of the group for an event of the given size in bytes and for its deliveries. If the execution has
-// computed data and discarded them, the caller also calls Spend for these data.
-func (g *Group) Spend(bytes int) {
-	pace := g.hub.limits.Pace
-	if pace == nil {
-		return
-	}
-	g.hub.mu.Lock()
-	defer g.hub.mu.Unlock()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	cost := bytes + perEvent
-	for _, p := range g.billing {
-		pace.Spend(p.client, cost+cost*p.delivered/deliveryShare)
-		p.delivered = 0
 	}
 }
 
@@ -261,7 +208,6 @@ func (g *Group) run(ctx context.Context, open Open) {
 			break
 		}
 		g.deliver(payload)
-		g.Spend(len(payload))
 	}
 	abandoned := ctx.Err() != nil // no member is left, or the hub is closing
 	errors, event := source.Last()
@@ -293,7 +239,6 @@ func (g *Group) deliver(payload []byte) {
 	for _, s := range members {
 		if addressed && s.index >= 0 || !addressed && s.since <= number {
 			delivered++
-			s.payer.delivered++
 			if s.member.add(s, e) {
 				s.member.wake()
 			}

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"oddsgraph/internal/market"
 )
@@ -37,26 +36,12 @@ type Limits struct {
 	// Ahead is the number of unread bytes that pauses a group: its execution pauses while every member has at least Ahead unread
 	// bytes. Several changes of a topic during the pause can become one event. The default is 64 KiB.
 	Ahead int
-	// Pace limits the rate of a client's events. If Pace is nil, there is no limit. An event costs its size in bytes plus 512. Each
-	// delivery of the event costs a sixteenth of the event's cost.
-	Pace Pace
 	// Groups is the number of open groups above which JoinParts refuses a member. The default is 4,000.
 	Groups int
 	// Bytes is the largest total size of the payloads in the queue of a member. If an event makes the total larger, the member
 	// ends. But the only event in a queue may have any size. The default is 4 MiB.
 	Bytes int
 }
-
-// Pace limits the rate of each client. Its methods do not wait.
-type Pace interface {
-	// Spend charges a client for n bytes.
-	Spend(client netip.Prefix, n int)
-	// Debt returns the time until the client is out of debt.
-	Debt(client netip.Prefix) time.Duration
-}
-
-// The cost of an event is its size in bytes plus perEvent. Each delivery of the event costs 1/deliveryShare of that cost.
-const perEvent, deliveryShare = 512, 16
 
 // Stats are the present gauges of a hub, and its counters since the start.
 type Stats struct {

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"oddsgraph/httpapi/fanout"
 )
@@ -173,57 +172,6 @@ func TestPause(t *testing.T) {
 		other.Leave()
 		one.Leave() // the last member leaves, so the paused execution must end
 		receive(t, s.closed)
-	})
-}
-
-// debts is a Pace whose debts the test sets.
-type debts struct {
-	mu    sync.Mutex
-	spent map[netip.Prefix]int
-	until map[netip.Prefix]time.Time
-}
-
-func (d *debts) Spend(client netip.Prefix, n int) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.spent[client] += n
-}
-
-func (d *debts) Debt(client netip.Prefix) time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return max(time.Until(d.until[client]), 0)
-}
-
-// TestPaceOfClients checks that an event waits while all clients of the group are in debt. The test also checks what the event
-// costs each client.
-func TestPaceOfClients(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		one, other := netip.MustParsePrefix("192.0.2.1/32"), netip.MustParsePrefix("192.0.2.2/32")
-		pace := &debts{spent: map[netip.Prefix]int{}, until: map[netip.Prefix]time.Time{}}
-		h := newHub(t, fanout.Limits{Pace: pace})
-		join := func(client netip.Prefix) {
-			t.Helper()
-			_ = h.Join(t.Context(), key("k"), newReader().Member, client, free, h.open)
-		}
-		for range 16 {
-			join(one)
-		}
-		join(other)
-		s := h.script()
-		pace.mu.Lock()
-		pace.until[one], pace.until[other] = time.Now().Add(5*time.Second), time.Now().Add(3*time.Second)
-		pace.mu.Unlock()
-		began := time.Now()
-		s.group.Announce(replaced)
-		send(t, s.events, []byte(text("a", 4)))
-		receive(t, s.queued)
-		if waited := time.Since(began); waited != 3*time.Second {
-			t.Errorf("the event waited %v, want 3s", waited)
-		}
-		if cost := 4<<10 + 512; pace.spent[one] != 2*cost || pace.spent[other] != cost+cost/16 {
-			t.Errorf("the clients have spent %v bytes, want %d for the client with 16 members and %d for the other", pace.spent, 2*cost, cost+cost/16)
-		}
 	})
 }
 

@@ -110,7 +110,6 @@ type Client struct {
 	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
 	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that the different subscriptions of one client address follow. An id in two subscriptions counts twice."`
 	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Events      Bytes `default:"16MiB" min:"1KiB" max:"64GiB" help:"Cost of the events of one client address's subscriptions in a second: the bytes of each different event, and a sixteenth of these bytes for each delivery. Unused cost of up to two seconds is saved for later. Above this cost, events are conflated."`
 	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer message closes the WebSocket."`
 }
 

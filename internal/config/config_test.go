@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 			ListItems: 1000, Variables: 128 << 10, Cost: 100_000, Calls: 200,
 		},
 		JWT:          config.JWT{AccountClaim: "sub"},
-		Client:       config.Client{Sockets: 2000, Connections: 1000, Operations: 9000, Total: 12_000, Executions: 500, Watched: 20_000, PerSocket: 100, Events: 16 << 20, Message: 256 << 10},
+		Client:       config.Client{Sockets: 2000, Connections: 1000, Operations: 9000, Total: 12_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
 		Log:          config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
 		Venue:        config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 100, MaxURL: 2 << 10, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
 		StreamTopics: 2000,

@@ -33,11 +33,6 @@ var bounds = []mutation{
 		run: "^TestSendBuffersAreBounded$",
 	},
 	{
-		name: "events beyond a client's rate are produced",
-		file: "httpapi/quota/pace.go", oldText: "c.saved, c.at = p.present(c, now)-float64(n), now", newText: "c.saved, c.at = p.present(c, now), now",
-		run: "^TestPace$",
-	},
-	{
 		name: "a bad key locks out all keys of its address",
 		file: "httpapi/auth/refusals.go", oldText: "r.pairs.Peek(p)", newText: "r.pairs.Peek(pair{p.network, Key{}})",
 		run: "^TestRefusals$",
