@@ -7,22 +7,17 @@ import (
 	"sync"
 )
 
-const (
-	// One in reservedShare connections is reserved for clients with few connections. So health checks and new clients can connect.
-	reservedShare = 20
-	// A client with fewer than fewConnections open connections may use the reserved connections.
-	fewConnections = 8
-	// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles the value for its own
-	// data. By default, the buffer could grow to 4 MiB.
-	sendBuffer = 256 << 10
-)
+// sendBuffer is the size in bytes of the kernel's buffer for unread bytes of one connection. Linux doubles the value for its own data.
+// By default, the buffer could grow to 4 MiB.
+const sendBuffer = 256 << 10
 
 // ConnectionLimits limit the connections of a Listener.
 type ConnectionLimits struct {
-	// Total limits all connections. PerClient limits the connections of one client address. Zero means that there is no limit.
+	// Total limits all connections, and Fair decides how many of them a client address may have. PerClient also limits the connections
+	// of one client address. Zero means that there is no limit.
 	Total, PerClient int
-	// Exempt reports whether an address, such as the address of a proxy, is exempt from PerClient. An exempt address may also use
-	// the reserved connections. If Exempt is nil, no address is exempt.
+	// Exempt reports whether an address, such as the address of a proxy, is exempt from PerClient and Fair. If Exempt is nil, no
+	// address is exempt.
 	Exempt func(netip.Addr) bool
 }
 
@@ -82,16 +77,8 @@ func (l *Listener) take(client netip.Prefix) bool {
 	defer l.mu.Unlock()
 	own := l.clients[client]
 	exempt := !client.IsValid() || l.limits.Exempt != nil && l.limits.Exempt(client.Addr())
-	if total := l.limits.Total; total > 0 {
-		if own >= fewConnections && !exempt {
-			total -= total / reservedShare
-		}
-		if l.connections >= total {
-			l.refused++
-			return false
-		}
-	}
-	if l.limits.PerClient > 0 && own >= l.limits.PerClient && !exempt {
+	free := l.limits.Total - l.connections
+	if l.limits.Total > 0 && (free <= 0 || !exempt && !Fair(own, 1, free)) || l.limits.PerClient > 0 && own >= l.limits.PerClient && !exempt {
 		l.refused++
 		return false
 	}

@@ -101,29 +101,22 @@ func TestConnectionsPerClient(t *testing.T) {
 	}
 }
 
-func TestRoomForHealthChecks(t *testing.T) {
-	l := newTestListener(t, quota.ConnectionLimits{Total: 40})
-	var open []net.Conn
-	for range 40 {
-		if c := l.connect(t, "192.0.2.1"); c != nil {
-			open = append(open, c)
+// TestTotalConnections checks that a client leaves some of all connections to new clients.
+func TestTotalConnections(t *testing.T) {
+	proxy := netip.MustParseAddr("192.0.2.9")
+	l := newTestListener(t, quota.ConnectionLimits{Total: 40, Exempt: func(a netip.Addr) bool { return a == proxy }})
+	for _, client := range []struct {
+		address string
+		want    int
+	}{{"192.0.2.1", 30}, {"192.0.2.2", 7}, {"192.0.2.9", 3}, {"192.0.2.3", 0}} {
+		n := 0
+		for ; n < 50 && l.connect(t, client.address) != nil; n++ {
+		}
+		if n != client.want {
+			t.Errorf("%s got %d of 40 connections, want %d", client.address, n, client.want)
 		}
 	}
-	if len(open) != 38 {
-		t.Errorf("one client has %d of 40 connections, want 38, because the last twentieth is reserved", len(open))
-	}
-	for range 2 {
-		if l.connect(t, "192.0.2.2") == nil {
-			t.Error("a client with few connections was refused")
-		}
-	}
-	if l.connect(t, "192.0.2.3") != nil {
-		t.Error("the listener accepted more connections than ConnectionLimits.Total")
-	}
-	for _, c := range open {
-		_ = c.Close()
-	}
-	if s := l.Stats(); s.Open > 5 {
-		t.Errorf("after 38 of 40 connections were closed, %d are open, want at most 5", s.Open)
+	if s := l.Stats(); s.Open != 40 {
+		t.Errorf("%d connections are open, want 40", s.Open)
 	}
 }

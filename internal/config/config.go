@@ -57,7 +57,7 @@ type Config struct {
 	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer headers are refused."`
 	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses."`
 	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"Number of places for GraphQL requests that wait to execute, with the same rule for client addresses as --max-operations. As many further places are for requests that wait until fewer requests wait for the venue. All other requests are refused with status 503."`
-	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed. The last twentieth of the connections is reserved for client addresses with fewer than eight connections, such as health checks."`
+	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed."`
 	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
@@ -236,9 +236,19 @@ func Parse(args, environ []string, out io.Writer) (*Config, error) {
 	return newParser(environ, out).parse(args)
 }
 
+// healthAddress returns the flag and the address of the listener that CommandHealthcheck checks. This is the private address if there
+// is one, because clients cannot use up its connections.
+func (c Config) healthAddress() (flag, address string) {
+	if c.AdminListen == Off {
+		return "listen", c.Listen
+	}
+	return "admin-listen", c.AdminListen
+}
+
 // HealthcheckURL returns the URL at which CommandHealthcheck checks a server with this Config on the same host.
 func (c Config) HealthcheckURL() string {
-	host, port, _ := net.SplitHostPort(c.Listen)
+	_, address := c.healthAddress()
+	host, port, _ := net.SplitHostPort(address)
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 		if ip != nil && ip.To4() == nil {

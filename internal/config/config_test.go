@@ -323,17 +323,17 @@ func TestLists(t *testing.T) {
 
 func TestStructuralErrors(t *testing.T) {
 	for args, want := range map[string]string{
-		"nonsense":                     "nonsense",
-		"config":                       "check",
-		"config nonsense":              "nonsense",
-		"serve nonsense":               "nonsense",
-		"--listen":                     "--listen",
-		"--listen --demo-control":      "--listen",
-		"--no-such thing serve":        "--no-such",
-		"--no-such serve":              "--no-such",
-		"-x":                           "-x",
-		"healthcheck --listen=:0":      "--listen",
-		"healthcheck --listen=[::1]:0": "--listen",
+		"nonsense":                      "nonsense",
+		"config":                        "check",
+		"config nonsense":               "nonsense",
+		"serve nonsense":                "nonsense",
+		"--listen":                      "--listen",
+		"--listen --demo-control":       "--listen",
+		"--no-such thing serve":         "--no-such",
+		"--no-such serve":               "--no-such",
+		"-x":                            "-x",
+		"healthcheck --admin-listen=:0": "--admin-listen",
+		"healthcheck --listen=[::1]:0 --admin-listen=off": "--listen",
 	} {
 		got := problems(t, args)
 		if len(got) != 1 || !strings.Contains(got[0], want) {
@@ -418,8 +418,10 @@ func TestHealthcheckURL(t *testing.T) {
 		"[fe80::1]:80":    "http://[fe80::1]:80/healthz",
 		"example.org:443": "http://example.org:443/healthz",
 	} {
-		if got := parse(t, "--listen="+listen).HealthcheckURL(); got != want {
-			t.Errorf("the URL for %s is %s, want %s", listen, got, want)
+		for _, args := range []string{"--admin-listen=" + listen, "--admin-listen=off --listen=" + listen} {
+			if got := parse(t, args).HealthcheckURL(); got != want {
+				t.Errorf("the URL for %s is %s, want %s", args, got, want)
+			}
 		}
 	}
 }

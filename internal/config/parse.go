@@ -98,8 +98,8 @@ func (p *parser) parse(args []string) (*Config, error) {
 	if g.Command.usesSettings() {
 		p.checkNames(k)
 	}
-	if g.Command == CommandHealthcheck && strings.HasSuffix(g.Listen, ":0") {
-		p.report(flagOf(k, "listen").Value, g.Listen, errors.New("has port 0, so healthcheck cannot know the port"), "the port that the server listens on")
+	if flag, address := g.healthAddress(); g.Command == CommandHealthcheck && strings.HasSuffix(address, ":0") {
+		p.report(flagOf(k, flag).Value, address, errors.New("has port 0, so healthcheck cannot know the port"), "the port that the server listens on")
 	}
 	if len(p.problems) > 0 {
 		return &g.Config, errors.Join(p.problems...)

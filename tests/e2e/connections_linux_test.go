@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -59,12 +60,21 @@ func TestIdleConnectionsOfOneAddress(t *testing.T) {
 	if kept > most+10 || refused < attempts-accepted || refused > attempts-most {
 		t.Errorf("%.0f connections are open, %d were refused, %d of %d were accepted", kept, refused, accepted, attempts)
 	}
-	for range 10 { // each request uses a new connection, as a health check does
-		w := p.connect(t)
-		_, _ = io.WriteString(w, "GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-		if status, body := w.readResponse(t, p); status != http.StatusOK {
-			t.Errorf("GET /readyz got status %d and the body %s, want 200", status, body)
+	from.LocalAddr = &net.TCPAddr{IP: net.IPv4(127, 0, 0, 3)}
+	for range 10 { // new connections of a probe and of another address
+		if got := p.askAdmin(t, http.MethodGet, "/readyz"); got.status != http.StatusOK {
+			t.Errorf("GET /readyz at the private address got %+v, want status 200", got)
 		}
+		c, err := from.DialContext(t.Context(), "tcp", p.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &wire{c, bufio.NewReader(c)}
+		_, _ = io.WriteString(w, "GET /graphql?query={__typename} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		if status, body := w.readResponse(t, p); status != http.StatusOK {
+			t.Errorf("another address got status %d and the body %s, want 200", status, body)
+		}
+		_ = c.Close()
 	}
 	other.end(t)
 }

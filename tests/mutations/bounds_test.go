@@ -18,14 +18,14 @@ var bounds = []mutation{
 		run: "^TestSharedThingsTakeMemoryOnce$",
 	},
 	{
-		name: "a client has any number of connections",
-		file: "httpapi/quota/listener.go", oldText: "if l.limits.PerClient > 0 &&", newText: "if false &&",
-		run: "^TestConnectionsPerClient$",
+		name: "clients leave no connection to others",
+		file: "httpapi/quota/listener.go", oldText: "!Fair(own, 1, free)", newText: "false",
+		run: "^TestTotalConnections$",
 	},
 	{
-		name: "no connection is kept free for health checks",
-		file: "httpapi/quota/listener.go", oldText: "total -= total / reservedShare", newText: "total -= 0",
-		run: "^TestRoomForHealthChecks$",
+		name: "a client has any number of connections",
+		file: "httpapi/quota/listener.go", oldText: "|| l.limits.PerClient > 0 &&", newText: "|| false &&",
+		run: "^TestConnectionsPerClient$",
 	},
 	{
 		name: "a client that does not read fills the kernel's buffers",
