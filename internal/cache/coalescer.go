@@ -62,8 +62,7 @@ type coalescer[K comparable, T any] struct {
 	// slots is a semaphore that bounds the number of calls in flight.
 	slots chan struct{}
 
-	// mu guards the fields below and the fields of flights and batches. Locks are taken in this order: the store's lock, mu, the
-	// locks of the store's LRUs.
+	// mu guards the fields below and the fields of flights and batches. pool.mu says the order of locks.
 	mu      sync.Mutex
 	flights map[K]*flight[K, T]
 	// queue contains the batches that have not started, oldest first.
