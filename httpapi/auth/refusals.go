@@ -56,7 +56,7 @@ type Refusals struct {
 	// pairs contains, for each pair, the times of the last refusals, oldest first.
 	pairs *simplelru.LRU[pair, *[refusalLimit]instant]
 	// networks limits the refused credentials of each network. The credentials of a burst may be checked before the first of them is
-	// refused. So a limiter may go into debt, and the mean rate stays within the limit.
+	// refused. So a limiter may go into debt, for at most another refusalWindow.
 	networks *simplelru.LRU[netip.Prefix, *rate.Limiter]
 	// accepted are the credentials that the venue has accepted.
 	accepted *simplelru.LRU[Key, struct{}]
@@ -119,7 +119,9 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 		guesses = rate.NewLimiter(rate.Every(refusalWindow/guessLimit), guessLimit)
 		r.networks.Add(p.network, guesses)
 	}
-	guesses.ReserveN(now, 1)
+	if guesses.TokensAt(now) > -guessLimit {
+		guesses.ReserveN(now, 1)
+	}
 }
 
 // Accepted records that the venue has accepted credentials. Refused credentials of other clients do not affect them until the venue

@@ -39,7 +39,7 @@ func (r *reply) answerCount(asked int) (int, error) {
 func TestThrottledPrices(t *testing.T) {
 	t.Parallel()
 	// The venue accepts 40 calls per minute. The clock shows almost the real time, because deadlines are in real time.
-	s := startAt(t, time.Now(), longCallTimeout, "--request-timeout=30s", "--demo-markets=300", "--demo-public-per-minute=40", "--log-level=error")
+	s := startAt(t, time.Now(), longCallTimeout, "--request-timeout=30s", "--demo-markets=300", "--demo-public-per-minute=40", "--cache-stretch=5m", "--log-level=error")
 	ids := s.openTokens(6)
 	ask := func(when string, stale bool, refused int) {
 		before := s.venue.Stats().Requests["/api/exchange/prices"]

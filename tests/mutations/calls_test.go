@@ -105,7 +105,7 @@ var calls = []mutation{
 	},
 	{
 		name: "a new process has any number of calls in flight after the first answer",
-		file: "internal/ratelimit/refusals.go", oldText: "w.maxInFlight = unproven + len(w.ended)/provenBy", newText: "w.maxInFlight = 0",
+		file: "internal/ratelimit/refusals.go", oldText: "w.maxInFlight = unproven + len(w.ended)*w.limit/provenBy", newText: "w.maxInFlight = 0",
 		run: "^TestFirstAnswer$",
 	},
 	{
