@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 
 	"oddsgraph/app/hosts"
 	"oddsgraph/graph"
@@ -103,6 +104,19 @@ func trustedProxies(cfg *config.Config) (auth.Proxies, error) {
 	return proxies, nil
 }
 
+const (
+	// bodyTimeout bounds the time from the first byte of a request to the end of its body. On a connection of 32 KiB/s, the largest
+	// default body of 256 KiB arrives in eight seconds.
+	bodyTimeout = 10 * time.Second
+	// Up to queuedPerOperation requests wait for each of --max-operations, for at most queueTimeout. A client that waits longer
+	// would rather hear that the service is busy.
+	queuedPerOperation = 2
+	queueTimeout       = 2 * time.Second
+	// loggedPerSecond is the number of successful operations and requests in a second that are logged. Of further ones, one in a
+	// hundred is logged. 500 lines of 400 bytes are 17 GB a day.
+	loggedPerSecond = 500
+)
+
 // NewFront returns the API's configuration without the fields that only an open App can fill, such as Documents and Sources.
 func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, log *slog.Logger) (front httpapi.Config, err error) {
 	executed.Schema = graph.Schema(cfg.Federation)
@@ -111,24 +125,22 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 	compiler.SetIDPrefix(model.IDPrefix(venueInIDs(cfg)))
 	front = httpapi.Config{
 		Compiler: compiler, SDL: graph.SDL(), Log: log,
-		MaxBody: int64(cfg.MaxBody), BodyTimeout: cfg.BodyTimeout, Timeout: cfg.RequestTimeout,
+		MaxBody: int64(cfg.MaxBody), BodyTimeout: bodyTimeout, Timeout: cfg.RequestTimeout,
 		ResponseBytes: responses,
 		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), SplitExecutions: 2 * cfg.StreamTopics,
-		Operations: cfg.MaxOperations, Queue: cfg.MaxQueue, QueueTimeout: cfg.QueueTimeout,
+		Operations: cfg.MaxOperations, Queue: queuedPerOperation * cfg.MaxOperations, QueueTimeout: queueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,
 		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},
-		Clients: quota.Limits{
-			Connections: cfg.Client.Connections, Operations: cfg.Client.Operations, Total: cfg.Client.Total,
-			Executions: cfg.Client.Executions, Watched: cfg.Client.Watched,
-		},
-		Sockets: httpapi.Sockets{Operations: cfg.Client.PerSocket, Frame: int64(cfg.Client.Message)},
+		Clients: quota.Limits{Connections: cfg.Client.Connections, Operations: cfg.Client.Operations},
 		Pages:   []fs.FS{web.Built(), web.Plain()},
 	}
-	front.Guard, err = limits.New(guardLimits(cfg.Limit), compiler.Schema())
+	bounds := limits.Default()
+	bounds.Depth, bounds.Cost = cfg.Limit.Depth, cfg.Limit.Cost
+	front.Guard, err = limits.New(bounds, compiler.Schema())
 	return front, err
 }
 
@@ -151,10 +163,13 @@ func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 	return hosts.Guard(cfg.Hosts, refuse, hosts.Always, next)
 }
 
-func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver) (*httpapi.API, error) {
+func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver, change func(*httpapi.Config)) (*httpapi.API, error) {
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
 		return nil, err
+	}
+	if change != nil {
+		change(&front)
 	}
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return nil, err
@@ -180,7 +195,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
-	s.events = telemetry.NewOperations(s.log, cfg.Log.SampleAbove)
+	s.events = telemetry.NewOperations(s.log, loggedPerSecond)
 	front.Observer = &Observer{Metrics: s.Metrics, Log: s.events, tracer: s.Tracer}
 	return httpapi.New(front), nil
 }
@@ -193,12 +208,4 @@ func (s *App) forget(a *auth.Account) {
 	s.Live.Feed.SkipLinger(func(t messages.Topic) bool {
 		return t.Channel == messages.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
 	})
-}
-
-func guardLimits(c config.Limit) limits.Limits {
-	l := limits.Default()
-	l.DocumentBytes, l.VariableBytes, l.Cost = int(c.Document), int(c.Variables), c.Cost
-	l.Tokens, l.Fragments, l.Selections, l.Depth = c.Tokens, c.Fragments, c.Selections, c.Depth
-	l.Repeats, l.ListItems = c.Repeats, c.ListItems
-	return l
 }

@@ -105,7 +105,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg), Can: a.Client.Can, CashError: cashError(a.Client),
 		MarketID: venue.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
 	}
-	if a.API, err = a.newAPI(cfg, proxies, root); err != nil {
+	if a.API, err = a.newAPI(cfg, proxies, root, w.Front); err != nil {
 		return nil, err
 	}
 	if err = a.bind(cfg, proxies); err != nil {
@@ -171,17 +171,20 @@ func (s *App) openCache(w Wiring) {
 	}
 }
 
+// maxHeaders bounds the headers of a request in bytes, including its URL, which may contain a document and its variables.
+const maxHeaders = 64 << 10
+
 // bind binds the public and the private address.
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
-	handler := telemetry.Requests(s.log, cfg.Log.SampleAbove, guardHosts(cfg, s.withDemoControl(cfg, s.API)), "GET "+httpapi.PathHealth, "GET "+httpapi.PathReady)
+	handler := telemetry.Requests(s.log, loggedPerSecond, guardHosts(cfg, s.withDemoControl(cfg, s.API)), "GET "+httpapi.PathHealth, "GET "+httpapi.PathReady)
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
 		return err
 	}
 	s.undo = append(s.undo, func() { _ = s.Close() })
 	s.Server.executing = func() int { return s.API.Stats().Executing }
-	s.HTTP.MaxHeaderBytes, s.HTTP.ReadTimeout = int(cfg.MaxHeaders), cfg.BodyTimeout
+	s.HTTP.MaxHeaderBytes, s.HTTP.ReadTimeout = maxHeaders, bodyTimeout
 	s.registerMetrics()
 	s.Admin, err = s.openAdmin(cfg.AdminListen)
 	return err

@@ -27,7 +27,7 @@ const askMarkets = 5
 // ctx has ended, or if no venue is configured.
 func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
 	if embedded(cfg) {
-		return errors.New("--ask (ODDSGRAPH_ASK) requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
+		return errors.New("--ask requests data from a real venue; set --venue-url (ODDSGRAPH_VENUE_URL)")
 	}
 	var unread unreadParts
 	key, err := venueKey(cfg.Venue, nil)

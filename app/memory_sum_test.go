@@ -10,6 +10,7 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/auth/jwt"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/resolvers"
 )
@@ -44,9 +45,9 @@ func consumers(cfg config.Config, limit float64) []consumer {
 	return []consumer{
 		row("The program at rest", 45*mib),
 		row("Responses and events that are executed, or that clients have not read", math.Max(math.Floor(limit/outputShare), leastResponses*float64(cfg.MaxResponse))),
-		row("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*math.Max(float64(cfg.MaxBody), float64(cfg.Client.Message)))),
+		row("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*float64(cfg.MaxBody))),
 		each("TCP connections, with the first 16 KiB of a body or response", cfg.MaxConnections, 32*kib),
-		each("Subscriptions of all clients (`--client-total`)", cfg.Client.Total, 3*kib),
+		each("Subscriptions of all clients", quota.MinTotal, 3*kib),
 		row("Cached data (`--cache-memory`)", float64(data)),
 		row("Cached responses (`--cache-responses`)", float64(responses)),
 		row("Compiled documents", httpapi.MaxDocumentBytes),

@@ -126,15 +126,15 @@ func TestReload(t *testing.T) {
 	if !known("one") || !trusted("first") {
 		t.Error("a reload of unchanged files changed something")
 	}
-	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_QUEUE=7\nODDSGRAPH_LISTEN=:1")
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_MAX_OPERATIONS=7\nODDSGRAPH_LISTEN=:1")
 	write(t, dir, "accounts.json", accountsOf("two", "three"))
 	write(t, dir, "manifest.json", `{"second":"{ __typename }"}`)
-	step("all files changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-queue")
+	step("all files changed", slog.LevelDebug, "2 accounts, 1 trusted documents", "restart", "listen max-operations")
 	if known("one") || !known("two") || trusted("first") || !trusted("second") {
 		t.Error("the service does not use the new content of all files")
 	}
 
-	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=error\nODDSGRAPH_MAX_QUEUE=-1")
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=error\nODDSGRAPH_MAX_OPERATIONS=-1")
 	write(t, dir, "accounts.json", "{")
 	write(t, dir, "manifest.json", `{"third":"{ nope }"}`)
 	step("all files invalid", slog.LevelDebug, "oddsgraph.env:2", "accounts.json", "manifest.json", "2 accounts, 1 trusted documents")

@@ -58,14 +58,6 @@ func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	return out
 }
 
-// retries converts the configured number of retries for rest.Config. In rest.Config, 0 means the default and -1 means no retry.
-func retries(n int) int {
-	if n == 0 {
-		return -1
-	}
-	return n
-}
-
 // embedded reports whether the service uses the embedded demo venue: no URL of a venue is configured, and the demo venue has the
 // driver's API.
 func embedded(cfg *config.Config) bool {
@@ -120,8 +112,8 @@ func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
 	names := cfg.Venue.Parameters.Names()
 	return venue.Config{
 		Config: rest.Config{
-			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout, MaxBody: int64(cfg.Venue.MaxBody),
-			Retries: retries(cfg.Venue.Retries), UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
+			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout,
+			UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
 		},
 		Driver: cfg.Venue.Driver, Key: s.key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
 		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},

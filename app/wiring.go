@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/httpapi"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market/queries"
@@ -15,11 +16,13 @@ import (
 	"oddsgraph/loaders"
 )
 
-// Wiring configures the REST client, the cache and the stream of the venue.
+// Wiring configures the API, and the REST client, the cache and the stream of the venue.
 type Wiring struct {
 	Client venue.Config
 	Reads  cache.Config
 	Stream stream.Config
+	// Front may change the configuration of the API. It may be nil.
+	Front func(*httpapi.Config)
 	// Fresh is true if no other process can have called the venue. Unlimited is true if the service keeps no rate limit.
 	Fresh, Unlimited bool
 	// Linger is how long a topic of the stream stays open after its last feed.Watch was closed. Zero means the default of package
@@ -63,16 +66,12 @@ func spread(topics int) (connections, perConnection int) {
 }
 
 func (s *App) cacheConfig(cfg *config.Config) cache.Config {
-	kind := func(e config.Expiry) cache.TTL { return cache.TTL{Fresh: e.Fresh, Stale: e.Stale} }
-	c := cfg.Cache
+	c, out := cfg.Cache, cache.DefaultConfig()
+	out.Price.Fresh, out.Book.Fresh, out.Spread.Fresh = c.Price.Fresh, c.Book.Fresh, c.Spread.Fresh
+	out.Market.Fresh, out.Search.Fresh, out.History.Fresh, out.User.Fresh = c.Market.Fresh, c.Search.Fresh, c.History.Fresh, c.User.Fresh
 	data, _ := cacheBytes(c, memory())
-	out := cache.Config{
-		Price: kind(c.Price), Book: kind(c.Book), Spread: kind(c.Spread), Market: kind(c.Market), Search: kind(c.Search), History: kind(c.History),
-		User:     cache.TTL{Fresh: c.User.Fresh},
-		NotFound: c.NotFound.Fresh, Changes: cfg.StreamTopics, Memory: int(data),
-		InFlight: cfg.Venue.InFlight, Stretch: c.Stretch, Clock: s.clock,
-		PublicAccounts: accountsArePublic(cfg),
-	}
+	out.Changes, out.Memory, out.Stretch, out.Clock = cfg.StreamTopics, int(data), c.Stretch, s.clock
+	out.PublicAccounts = accountsArePublic(cfg)
 	if s.fleet != nil {
 		out.CredentialsKey, out.Shared = s.secret, s.fleet
 	}

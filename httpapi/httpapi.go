@@ -28,8 +28,8 @@ const (
 	PathReady   = "/readyz"
 )
 
-// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. If four times the maximum size of a body
-// or message is more than MinIncoming, the service uses this size instead. One client may use three quarters of the memory. A body
+// MinIncoming is the minimum memory in bytes for the bodies and messages of all clients. If four times Config.MaxBody is more than
+// MinIncoming, the service uses this size instead. One client may use three quarters of the memory. A body
 // may need twice its size while the service reads it.
 const MinIncoming = 32 << 20
 
@@ -39,7 +39,7 @@ type Config struct {
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
-	// MaxBody bounds a request's body in bytes. BodyTimeout is the server's ReadTimeout, which an error names.
+	// MaxBody bounds a request's body and a client's message on a WebSocket, in bytes. BodyTimeout is the server's ReadTimeout, which an error names.
 	MaxBody     int64
 	BodyTimeout time.Duration
 	// Timeout bounds the time from the arrival of the whole request until its response is ready to be sent.
@@ -81,9 +81,8 @@ type Config struct {
 	Client func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
-	// Clients bounds the connections, operations and subscriptions of one client. Sockets configures WebSockets.
+	// Clients bounds the connections, operations and subscriptions of one client.
 	Clients quota.Limits
-	Sockets Sockets
 	// RequestID returns the request id in a context.
 	RequestID func(ctx context.Context) string
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
@@ -150,7 +149,7 @@ func New(cfg Config) *API {
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
 	g := &graphQL{
 		engine: newEngine(cfg, who), limiters: newLimiters(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
-		incoming: quota.NewMemory(max(MinIncoming, 4*int(max(cfg.MaxBody, cfg.Sockets.Frame)))),
+		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, origins, cfg)
 	endpoint := origins.handler(who.handler(g.reject, all.serve))

@@ -13,14 +13,6 @@ import (
 	"oddsgraph/httpapi/respcache"
 )
 
-// Sockets configures WebSockets. The zero value of a field means its default.
-type Sockets struct {
-	// Operations bounds the operations of one socket; the default is 100.
-	Operations int
-	// Frame bounds the size of a client's message in bytes; the default is 256 KiB.
-	Frame int64
-}
-
 // Stats are figures of operations, subscriptions, connections and the response cache.
 type Stats struct {
 	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is the
@@ -60,8 +52,7 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: t.subscriptions, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming,
-		Operations: cfg.Sockets.Operations, Frame: cfg.Sockets.Frame,
+		Operator: t.subscriptions, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
 	})
 	return t
 }

@@ -10,6 +10,9 @@ import (
 	"oddsgraph/internal/market"
 )
 
+// MinTotal is the smallest default of Limits.Total. 12,000 subscriptions use about 35 MiB.
+const MinTotal = 12_000
+
 // Limits are the greatest counts for one client address. But Total is the greatest count for all clients together. For a field that
 // is zero, New uses the default of the field.
 type Limits struct {
@@ -18,7 +21,7 @@ type Limits struct {
 	// Operations is the number of operations on these connections. The default is 9,000.
 	Operations int
 	// Total is the number of operations of all clients together. Fair decides how many of them a client may use. The default is
-	// 12,000, or one more than four thirds of Operations, whichever is greater.
+	// MinTotal, or one more than four thirds of Operations, whichever is greater.
 	Total int
 	// Executions is the number of different subscriptions. Equal subscriptions share an execution and count once. The default is
 	// 500.
@@ -44,7 +47,7 @@ type holder struct{ connections, operations, executions, watched int }
 // New returns a Clients that counts nothing yet.
 func New(l Limits) *Clients {
 	l.Connections, l.Operations = cmp.Or(l.Connections, 1000), cmp.Or(l.Operations, 9000)
-	l.Total = cmp.Or(l.Total, max(12_000, l.Operations+l.Operations/3+1))
+	l.Total = cmp.Or(l.Total, max(MinTotal, l.Operations+l.Operations/3+1))
 	l.Executions, l.Watched = cmp.Or(l.Executions, 500), cmp.Or(l.Watched, 20_000)
 	return &Clients{limits: l, holders: make(map[netip.Prefix]*holder)}
 }

@@ -42,6 +42,8 @@ var ErrHelp = errors.New("help was printed")
 // have no user info and no query. But if fmt or slog prints a single field, the printed URLs are complete.
 type Config struct {
 	Command Command `kong:"-"`
+	// Ask is the flag --ask of CommandConfigCheck, and Semantic the flag --semantic of CommandSchema.
+	Ask, Semantic bool `kong:"-"`
 
 	// origins maps the name of a flag to the place where its value was set. It contains only flags that were set.
 	origins map[string]string
@@ -51,14 +53,10 @@ type Config struct {
 	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that serves GraphQL, host:port. An empty host means every interface."`
 	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Private address that serves metrics, profiles and the administration of the cache, host:port. off disables it and all measurements."`
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
-	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of a GraphQL request body. A longer body is refused."`
+	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of the body of a GraphQL request, and of a client's message on a WebSocket. A longer body is refused. A longer message closes the WebSocket."`
 	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer response or event becomes the error RESPONSE_TOO_LARGE."`
-	BodyTimeout     time.Duration `default:"10s" min:"1ms" max:"10m" group:"server" help:"Longest time for a request to arrive, from its first byte to the end of its body."`
-	MaxHeaders      Bytes         `default:"64KiB" min:"4KiB" max:"1MiB" group:"server" help:"Maximum size of the headers of a request, including its URL. Longer headers are refused."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses."`
-	MaxQueue        int           `default:"512" min:"0" max:"1000000" group:"server" help:"Number of places for GraphQL requests that wait to execute, with the same rule for client addresses as --max-operations. As many further places are for requests that wait until fewer requests wait for the venue. All other requests are refused with status 503."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses. For each of the two, twice as many requests wait for a place for at most two seconds. All other requests are refused with status 503."`
 	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed."`
-	QueueTimeout    time.Duration `default:"2s" min:"0s" max:"1m" group:"server" help:"Longest time that a GraphQL request waits to execute. Then it is refused with status 503."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
 	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
@@ -82,10 +80,7 @@ type Config struct {
 	// StreamTopics is divided among connections of at most 200 topics.
 	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
-	Ask bool `default:"false" group:"venue" help:"Whether config check also tries the Redis of --shared-url, requests public data of every kind from the venue, about twenty calls, and prints what it could not read. Other commands ignore it."`
-
 	Federation bool `default:"false" group:"schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
-	Semantic   bool `default:"false" group:"schema" help:"Whether schema adds @semanticNonNull to the nullable fields that are null only together with an error. Other commands ignore it."`
 
 	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
 
@@ -103,14 +98,9 @@ type JWT struct {
 
 // Client bounds the connections and operations of one client.
 type Client struct {
-	Sockets     int   `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
-	Connections int   `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
-	Operations  int   `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address."`
-	Total       int   `default:"12000" min:"1" max:"10000000" help:"Number of places for operations at once on the WebSockets and event streams of all clients. The operations of one client address may take at most three times as many places as are still free."`
-	Executions  int   `default:"500" min:"1" max:"1000000" help:"Different subscriptions at once of one client address. Equal subscriptions count once."`
-	Watched     int   `default:"20000" min:"1" max:"100000000" help:"Ids that the different subscriptions of one client address follow. An id in two subscriptions counts twice."`
-	PerSocket   int   `default:"100" min:"1" max:"100000" help:"Operations at once on one WebSocket."`
-	Message     Bytes `default:"256KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a client's message on a WebSocket. A longer message closes the WebSocket."`
+	Sockets     int `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
+	Connections int `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
+	Operations  int `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address. All clients together may have 12,000, or a third more than this number if that is more. The operations of one client address may take at most three times as many places as are still free."`
 }
 
 // Documents configures persisted documents. Clients may send the id of such a document instead of its text.
@@ -122,24 +112,15 @@ type Documents struct {
 
 // Limit contains the limits of a single operation.
 type Limit struct {
-	Document   Bytes `default:"64KiB" min:"1KiB" max:"16MiB" help:"Maximum size of a document."`
-	Tokens     int   `default:"1500" min:"1" max:"100000" help:"Tokens of a document: names, values and punctuation."`
-	Fragments  int   `default:"50" min:"1" max:"10000" help:"Named fragments of a document."`
-	Selections int   `default:"1000" min:"1" max:"100000" help:"Fields and fragments of a document. The content of a fragment counts at each spread."`
-	Depth      int   `default:"20" min:"1" max:"1000" help:"Nesting of fields, lists and objects."`
-	Repeats    int   `default:"30" min:"1" max:"1000" help:"Selections of one response key on the same object."`
-	ListItems  int   `default:"1000" min:"1" max:"100000" help:"Items of each list and members of each object in variables."`
-	Variables  Bytes `default:"128KiB" min:"1KiB" max:"16MiB" help:"Maximum size of the variables."`
-	Cost       int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value, 40 for each id that is read in a list of ids, 1000 for each read that needs a call of its own to the venue."`
-	Calls      int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, may make. Cached values take none."`
+	Depth int   `default:"20" min:"1" max:"1000" help:"Nesting of fields, lists and objects."`
+	Cost  int64 `default:"100000" min:"1" max:"1000000000000" help:"Points of an operation: one for each value, 40 for each id that is read in a list of ids, 1000 for each read that needs a call of its own to the venue."`
+	Calls int   `default:"200" min:"1" max:"1000000" help:"Calls to the venue that one operation, or one event of a subscription, may make. Cached values take none."`
 }
 
 // Log configures the level and format of the log.
 type Log struct {
 	Level  slog.Level `default:"info" oneof:"debug,info,warn,error" help:"Lowest level that is logged."`
 	Format string     `default:"text" oneof:"text,json" help:"Format of a log line."`
-
-	SampleAbove int `default:"500" min:"0" max:"1000000" help:"Number of operations in a second that are logged, each with one line. Above this number, only failed operations and one in a hundred successful operations are logged."`
 }
 
 // Venue configures the venue's address and calls.
@@ -149,12 +130,9 @@ type Venue struct {
 	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with the embedded demo venue unless it is strict, and query in all other cases."`
 	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty means the currency of the driver, or USD with the demo venue. With the generic driver and a real venue, empty means that the currency is unknown."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
-	MaxBody     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" help:"Maximum size of a response of the venue. A longer response is an error."`
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The maximum length of the URL also limits this number."`
 	MaxURL      Bytes         `name:"max-url" default:"2KiB" min:"256" max:"64KiB" help:"Maximum length of the URL of a call for several ids. If the venue refuses such a URL, the service sends shorter ones for ten minutes."`
 	Parameters  List          `placeholder:"LIST" check:"parameters" help:"Names of the parameters of market-details, such as id:conditionId,ids:conditionIds. ids and tokenIds are for lists. The service detects the other names."`
-	InFlight    int           `default:"4" min:"1" max:"64" help:"Batch calls in flight at once for one kind of data. Ids that arrive while all of these calls are running go into one later call."`
-	Retries     int           `default:"2" min:"0" max:"10" help:"Further attempts after a temporary failure of a call to the venue."`
 
 	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream and the calls for several order books. --venue-key-file contains the private key. The key is never used for callers."`
 	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`
@@ -190,33 +168,25 @@ type Demo struct {
 
 // Cache contains the limits for each kind of cached data.
 type Cache struct {
-	Price   Expiry     `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='stale=30s'"`
-	Book    Expiry     `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='stale=10s'"`
-	Spread  Expiry     `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='stale=30s'"`
-	Market  Expiry     `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='stale=1h'"`
-	Search  Expiry     `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='stale=5m'"`
-	History Expiry     `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='stale=1h'"`
-	User    HardExpiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s'"`
+	Price   Expiry `kong:"embed,prefix='price-',set='kind=price',set='fresh=1s',set='then=For 30 seconds after that, it is still served while it is refreshed.'"`
+	Book    Expiry `kong:"embed,prefix='book-',set='kind=order book',set='fresh=500ms',set='then=For ten seconds after that, it is still served while it is refreshed.'"`
+	Spread  Expiry `kong:"embed,prefix='spread-',set='kind=spread',set='fresh=1s',set='then=For 30 seconds after that, it is still served while it is refreshed.'"`
+	Market  Expiry `kong:"embed,prefix='market-',set='kind=market',set='fresh=1m',set='then=For an hour after that, it is still served while it is refreshed.'"`
+	Search  Expiry `kong:"embed,prefix='search-',set='kind=page of search results',set='fresh=15s',set='then=For five minutes after that, it is still served while it is refreshed.'"`
+	History Expiry `kong:"embed,prefix='history-',set='kind=price history',set='fresh=1m',set='then=For an hour after that, it is still served while it is refreshed.'"`
+	User    Expiry `kong:"embed,prefix='user-',set='kind=user read',set='fresh=2s',set='then=It is never served later.'"`
 	// Stretch is how long public data is served after its fresh time while calls to the venue fail or would have to wait.
-	Stretch  time.Duration `default:"15m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue fail or would have to wait. Such data is marked as stale."`
-	NotFound HardExpiry    `kong:"embed,prefix='not-found-',set='kind=missing id',set='fresh=5s'"`
+	Stretch time.Duration `default:"15m" min:"0s" max:"168h" help:"How long after its fresh time public data is still served while calls to the venue fail or would have to wait. Such data is marked as stale."`
 	// Memory bounds the cached data of all kinds in bytes, and Responses the cached responses. With AutoBytes the program chooses.
 	Memory    Bytes `default:"auto" auto:"" min:"1MiB" max:"64GiB" help:"Memory for cached data of all kinds. auto takes a sixth of the smallest that is set of GOMEMLIMIT, the container's limit and the machine's memory, at most 171 MiB."`
 	Responses Bytes `default:"auto" auto:"" min:"0" max:"64GiB" help:"Memory for whole responses. A response stays cached while an execution would give the same response. auto takes a twelfth of the memory, at most 85 MiB. 0 caches none."`
 }
 
-// HardExpiry configures a kind of data that is never served after its fresh time.
-type HardExpiry struct {
-	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream
-	// keeps the value current. While Cache.Stretch applies, a kind with a stale time is also served without a call.
-	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while --cache-stretch applies."`
-}
-
-// Expiry configures a kind of data that may be served stale.
+// Expiry configures one kind of data.
 type Expiry struct {
-	HardExpiry
-	// Stale is how long a value is served after its fresh time, while the cache refreshes it in the background.
-	Stale time.Duration `default:"${stale}" min:"0s" max:"168h" help:"How long after its fresh time one ${kind} is still served while it is refreshed."`
+	// Fresh is how long a value is served without a call to the venue. If Fresh is 0, each read calls the venue, unless the stream
+	// keeps the value current. While Cache.Stretch applies, public data is also served without a call.
+	Fresh time.Duration `default:"${fresh}" min:"0s" max:"24h" help:"How long one ${kind} is served without a call to the venue. ${then} With 0s, each read calls the venue. Exceptions are values that the stream keeps current, and public values while --cache-stretch applies."`
 }
 
 // Auto is a value of Venue.Credentials and Config.Explain. It means that the program chooses the setting. AutoBytes is the same for

@@ -39,9 +39,6 @@ func problems(t *testing.T, args string, environ ...string) []string {
 }
 
 func TestDefaults(t *testing.T) {
-	soft := func(fresh, stale time.Duration) config.Expiry {
-		return config.Expiry{HardExpiry: config.HardExpiry{Fresh: fresh}, Stale: stale}
-	}
 	want := config.Config{
 		Command:         config.CommandServe,
 		Listen:          "127.0.0.1:8080",
@@ -49,37 +46,25 @@ func TestDefaults(t *testing.T) {
 		RequestTimeout:  30 * time.Second,
 		MaxBody:         256 << 10,
 		MaxResponse:     8 << 20,
-		BodyTimeout:     10 * time.Second,
-		MaxHeaders:      64 << 10,
 		MaxOperations:   256,
-		MaxQueue:        512,
 		MaxConnections:  3000,
-		QueueTimeout:    2 * time.Second,
 		ShutdownTimeout: 15 * time.Second,
 		Introspection:   true,
 		Suggestions:     true,
 		Explain:         "auto",
 		Documents:       config.Documents{Automatic: 8 << 20, Trusted: "off"},
-		Limit: config.Limit{
-			Document: 64 << 10, Tokens: 1500, Fragments: 50, Selections: 1000, Depth: 20, Repeats: 30,
-			ListItems: 1000, Variables: 128 << 10, Cost: 100_000, Calls: 200,
-		},
-		JWT:          config.JWT{AccountClaim: "sub"},
-		Client:       config.Client{Sockets: 2000, Connections: 1000, Operations: 9000, Total: 12_000, Executions: 500, Watched: 20_000, PerSocket: 100, Message: 256 << 10},
-		Log:          config.Log{Level: slog.LevelInfo, Format: "text", SampleAbove: 500},
-		Venue:        config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, MaxBody: 8 << 20, Batch: 100, MaxURL: 2 << 10, InFlight: 4, Retries: 2, PublicPerMinute: 100, KeyPerMinute: 300},
-		StreamTopics: 2000,
-		Shared:       config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
+		Limit:           config.Limit{Depth: 20, Cost: 100_000, Calls: 200},
+		JWT:             config.JWT{AccountClaim: "sub"},
+		Client:          config.Client{Sockets: 2000, Connections: 1000, Operations: 9000},
+		Log:             config.Log{Level: slog.LevelInfo, Format: "text"},
+		Venue:           config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, Batch: 100, MaxURL: 2 << 10, PublicPerMinute: 100, KeyPerMinute: 300},
+		StreamTopics:    2000,
+		Shared:          config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{
-			Price:    soft(time.Second, 30*time.Second),
-			Book:     soft(500*time.Millisecond, 10*time.Second),
-			Spread:   soft(time.Second, 30*time.Second),
-			Market:   soft(time.Minute, time.Hour),
-			Search:   soft(15*time.Second, 5*time.Minute),
-			History:  soft(time.Minute, time.Hour),
-			User:     config.HardExpiry{Fresh: 2 * time.Second},
-			Stretch:  15 * time.Minute,
-			NotFound: config.HardExpiry{Fresh: 5 * time.Second},
+			Price: config.Expiry{Fresh: time.Second}, Book: config.Expiry{Fresh: 500 * time.Millisecond}, Spread: config.Expiry{Fresh: time.Second},
+			Market: config.Expiry{Fresh: time.Minute}, Search: config.Expiry{Fresh: 15 * time.Second}, History: config.Expiry{Fresh: time.Minute},
+			User:    config.Expiry{Fresh: 2 * time.Second},
+			Stretch: 15 * time.Minute,
 
 			Memory:    config.AutoBytes,
 			Responses: config.AutoBytes,
@@ -106,10 +91,13 @@ func TestCommands(t *testing.T) {
 		"licenses":                        config.CommandLicenses,
 		"healthcheck --listen=[::1]:8080": config.CommandHealthcheck,
 		"config check --venue-batch=10":   config.CommandConfigCheck,
+		"config check --ask":              config.CommandConfigCheck,
+		"schema --semantic":               config.CommandSchema,
 		"--venue-batch=10 config show":    config.CommandConfigShow,
 	} {
-		if got := parse(t, args).Command; got != want {
-			t.Errorf("%q is the command %q, want %q", args, got, want)
+		got := parse(t, args)
+		if got.Command != want || got.Ask != strings.Contains(args, "--ask") || got.Semantic != strings.Contains(args, "--semantic") {
+			t.Errorf("%q is the command %q, with --ask %t and --semantic %t, want %q", args, got.Command, got.Ask, got.Semantic, want)
 		}
 	}
 }
@@ -117,8 +105,8 @@ func TestCommands(t *testing.T) {
 // TestEveryFlagAndVariable checks that each flag and its variable set the same value.
 func TestEveryFlagAndVariable(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(config.Default().String()), "\n")
-	if len(lines) < 40 {
-		t.Fatalf("got only %d settings, want at least 40: %v", len(lines), lines)
+	if len(lines) < 40 || len(lines) > 75 {
+		t.Fatalf("got %d settings, want from 40 to 75: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
 	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
@@ -195,7 +183,7 @@ func TestBooleans(t *testing.T) {
 func TestAllProblemsAtOnce(t *testing.T) {
 	got := problems(t, "--venue-batch=0 --venue-credentials cookie --lisen=:80 --cache-price-fresh=-1s",
 		"ODDSGRAPH_VENUE_TIMEOUT=10", "ODDSGRAPH_MAX_BODY=1EiB", "ODDSGRAPH_VENU_URL=http://secret", "ODDSGRAPH_INTROSPECTION=maybe",
-		"ODDSGRAPH_LISTEN=localhost", "ODDSGRAPH_LOG_LEVEL=loud", "HOME=/", "ODDSGRAPH_ZZZ=1")
+		"ODDSGRAPH_LISTEN=localhost", "ODDSGRAPH_LOG_LEVEL=loud", "HOME=/", "ODDSGRAPH_ASK=1", "ODDSGRAPH_ZZZ=1")
 	want := []string{
 		`--lisen is no flag; did you mean --listen?`,
 		`--venue-batch (ODDSGRAPH_VENUE_BATCH): "0" is too small; want a number from 1 to 1000`,
@@ -207,6 +195,7 @@ func TestAllProblemsAtOnce(t *testing.T) {
 		`ODDSGRAPH_LOG_LEVEL (--log-level): "loud" is not among the choices; want one of debug, info, warn, error`,
 		`ODDSGRAPH_VENUE_TIMEOUT (--venue-timeout): "10" cannot be read; want a duration with its unit (250ms, 1.5s, 2m) from 1ms to 5m`,
 		`ODDSGRAPH_VENU_URL is no variable of oddsgraph; did you mean ODDSGRAPH_VENUE_URL?`,
+		`ODDSGRAPH_ASK is no variable of oddsgraph; see --help for all`,
 		`ODDSGRAPH_ZZZ is no variable of oddsgraph; see --help for all`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -244,15 +233,15 @@ func TestBadValues(t *testing.T) {
 		{"venue-batch", "1001", "large"},
 		{"venue-batch", "4.5", "read"},
 		{"venue-batch", "", "read"},
-		{"venue-in-flight", "0", "small"},
+		{"client-operations", "0", "small"},
 		{"venue-timeout", "0s", "small"},
-		{"venue-max-body", "8 mib", "read"},
-		{"venue-max-body", "-1", "read"},
-		{"venue-max-body", "9223372036854775807GiB", "read"},
-		{"venue-max-body", "1", "small"},
-		{"venue-max-body", "1GiB", "large"},
+		{"max-body", "8 mib", "read"},
+		{"max-body", "-1", "read"},
+		{"max-body", "9223372036854775807GiB", "read"},
+		{"max-body", "1", "small"},
+		{"max-body", "1GiB", "large"},
 		{"cache-user-fresh", "25h", "large"},
-		{"cache-price-stale", "-1ns", "small"},
+		{"cache-stretch", "-1ns", "small"},
 		{"demo-markets", "0", "small"},
 		{"demo-seed", "-1", "small"},
 		{"venue-currency", "usd", "characters"},
@@ -282,13 +271,13 @@ func TestGoodValues(t *testing.T) {
 		"--venue-currency=", "--venue-currency=USDC", "--venue-url=", "--venue-url=https://venue.example", "--venue-url=http://[::1]:8080/a/b/",
 		"--stream-url=ws://venue/ws", "--stream-url=wss://u:p@venue:443/ws?key=a",
 		"--shared-url=rediss://u:p@redis:6380/2", "--shared-url=unix://u:p@/run/redis.sock", "--shared-url=redis://s:26379?addr=t:26379&master_set=odds",
-		"--cache-price-fresh=0s", "--cache-market-stale=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",
+		"--cache-price-fresh=0s", "--shutdown-timeout=0s", "--demo-seed=9223372036854775807",
 	} {
 		parse(t, args)
 	}
 	for text, want := range map[string]config.Bytes{"1024": 1024, "64KiB": 1 << 16, "1MB": 1e6, "2MiB": 2 << 20, "2048B": 2048, "50kB": 50_000} {
-		if got := parse(t, "--venue-max-body="+text).Venue.MaxBody; got != want {
-			t.Errorf("--venue-max-body=%s: got %d bytes, want %d", text, got, want)
+		if got := parse(t, "--max-body="+text).MaxBody; got != want {
+			t.Errorf("--max-body=%s: got %d bytes, want %d", text, got, want)
 		}
 	}
 	for b, want := range map[config.Bytes]string{0: "0", 1: "1", 1536: "1536", 1 << 10: "1KiB", 3 << 20: "3MiB", 1 << 30: "1GiB"} {
@@ -332,6 +321,9 @@ func TestStructuralErrors(t *testing.T) {
 		"--no-such thing serve":         "--no-such",
 		"--no-such serve":               "--no-such",
 		"-x":                            "-x",
+		"--ask config check":            "--ask",
+		"serve --semantic":              "--semantic",
+		"config check --ask=x":          "--ask: ",
 		"healthcheck --admin-listen=:0": "--admin-listen",
 		"healthcheck --listen=[::1]:0 --admin-listen=off": "--listen",
 	} {
@@ -377,7 +369,7 @@ func TestHelp(t *testing.T) {
 		if c != nil || !errors.Is(err, config.ErrHelp) {
 			t.Errorf("Parse(%q): got %v and error %v, want ErrHelp", args, c, err)
 		}
-		for _, want := range []string{"oddsgraph", "--venue-url", "$ODDSGRAPH_CACHE_NOT_FOUND_FRESH"} {
+		for _, want := range []string{"oddsgraph", "--venue-url", "$ODDSGRAPH_CACHE_USER_FRESH"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("the help of %q lacks %s:\n%s", args, want, out.String())
 			}

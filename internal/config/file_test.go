@@ -22,9 +22,9 @@ func configFile(t *testing.T, text string) string {
 }
 
 func TestFile(t *testing.T) {
-	path, path2 := configFile(t, "# what the operator wants\n\n  ODDSGRAPH_VENUE_BATCH = 20 \r\nODDSGRAPH_LOG_LEVEL=warn\nODDSGRAPH_MAX_QUEUE=\nODDSGRAPH_STREAM_URL=ws://venue/ws?a=b"), configFile(t, "ODDSGRAPH_VENUE_BATCH=21")
+	path, path2 := configFile(t, "# what the operator wants\n\n  ODDSGRAPH_VENUE_BATCH = 20 \r\nODDSGRAPH_LOG_LEVEL=warn\nODDSGRAPH_MAX_CONNECTIONS=\nODDSGRAPH_STREAM_URL=ws://venue/ws?a=b"), configFile(t, "ODDSGRAPH_VENUE_BATCH=21")
 	c := parse(t, "--config="+path)
-	if c.File != path || c.Venue.Batch != 20 || c.Log.Level != slog.LevelWarn || c.MaxQueue != 512 || c.StreamURL != "ws://venue/ws?a=b" {
+	if c.File != path || c.Venue.Batch != 20 || c.Log.Level != slog.LevelWarn || c.MaxConnections != 3000 || c.StreamURL != "ws://venue/ws?a=b" {
 		t.Errorf("got the Config\n%v\nwant the values from the file", c)
 	}
 	for args, want := range map[string]int{"": 20, "--venue-batch=30": 30, "--config=" + path2: 21, "--config=": 100} {
@@ -42,7 +42,7 @@ func TestFile(t *testing.T) {
 
 func TestBadFiles(t *testing.T) {
 	path := configFile(t, "\ufeff"+strings.Join([]string{
-		"ODDSGRAPH_VENUE_BATCH=0", "ODDSGRAPH_LISEN=:80", "hunter2", "PATH=/bin", "ODDSGRAPH_CONFIG=other", "ODDSGRAPH_MAX_QUEUE=1", "ODDSGRAPH_MAX_QUEUE=2",
+		"ODDSGRAPH_VENUE_BATCH=0", "ODDSGRAPH_LISEN=:80", "hunter2", "PATH=/bin", "ODDSGRAPH_CONFIG=other", "ODDSGRAPH_MAX_CONNECTIONS=16", "ODDSGRAPH_MAX_CONNECTIONS=17",
 		"export ODDSGRAPH_MAX_OPERATIONS=1 # no", "ODDSGRAPH_LOG_LEVEL=info # chatty", "ODDSGRAPH_STREAM_URL=ftp://u:hunter2@venue", "ODDSGRAPH_SERVICE_HOST=10.0.0.1",
 	}, "\n"))
 	const form = "want a variable and its value, such as ODDSGRAPH_LOG_LEVEL=info, or a # and a comment; the file has only variables that begin with ODDSGRAPH_, so set others, such as OTEL_* and GOMEMLIMIT, in the environment"
@@ -51,7 +51,7 @@ func TestBadFiles(t *testing.T) {
 		path + ":3: " + form,
 		path + ":4: " + form,
 		path + ":5: ODDSGRAPH_CONFIG names a file of settings and cannot be set in such a file",
-		path + ":7: ODDSGRAPH_MAX_QUEUE is present twice",
+		path + ":7: ODDSGRAPH_MAX_CONNECTIONS is present twice",
 		path + ":8: " + form,
 		path + ":11: ODDSGRAPH_SERVICE_HOST is no variable of oddsgraph; see --help for all",
 		path + `:9: ODDSGRAPH_LOG_LEVEL (--log-level): "info # chatty" is not among the choices; want one of debug, info, warn, error`,
@@ -76,7 +76,7 @@ func TestBadFiles(t *testing.T) {
 
 func TestShow(t *testing.T) {
 	const secret = "hunter2"
-	path := configFile(t, "\nODDSGRAPH_MAX_QUEUE=9\nODDSGRAPH_MAX_OPERATIONS=9\n")
+	path := configFile(t, "\nODDSGRAPH_MAX_CONNECTIONS=99\nODDSGRAPH_MAX_OPERATIONS=9\n")
 	var out bytes.Buffer
 	c := parse(t, "--max-body=2MiB --config="+path, "ODDSGRAPH_STREAM_URL=wss://"+secret+"@venue.example/ws?key="+secret, "ODDSGRAPH_MAX_OPERATIONS=10")
 	if err := c.Show(&out); err != nil {
@@ -89,7 +89,7 @@ func TestShow(t *testing.T) {
 	}
 	for setting, want := range map[string]string{
 		"SETTING": "VALUE FROM", "--config": path + " --config", "--max-body": "2MiB --max-body", "--stream-url": "wss://venue.example/ws environment",
-		"--max-queue": "9 " + path + ":2", "--max-operations": "10 environment", "--listen": "127.0.0.1:8080 default", "--venue-url": "default", "--log-level": "info default",
+		"--max-connections": "99 " + path + ":2", "--max-operations": "10 environment", "--listen": "127.0.0.1:8080 default", "--venue-url": "default", "--log-level": "info default",
 	} {
 		if got := strings.Join(rows[setting], " "); got != want {
 			t.Errorf("%s is %q, want %q", setting, got, want)

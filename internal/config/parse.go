@@ -29,11 +29,15 @@ type grammar struct {
 	Venue struct{} `cmd:"" help:"Run the demo venue alone."`
 
 	Settings struct {
-		Check struct{} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 if there is an error."`
-		Show  struct{} `cmd:"" help:"Print every setting with its value and its source."`
+		Check struct {
+			Ask bool `help:"Also try the Redis of --shared-url, request public data of every kind from the venue, about twenty calls, and print what could not be read."`
+		} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 if there is an error."`
+		Show struct{} `cmd:"" help:"Print every setting with its value and its source."`
 	} `cmd:"" name:"config" help:"Check or print the configuration."`
 
-	Schema      struct{} `cmd:"" help:"Print the GraphQL schema. The flags of the group Schema add directives."`
+	Schema struct {
+		Semantic bool `help:"Add @semanticNonNull to the nullable fields that are null only together with an error."`
+	} `cmd:"" help:"Print the GraphQL schema."`
 	Version     struct{} `cmd:"" help:"Print the version."`
 	Licenses    struct{} `cmd:"" help:"Print the licences of the third-party code in the program and its pages."`
 	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 if it is not."`
@@ -92,7 +96,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		// kong has stopped before reading the environment. Parse again without arguments, to report the problems of the environment, too.
 		_, _ = k.Parse(nil)
 	} else {
-		g.Command = Command(ctx.Command())
+		g.Command, g.Ask, g.Semantic = Command(ctx.Command()), g.Settings.Check.Ask, g.Schema.Semantic
 		g.origins = p.flagOrigins(ctx)
 	}
 	if g.Command.usesSettings() {
@@ -131,7 +135,7 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 		kong.Exit(func(int) { p.helped = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, FlagsLast: true}),
 		kong.ValueFormatter(func(v *kong.Value) string {
-			if v.Flag == nil || v.Flag.Name == "help" {
+			if v.Flag == nil || !isSetting(v.Flag) {
 				return v.Help
 			}
 			return fmt.Sprintf("%s (%s; $%s)", v.Help, takes(v), variable(v.Flag.Name))
@@ -150,9 +154,9 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 }
 
 // resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
-// is --help, or if the command ignores the environment and the file.
+// is no setting, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if flag.Name == "help" || !Command(ctx.Command()).usesSettings() {
+	if !isSetting(flag) || !Command(ctx.Command()).usesSettings() {
 		return nil, nil
 	}
 	p.loadFile(ctx)
@@ -221,12 +225,23 @@ func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	case v.Name == "venue-credentials":
 		s = "[not shown]" // users may put credentials here by mistake
 	}
-	p.problems = append(p.problems, fmt.Errorf("%s (%s): %q %w; want %s", first, second, s, wrong, want))
+	if v.Flag != nil && isSetting(v.Flag) {
+		first += " (" + second + ")"
+	}
+	p.problems = append(p.problems, fmt.Errorf("%s: %q %w; want %s", first, s, wrong, want))
 }
 
 // dropUnknownFlags reports unknown flags and returns the other arguments, because kong would stop at an unknown flag.
 func (p *parser) dropUnknownFlags(k *kong.Kong, args []string) []string {
-	known := flagNames(k)
+	known := []string{"help"}
+	for _, f := range flags(k) {
+		known = append(known, f.Name)
+	}
+	for _, command := range k.Model.Leaves(false) {
+		for _, f := range command.Flags {
+			known = append(known, f.Name)
+		}
+	}
 	kept := make([]string, 0, len(args))
 	for i := 0; i < len(args); i++ {
 		name, _, hasValue := strings.Cut(args[i], "=")
@@ -279,19 +294,18 @@ func isCommand(k *kong.Kong, s string) bool {
 	return slices.ContainsFunc(k.Model.Children, func(n *kong.Node) bool { return n.Name == s })
 }
 
-func flagNames(k *kong.Kong) (names []string) {
-	for _, f := range k.Model.Flags {
-		names = append(names, f.Name)
-	}
-	return names
+// isSetting reports whether a flag has a variable. Only --help and the flags of a single command have none.
+func isSetting(f *kong.Flag) bool { return f.Group != nil }
+
+// flags returns the flags that are settings, in the order of their declaration.
+func flags(k *kong.Kong) []*kong.Flag {
+	return slices.DeleteFunc(slices.Clone(k.Model.Flags), func(f *kong.Flag) bool { return !isSetting(f) })
 }
 
 // keys returns the names of all variables without the prefix.
 func keys(k *kong.Kong) (keys []string) {
-	for _, name := range flagNames(k) {
-		if name != "help" {
-			keys = append(keys, strings.TrimPrefix(variable(name), prefix))
-		}
+	for _, f := range flags(k) {
+		keys = append(keys, strings.TrimPrefix(variable(f.Name), prefix))
 	}
 	return keys
 }

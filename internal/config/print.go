@@ -27,10 +27,7 @@ func settings(c Config) []setting {
 		panic("config: the struct tags are wrong: " + err.Error()) // Parse fails earlier
 	}
 	var list []setting
-	for _, f := range k.Model.Flags {
-		if f.Name == "help" {
-			continue
-		}
+	for _, f := range flags(k) {
 		value := f.Target.Interface()
 		text := fmt.Sprint(value)
 		switch v := value.(type) {

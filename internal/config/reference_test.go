@@ -26,7 +26,7 @@ oddsgraph [command] [flags]
 |---|---|
 `
 
-// Reference writes the text of docs/configuration.md: all commands, and all flags except --help.
+// Reference writes the text of docs/configuration.md: all commands with their own flags, and all settings.
 func Reference(w io.Writer) error {
 	p := newParser(nil, io.Discard)
 	k, err := p.kong(&grammar{})
@@ -37,12 +37,12 @@ func Reference(w io.Writer) error {
 	b.WriteString(referenceHead)
 	for _, c := range k.Model.Leaves(true) {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Path(), c.Help)
+		for _, f := range c.Flags {
+			fmt.Fprintf(&b, "| `%s --%s` | %s |\n", c.Path(), f.Name, f.Help)
+		}
 	}
 	group := ""
-	for _, f := range k.Model.Flags {
-		if f.Name == "help" {
-			continue
-		}
+	for _, f := range flags(k) {
 		if f.Group.Title != group {
 			group = f.Group.Title
 			fmt.Fprintf(&b, "\n## %s\n\n| Flag | Variable | Default | Values | Meaning |\n|---|---|---|---|---|\n", group)

@@ -54,7 +54,7 @@ func TestConfigCheckAsks(t *testing.T) {
 			defer v.Close()
 			var out bytes.Buffer
 			err := run(t.Context(), []string{
-				"config", "check", "--ask", "--venue-retries=0", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
+				"config", "check", "--ask", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
 			}, nil, &out, io.Discard)
 			if (err != nil) != test.fails {
 				t.Errorf("got the error %v, want an error: %t", err, test.fails)
@@ -90,7 +90,7 @@ func TestConfigCheckAsksDriver(t *testing.T) {
 	server := httptest.NewServer(v)
 	defer server.Close()
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-retries=0", "--venue-url=" + server.URL}, nil, &out, io.Discard)
+	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-url=" + server.URL}, nil, &out, io.Discard)
 	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "cash: unsupported: UNSUPPORTED: .* blockchain.*"} {
 		if !regexp.MustCompile("(?m)^" + line + "$").MatchString(out.String()) {
 			t.Errorf("no line %q in\n%s", line, &out)
@@ -108,7 +108,7 @@ func TestConfigCheckAsksRedis(t *testing.T) {
 	server := httptest.NewServer(v)
 	defer server.Close()
 	var out, log bytes.Buffer
-	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-retries=0", "--venue-url=" + server.URL, "--shared-url=redis://u:hunter2@127.0.0.1:1"}, nil, &out, &log)
+	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-url=" + server.URL, "--shared-url=redis://u:hunter2@127.0.0.1:1"}, nil, &out, &log)
 	if err == nil || !strings.Contains(err.Error(), "--shared-url") || !strings.Contains(out.String(), "\nRedis: error: no connection to Redis\nsearch: 5 markets\n") {
 		t.Errorf("got the error %v and the output\n%s", err, &out)
 	}

@@ -171,7 +171,7 @@ func TestExplainPermissions(t *testing.T) {
 
 // TestExplainFailures checks that an explanation shows a failed call and the stale values in the response.
 func TestExplainFailures(t *testing.T) {
-	s := start(t, "--venue-retries=0")
+	s := startRigged(t, startTime, withoutRetries)
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
 	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)

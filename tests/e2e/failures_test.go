@@ -104,7 +104,7 @@ func TestFailedBooksAreErrors(t *testing.T) {
 							return http.StatusOK, good
 						},
 					})
-					s := start(t, "--venue-url="+v.URL, "--venue-retries=0")
+					s := startRigged(t, startTime, withoutRetries, "--venue-url="+v.URL)
 					lost := int(failing[1] - '1') // the index of the token
 					switch field {
 					case "spreads":

@@ -147,10 +147,11 @@ func newPipedLane(t testing.TB, args ...string) *lane {
 func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring), ...string) *service, args ...string) *lane {
 	t.Helper()
 	args = append([]string{
-		"--demo-markets=60", "--log-level=error", "--venue-max-body=256KiB", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
+		"--demo-markets=60", "--log-level=error", fmt.Sprint("--venue-timeout=", callTimeout), fmt.Sprint("--request-timeout=", operationTimeout),
 	}, args...)
 	l := &lane{otherRequests: &atomic.Int64{}, reads: &completedReads{started: make(map[string]time.Time)}}
 	l.service = start(t, startTime, func(w *app.Wiring) {
+		w.Client.MaxBody = 256 << 10
 		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
 		observe := w.Reads.Observer
 		w.Reads.Observer = func(b reqctx.Batch, waited []*reqctx.Log) {

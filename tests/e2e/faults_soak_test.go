@@ -58,7 +58,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("the seed is %d; %s=%d draws the same faults", seed, soakSeedEnv, seed)
 
 	w := newRecordedVenue(t, 1, 60, [2]int{})
-	p := runProgram(t, w.args("--log-level=info", "--client-connections=10000", "--client-operations=10000", "--client-total=20000")...)
+	p := runProgram(t, w.args("--log-level=info")...)
 	s := &soak{checkedLoad: newCheckedLoad(p.service, w), process: p, recordedVenue: w, rand: rand.New(rand.NewPCG(seed, 0)), faultCounts: make(map[string]int)}
 	s.sample(w.tokens[:4]) // makes the service allocate memory that it allocates only once
 	began := time.Now()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"oddsgraph/app"
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/demo"
 )
@@ -392,7 +393,7 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 // queries that need the venue.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
-	s := startLive(t, append(venue.patientArgs(), "--max-operations=1", "--max-queue=0")...)
+	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Front = func(front *httpapi.Config) { front.Queue = 0 } }, append(venue.patientArgs(), "--max-operations=1")...)
 	s.waitForStream(t)
 	s.venue = venue.demo
 	token := s.openTokens(1)[0]

@@ -22,6 +22,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/httpapi"
+	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
@@ -184,6 +185,17 @@ func (s *service) serveUntilEnd(t testing.TB) {
 
 // keepWiring is a function for the parameter rig that changes nothing.
 func keepWiring(*app.Wiring) {}
+
+// withoutRetries makes each call to the venue once.
+func withoutRetries(w *app.Wiring) { w.Client.Retries = -1 }
+
+// withoutStale is like withoutRetries, and the cache serves no stale values.
+func withoutStale(w *app.Wiring) {
+	withoutRetries(w)
+	for _, kind := range []*cache.TTL{&w.Reads.Price, &w.Reads.Book, &w.Reads.Spread, &w.Reads.Market, &w.Reads.Search, &w.Reads.History} {
+		kind.Stale = 0
+	}
+}
 
 // withUnusedLimit makes the service assume that no calls were made before its start, so the service may use the venue's whole rate
 // limit.

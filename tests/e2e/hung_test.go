@@ -20,7 +20,7 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 			venue := newSlowVenue(t)
 			// There are 32 places for running operations, of which one client may take 24. There are as many places for
 			// operations that wait for the venue.
-			s := startLive(t, append(venue.patientArgs(), "--max-operations=32", "--max-queue=64", "--trusted-proxies=127.0.0.1")...)
+			s := startLive(t, append(venue.patientArgs(), "--max-operations=32", "--trusted-proxies=127.0.0.1")...)
 			s.waitForStream(t)
 			s.venue = venue.demo
 			ask := func(query string) *http.Request {

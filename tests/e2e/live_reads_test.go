@@ -45,7 +45,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		for how, kind := range map[string]demo.FaultKind{"fails": demo.FaultStatus, "hangs": demo.FaultHang} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				t.Parallel()
-				s := startLive(t, "--demo-stream=false", "--request-timeout=15s", "--venue-timeout=4s", "--venue-retries=0", "--venue-public-per-minute=100000", "--venue-key-per-minute=100000")
+				s, _ := startLiveRigged(t, withoutRetries, "--demo-stream=false", "--request-timeout=15s", "--venue-timeout=4s", "--venue-public-per-minute=100000", "--venue-key-per-minute=100000")
 				var faults []demo.Fault
 				for _, path := range test.fail {
 					faults = append(faults, demo.Fault{Path: path, Kind: kind})

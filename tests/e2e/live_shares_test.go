@@ -5,13 +5,16 @@ import (
 	"testing"
 
 	"oddsgraph/app"
+	"oddsgraph/httpapi"
 	"oddsgraph/internal/demo"
 )
 
-// TestExecutionsPerClient checks the limits --client-executions and --client-watched. An execution counts for each client that has
+// TestExecutionsPerClient checks the bounds on executions and on the ids that they follow. An execution counts for each client that has
 // a subscription to it.
 func TestExecutionsPerClient(t *testing.T) {
-	s := startLive(t, "--client-executions=3", "--client-watched=10")
+	s, _ := startLiveRigged(t, func(w *app.Wiring) {
+		w.Front = func(front *httpapi.Config) { front.Clients.Executions, front.Clients.Watched = 3, 10 }
+	})
 	s.waitForStream(t)
 	ids := s.openTokens(9)
 	socket := func() *socket { return s.dial(t, anonymous) }

@@ -58,7 +58,7 @@ func TestMemoryOfSubscriptions(t *testing.T) {
 		t.Run(fmt.Sprintf("%d subscriptions on each socket", test.each), func(t *testing.T) {
 			t.Parallel()
 			venue := newWitness(t)
-			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000", "--client-operations=20000", "--client-total=40000")...)
+			p := runBinary(t, exe, append(venue.args(), "--client-connections=20000")...)
 			p.venue = venue.venue
 			l := &listeners{t: t, p: p, tokens: p.openTokens(test.each)}
 			l.join(1)

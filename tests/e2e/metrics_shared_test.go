@@ -24,7 +24,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	server.OpenLedger(t, proxy.URL)
 	commands := server.Monitor(t)
 	replica := func() *service {
-		s, _ := startStoppable(t, "--venue-url="+proxy.URL, "--venue-retries=0", "--venue-public-per-minute=100", "--cache-price-fresh=1h",
+		s, _ := startLiveRigged(t, withoutRetries, "--venue-url="+proxy.URL, "--venue-public-per-minute=100", "--cache-price-fresh=1h",
 			"--shared-url="+server.URL(), "--shared-timeout=1s", "--shared-replicas=2")
 		s.venue = proxy.demo
 		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })

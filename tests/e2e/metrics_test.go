@@ -30,11 +30,14 @@ func TestMetricsAreTrue(t *testing.T) {
 	if err := os.WriteFile(manifest, []byte(asJSON(map[string]string{"prices-1": trusted})), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, _ := startStoppable(t,
-		"--venue-url="+proxy.URL, "--stream-url="+strings.Replace(proxy.URL, "http", "ws", 1)+demo.StreamPath, "--venue-retries=0",
+	s, _ := startLiveRigged(t, func(w *app.Wiring) {
+		withoutRetries(w)
+		w.Reads.Book.Stale, w.Reads.NotFound = time.Hour, time.Hour
+	},
+		"--venue-url="+proxy.URL, "--stream-url="+strings.Replace(proxy.URL, "http", "ws", 1)+demo.StreamPath,
 		"--venue-public-per-minute=1000", "--venue-key-per-minute=1000", "--documents-trusted=allow", "--documents-manifest="+manifest,
-		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-book-stale=1h", "--cache-spread-fresh=1h", "--cache-memory=1MiB", "--cache-not-found-fresh=1h",
-		"--client-connections=2", "--limit-depth=5", "--limit-repeats=3", "--limit-document=1KiB", "--demo-still")
+		"--cache-price-fresh=1h", "--cache-book-fresh=1ms", "--cache-spread-fresh=1h", "--cache-memory=1MiB",
+		"--client-connections=2", "--limit-depth=5", "--demo-still")
 	s.venue = proxy.demo
 	lines := telemetry.NewWriter(io.Discard, 10)
 	s.MeasureLog(lines)
@@ -121,8 +124,8 @@ func TestMetricsAreTrue(t *testing.T) {
 	// The parser, the limits and the validation refuse these operations.
 	for rule, query := range map[string]string{
 		"syntax": "{", "depth": "{ events { nodes { markets { nodes { tokens { market { slug } } } } } } }",
-		"repeats":        "{ serviceStatus { version version version version } }",
-		"document_bytes": "{ serviceStatus { version } } #" + strings.Repeat(" ", 1100),
+		"repeats":        "{ serviceStatus {" + strings.Repeat(" version", 31) + " } }",
+		"document_bytes": "{ serviceStatus { version } } #" + strings.Repeat(" ", 64<<10),
 	} {
 		outcome := "bad_user_input"
 		if rule == "syntax" {

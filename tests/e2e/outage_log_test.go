@@ -16,7 +16,7 @@ import (
 // further lines at the level info.
 func TestLogOfAnOutage(t *testing.T) {
 	venue := newSlowVenue(t)
-	s, stop := startStoppable(t, "--venue-url="+venue.URL, "--venue-retries=0", "--hosts=odds.example", "--log-level=info")
+	s, stop := startLiveRigged(t, withoutRetries, "--venue-url="+venue.URL, "--hosts=odds.example", "--log-level=info")
 	read := func(token string) {
 		s.query(t, `query($t: String!) { token(tokenId: $t) { orderbook { spread } } }`, vars{"t": token}, anonymous)
 	}
@@ -69,7 +69,7 @@ func TestLogOfAnOutage(t *testing.T) {
 func TestStartErrorsAreLogged(t *testing.T) {
 	s := start(t)
 	taken := strings.TrimPrefix(s.URL(), "http://")
-	for _, test := range []struct{ arg, want string }{{"--listen=" + taken, "address already in use"}, {"--max-queue=-1", "--max-queue"}} {
+	for _, test := range []struct{ arg, want string }{{"--listen=" + taken, "address already in use"}, {"--max-operations=-1", "--max-operations"}} {
 		var log bytes.Buffer
 		if err := run(t.Context(), []string{"--log-format=json", "--admin-listen=off", "--demo-listen=127.0.0.1:0", "--demo-markets=20", test.arg}, nil, nil, &log); err == nil {
 			t.Errorf("%s: the program has started", test.arg)

@@ -301,7 +301,7 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 
 // TestOneSetOfPrices checks that all fields of a response use the same price of a token while the market moves.
 func TestOneSetOfPrices(t *testing.T) {
-	s := start(t, "--cache-price-fresh=0s", "--cache-price-stale=0s", "--demo-latency=1ms")
+	s := start(t, "--cache-price-fresh=0s", "--demo-latency=1ms")
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)

@@ -28,7 +28,7 @@ func (s *service) wantReadyz(t *testing.T, status int, begin string) {
 func TestReadyWithoutTheVenue(t *testing.T) {
 	venue := newSlowVenue(t)
 	defer venue.hold("/api/exchange/market-search")()
-	s := start(t, "--venue-url="+venue.URL, "--venue-retries=0")
+	s := startRigged(t, startTime, withoutRetries, "--venue-url="+venue.URL)
 	s.wantReadyz(t, http.StatusServiceUnavailable, "starting")
 	if path := <-venue.waiting; path != "/api/exchange/market-search" {
 		t.Errorf("the first call to the venue is for %s, want a search", path)

@@ -156,12 +156,10 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 		{"--cache-user-fresh=0s", "--cache-price-fresh=300ms"},
 	} {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			args := append([]string{"--venue-retries=0", "--cache-stretch=0s"}, args...)
-			for _, kind := range []string{"price", "book", "spread", "market", "search", "history"} {
-				args = append(args, "--cache-"+kind+"-stale=0s")
-			}
 			// The clock passes midnight during the test.
 			s := startRigged(t, time.Date(2026, 3, 14, 23, 59, 30, 0, time.UTC), func(w *app.Wiring) {
+				withoutStale(w)
+				w.Reads.Stretch = 0
 				if seed == 2 {
 					w.Reads.Memory = 128 << 10
 				}
@@ -239,7 +237,7 @@ func (w *twins) disturb(t testing.TB) {
 func TestCachedResponsesOfALiveMarket(t *testing.T) {
 	tool.CheckTier(t)
 	t.Parallel() // the test mostly waits for cached responses to expire
-	s := startLive(t, "--venue-retries=0", "--trusted-proxies=127.0.0.1", "--demo-still")
+	s, _ := startLiveRigged(t, withoutRetries, "--trusted-proxies=127.0.0.1", "--demo-still")
 	s.waitForStream(t)
 	w := newTwins(s, 77)
 	for i, key := range []string{keyOf3, keyOf50} {

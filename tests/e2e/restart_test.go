@@ -33,7 +33,7 @@ func startLimitedVenue(t *testing.T, retryAfter bool) *runningVenue {
 // start starts a service that uses the venue. Everything that the service has read stays within its stale time.
 func (v *runningVenue) start(t *testing.T) *program {
 	t.Helper()
-	return runProgram(t, "--venue-url="+v.url, "--cache-price-stale=10m", "--cache-book-stale=10m")
+	return runProgram(t, "--venue-url="+v.url)
 }
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`

@@ -65,7 +65,7 @@ func TestMinimalVenue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newStrictStub(t, minimalEndpoints())
-			s := start(t, "--venue-url="+venue.URL, "--venue-credentials=query", "--venue-retries=0", "--cache-market-stale=0s", "--cache-history-stale=0s", "--cache-search-stale=0s")
+			s := startRigged(t, startTime, withoutStale, "--venue-url="+venue.URL, "--venue-credentials=query")
 			for i, want := range [][]string{test.firstCalls, test.secondCalls} {
 				venue.mu.Lock()
 				venue.asked = nil

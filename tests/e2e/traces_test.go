@@ -145,11 +145,11 @@ func (g *blockedPrices) traceHeaders() []string {
 	return slices.Clone(g.headers)
 }
 
-// startBlocked is like start, but the service calls the venue through blockedPrices.
+// startBlocked is like start, but the service calls the venue through blockedPrices, with one call for each kind of data at a time.
 func startBlocked(t *testing.T, args ...string) (*service, *blockedPrices) {
 	t.Helper()
 	g := &blockedPrices{RoundTripper: &http.Transport{}, permits: make(chan struct{})}
-	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport = g }, args...)
+	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Transport, w.Reads.InFlight = g, 1 }, args...)
 	t.Cleanup(g.RoundTripper.(*http.Transport).CloseIdleConnections)
 	return s, g
 }
@@ -157,7 +157,7 @@ func startBlocked(t *testing.T, args ...string) (*service, *blockedPrices) {
 // TestOperationsAndCallsAreLinked checks that the span of a call links to the spans of all its operations.
 func TestOperationsAndCallsAreLinked(t *testing.T) {
 	c := collectTraces(t)
-	s, prices := startBlocked(t, "--venue-in-flight=1")
+	s, prices := startBlocked(t)
 	const client = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	tokens := s.openTokens(7)
 	var answered sync.WaitGroup

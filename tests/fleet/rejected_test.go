@@ -21,7 +21,7 @@ func TestRejectedRecords(t *testing.T) {
 	const latency = 100 * time.Millisecond
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1, Latency: latency})
 	server := tool.StartRedis(t)
-	flags := sharedFlags(server, "--venue-public-per-minute=0", "--venue-key-per-minute=0", "--cache-market-fresh=500ms", "--cache-market-stale=1h")
+	flags := sharedFlags(server, "--venue-public-per-minute=0", "--venue-key-per-minute=0", "--cache-market-fresh=500ms")
 	a, b := start(t, v, flags...).waitConnected(t), start(t, v, flags...).waitConnected(t)
 	ids := v.markets(12)
 	for round, spoil := range []string{

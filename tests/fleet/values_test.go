@@ -138,7 +138,7 @@ func TestFreshness(t *testing.T) {
 	t.Parallel()
 	const fresh = 15 * time.Second // longer than a busy machine needs for three requests
 	v := openVenue(t, demo.Config{Markets: 50, Seed: 1})
-	_, replicas := startThree(t, v, fmt.Sprint("--cache-market-fresh=", fresh), "--cache-market-stale=0s", "--explain=on")
+	_, replicas := startThree(t, v, fmt.Sprint("--cache-market-fresh=", fresh), "--explain=on")
 	query := fmt.Sprintf(`{ markets(marketIds: [%s]) { id freshness { receivedAt } } }`, quoted(v.markets(1)))
 	readMarket := func(r *replica) (at time.Time, explained string) {
 		answer := r.must(t, query, httpapi.ExplainHeader, "1")
