@@ -48,44 +48,44 @@ type Config struct {
 	// origins maps the name of a flag to the place where its value was set. It contains only flags that were set.
 	origins map[string]string
 
-	File string `name:"config" placeholder:"FILE" check:"file" group:"server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
+	File string `name:"config" placeholder:"FILE" check:"file" group:"Server" help:"File of these variables, one NAME=value on each line. The environment and flags override it. SIGHUP reads it again. Empty reads none."`
 
-	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"server" help:"Address that serves GraphQL, host:port. An empty host means every interface."`
-	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"server" help:"Private address that serves metrics, profiles and the administration of the cache, host:port. off disables it and all measurements."`
-	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"server" help:"Longest time for one GraphQL request."`
-	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"server" help:"Maximum size of the body of a GraphQL request, and of a client's message on a WebSocket. A longer body is refused. A longer message closes the WebSocket."`
-	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer response or event becomes the error RESPONSE_TOO_LARGE."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses. For each of the two, twice as many requests wait for a place for at most two seconds. All other requests are refused with status 503."`
-	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"server" help:"TCP connections of all clients at once. Further connections are closed."`
-	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"server" help:"Longest wait for running requests when the program stops."`
-	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
-	Introspection   bool          `default:"true" group:"server" help:"Whether clients may query the schema by introspection."`
-	Suggestions     bool          `default:"true" group:"server" help:"Whether errors suggest fields, arguments and values with similar names."`
-	Explain         string        `default:"auto" oneof:"auto,on,off" group:"server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
-	Origins         List          `placeholder:"URLS" check:"origins" group:"server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
-	CORSHeaders     List          `name:"cors-headers" placeholder:"NAMES" check:"headers" group:"server" help:"Further request headers that pages of other origins may send, separated by commas, such as X-B3-TraceId. * allows all. The headers of Apollo's clients, GraphQL Hive, W3C Trace Context (with baggage) and Sentry are always allowed."`
-	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. If the list is empty, a service that listens on a loopback address still refuses all names except localhost and IP addresses. Any other service then refuses no name."`
-	AccountsFile    string        `placeholder:"FILE" check:"file" group:"server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may write it, and other users may not read it. Changes take effect within a second. Empty accepts no bearer tokens."`
-	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"server" help:"Addresses and networks of the proxies in front of the service, separated by commas. The service trusts their X-Forwarded-For and sampled traceparent. Empty trusts nobody."`
+	Listen          string        `default:"127.0.0.1:8080" check:"listen" group:"Server" help:"Address that serves GraphQL, host:port. An empty host means every interface."`
+	AdminListen     string        `default:"127.0.0.1:9091" check:"admin" group:"Server" help:"Private address that serves metrics, profiles and the administration of the cache, host:port. off disables it and all measurements."`
+	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"Server" help:"Longest time for one GraphQL request."`
+	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"Server" help:"Maximum size of the body of a GraphQL request, and of a client's message on a WebSocket. A longer body is refused. A longer message closes the WebSocket."`
+	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"Server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer response or event becomes the error RESPONSE_TOO_LARGE."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"Server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses. For each of the two, twice as many requests wait for a place for at most two seconds. All other requests are refused with status 503."`
+	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"Server" help:"TCP connections of all clients at once. Further connections are closed."`
+	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"Server" help:"Longest wait for running requests when the program stops."`
+	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"Server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
+	Introspection   bool          `default:"true" group:"Server" help:"Whether clients may query the schema by introspection."`
+	Suggestions     bool          `default:"true" group:"Server" help:"Whether errors suggest fields, arguments and values with similar names."`
+	Explain         string        `default:"auto" oneof:"auto,on,off" group:"Server" help:"Whether clients that send X-Oddsgraph-Explain: 1 get the history of their operation. auto allows it with the demo venue."`
+	Origins         List          `placeholder:"URLS" check:"origins" group:"Server" help:"Origins of pages on other hosts that may use the service, separated by commas, such as https://app.example.com. * allows all. Empty allows only pages of the service's own host and, with the demo venue on a loopback address, of localhost, 127.0.0.1 and [::1] at any port."`
+	CORSHeaders     List          `name:"cors-headers" placeholder:"NAMES" check:"headers" group:"Server" help:"Further request headers that pages of other origins may send, separated by commas, such as X-B3-TraceId. * allows all. The headers of Apollo's clients, GraphQL Hive, W3C Trace Context (with baggage) and Sentry are always allowed."`
+	Hosts           List          `placeholder:"NAMES" check:"hosts" group:"Server" help:"Host names of the service, separated by commas, such as odds.example.com. Requests for other names are refused with status 403, except for localhost and IP addresses. * allows all names. If the list is empty, a service that listens on a loopback address still refuses all names except localhost and IP addresses. Any other service then refuses no name."`
+	AccountsFile    string        `placeholder:"FILE" check:"file" group:"Server" help:"JSON file with the SHA-256 of bearer tokens and their accounts. Only its owner may write it, and other users may not read it. Changes take effect within a second. Empty accepts no bearer tokens."`
+	TrustedProxies  List          `placeholder:"NETWORKS" check:"networks" group:"Server" help:"Addresses and networks of the proxies in front of the service, separated by commas. The service trusts their X-Forwarded-For and sampled traceparent. Empty trusts nobody."`
 
-	JWT       JWT       `embed:"" prefix:"jwt-" group:"jwt"`
-	Client    Client    `embed:"" prefix:"client-" group:"client"`
-	Documents Documents `embed:"" prefix:"documents-" group:"documents"`
-	Limit     Limit     `embed:"" prefix:"limit-" group:"limit"`
+	JWT       JWT       `embed:"" prefix:"jwt-" group:"Tokens of an identity provider"`
+	Client    Client    `embed:"" prefix:"client-" group:"What clients keep open"`
+	Documents Documents `embed:"" prefix:"documents-" group:"Persisted documents"`
+	Limit     Limit     `embed:"" prefix:"limit-" group:"Limits of an operation"`
 
-	Log   Log   `embed:"" prefix:"log-" group:"log"`
-	Venue Venue `embed:"" prefix:"venue-" group:"venue"`
+	Log   Log   `embed:"" prefix:"log-" group:"Log"`
+	Venue Venue `embed:"" prefix:"venue-" group:"Venue"`
 
-	StreamURL string `placeholder:"URL" check:"stream" group:"venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty means the stream of the driver or of the demo venue. If neither has one, there is no stream."`
+	StreamURL string `placeholder:"URL" check:"stream" group:"Venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty means the stream of the driver or of the demo venue. If neither has one, there is no stream."`
 	// StreamTopics is divided among connections of at most 200 topics.
-	StreamTopics int `default:"2000" min:"1" max:"100000" group:"venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
+	StreamTopics int `default:"2000" min:"1" max:"100000" group:"Venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
-	Federation bool `default:"false" group:"schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
+	Federation bool `default:"false" group:"Schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 
-	Shared Shared `embed:"" prefix:"shared-" group:"shared"`
+	Shared Shared `embed:"" prefix:"shared-" group:"Several replicas"`
 
-	Cache Cache `embed:"" prefix:"cache-" group:"cache"`
-	Demo  Demo  `embed:"" prefix:"demo-" group:"demo"`
+	Cache Cache `embed:"" prefix:"cache-" group:"Cache"`
+	Demo  Demo  `embed:"" prefix:"demo-" group:"Demo venue"`
 }
 
 // JWT configures the tokens of an identity provider.

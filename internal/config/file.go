@@ -15,81 +15,62 @@ import (
 // maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 64 << 10
 
-// line is a line NAME=value of a configuration file.
-type line struct {
-	number      int
-	name, value string
-}
-
-// file is a configuration file.
-type file struct {
-	path  string
-	lines []line
-}
-
-// place returns the position of a line in the form path:number.
-func (f *file) place(l line) string { return fmt.Sprintf("%s:%d", f.path, l.number) }
-
-// lookup returns the first line that sets a variable. It returns false if no line sets the variable or the value is empty.
-func (f *file) lookup(name string) (line, bool) {
-	i := slices.IndexFunc(f.lines, func(l line) bool { return l.name == name })
-	if i < 0 || f.lines[i].value == "" {
-		return line{}, false
-	}
-	return f.lines[i], true
-}
-
-// loadFile reads the configuration file. It adds errors to p.problems. Later calls of loadFile do nothing.
+// loadFile adds the values of the configuration file to p.values, and its errors to p.problems. Later calls of loadFile do nothing.
 func (p *parser) loadFile(ctx *kong.Context) {
-	if p.file != nil {
+	if p.loaded {
 		return
 	}
-	p.file = &file{}
+	p.loaded = true
 	flag := flagOf(ctx.Kong, "config")
-	path := p.values[variable(flag.Name)]
+	path := p.values[variable(flag.Name)].value
 	if slices.ContainsFunc(ctx.Path, func(given *kong.Path) bool { return given.Flag == flag }) {
 		path, _ = ctx.FlagValue(flag).(string)
-	} else {
-		p.origins[flag.Value] = environment
+	} else if path != "" {
+		p.origins[flag.Name] = environment
 	}
 	if path == "" {
 		return
 	}
-	p.file.path = path
 	text, err := readFile(path)
 	if err != nil {
 		p.report(flag.Value, path, err, "the path of a file that can be read")
 		return
 	}
-	known := keys(ctx.Kong)
+	known, seen := keys(ctx.Kong), map[string]bool{}
 	for i, entry := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry[0] == '#' {
 			continue
 		}
-		name, value, ok := strings.Cut(entry, "=")
-		l := line{i + 1, strings.TrimSpace(name), strings.TrimSpace(value)}
-		if err := p.file.check(l, ok, known); err != nil {
-			p.problems = append(p.problems, fmt.Errorf("%s: %w", p.file.place(l), err))
+		place := fmt.Sprintf("%s:%d", path, i+1)
+		name, value, assigns := strings.Cut(entry, "=")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		err := checkLine(name, assigns, known)
+		if err == nil && seen[name] {
+			err = fmt.Errorf("%s is present twice", name)
+		}
+		if err != nil {
+			p.problems = append(p.problems, fmt.Errorf("%s: %w", place, err))
 			continue
 		}
-		p.file.lines = append(p.file.lines, l)
+		seen[name] = true
+		if _, set := p.values[name]; !set && value != "" {
+			p.values[name] = given{value, place}
+		}
 	}
 }
 
-// check returns an error if l is invalid. assigns reports whether the line contains "=". known contains the names of all variables
-// without the prefix.
-func (f *file) check(l line, assigns bool, known []string) error {
-	key, ours := strings.CutPrefix(l.name, prefix)
+// checkLine returns an error if a line of a configuration file is invalid. name is the text before the first "=", if the line assigns.
+// known contains the names of all variables without the prefix.
+func checkLine(name string, assigns bool, known []string) error {
+	key, ours := strings.CutPrefix(name, prefix)
 	switch {
 	case !assigns || !ours: // the error does not quote the line, because the line may be part of a secret of several lines
 		return fmt.Errorf("want a variable and its value, such as %[1]sLOG_LEVEL=info, or a # and a comment; the file has only variables that begin with %[1]s, so set others, such as OTEL_* and GOMEMLIMIT, in the environment", prefix)
-	case l.name == variable("config"):
-		return fmt.Errorf("%s names a file of settings and cannot be set in such a file", l.name)
+	case name == variable("config"):
+		return fmt.Errorf("%s names a file of settings and cannot be set in such a file", name)
 	case !slices.Contains(known, key):
 		return unknown(key, known)
-	case slices.ContainsFunc(f.lines, func(other line) bool { return other.name == l.name }):
-		return fmt.Errorf("%s is present twice", l.name)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -43,50 +42,37 @@ type grammar struct {
 	Healthcheck struct{} `cmd:"" help:"Ask the server on this host whether it is healthy; exit 1 if it is not."`
 }
 
-var groups = kong.Groups{
-	"server":    "Server",
-	"jwt":       "Tokens of an identity provider",
-	"client":    "What clients keep open",
-	"documents": "Persisted documents",
-	"limit":     "Limits of an operation",
-	"log":       "Log",
-	"venue":     "Venue",
-	"schema":    "Schema",
-	"shared":    "Several replicas",
-	"cache":     "Cache",
-	"demo":      "Demo venue",
-}
-
-// parser is one run of Parse. It collects all invalid values, because kong would stop at the first invalid value.
+// parser is one run of Parse. kong's own variables and resolvers do not give the same answers: kong stops at the first invalid value,
+// takes an empty variable as a value, and prefers a file to the environment.
 type parser struct {
 	out      io.Writer
-	names    []string          // names of the non-empty environment variables that begin with prefix, in order
-	values   map[string]string // values of the variables in names
-	file     *file             // nil until the file is read
-	origins  map[*kong.Value]string
+	names    []string         // names of the non-empty environment variables that begin with prefix, in order
+	values   map[string]given // values of the variables in names, and, when loaded, of the other variables in the file
+	loaded   bool
+	origins  map[string]string // Config.origins
 	helped   bool
 	problems []error
 }
 
+// given is the value of a variable and the place where it is set.
+type given struct{ value, origin string }
+
 func newParser(environ []string, out io.Writer) *parser {
-	p := &parser{out: out, values: map[string]string{}, origins: map[*kong.Value]string{}}
+	p := &parser{out: out, values: map[string]given{}, origins: map[string]string{}}
 	for _, entry := range environ {
 		name, value, _ := strings.Cut(entry, "=")
 		if _, repeated := p.values[name]; repeated || value == "" || !strings.HasPrefix(name, prefix) {
 			continue
 		}
 		p.names = append(p.names, name)
-		p.values[name] = value
+		p.values[name] = given{value, environment}
 	}
 	return p
 }
 
 func (p *parser) parse(args []string) (*Config, error) {
 	g := &grammar{}
-	k, err := p.kong(g)
-	if err != nil {
-		return nil, err
-	}
+	k := p.kong(g)
 	ctx, err := k.Parse(p.dropUnknownFlags(k, args))
 	if p.helped {
 		return nil, ErrHelp
@@ -97,7 +83,14 @@ func (p *parser) parse(args []string) (*Config, error) {
 		_, _ = k.Parse(nil)
 	} else {
 		g.Command, g.Ask, g.Semantic = Command(ctx.Command()), g.Settings.Check.Ask, g.Schema.Semantic
-		g.origins = p.flagOrigins(ctx)
+		for _, path := range ctx.Path {
+			if path.Flag != nil && isSetting(path.Flag) && !path.Resolved {
+				p.origins[path.Flag.Name] = "--" + path.Flag.Name
+			}
+		}
+		if len(p.origins) > 0 {
+			g.origins = p.origins
+		}
 	}
 	if g.Command.usesSettings() {
 		p.checkNames(k)
@@ -111,24 +104,10 @@ func (p *parser) parse(args []string) (*Config, error) {
 	return &g.Config, nil
 }
 
-// flagOrigins returns the value of Config.origins.
-func (p *parser) flagOrigins(ctx *kong.Context) map[string]string {
-	var origins map[string]string
-	for _, path := range ctx.Path {
-		if path.Flag == nil {
-			continue
-		}
-		if origins == nil {
-			origins = map[string]string{}
-		}
-		origins[path.Flag.Name] = cmp.Or(p.origins[path.Flag.Value], "--"+path.Flag.Name)
-	}
-	return origins
-}
-
-// kong returns a command-line parser that fills g. It reads variables with p.resolve, and adds invalid values to p.problems.
-func (p *parser) kong(g *grammar) (*kong.Kong, error) {
-	return kong.New(g,
+// kong returns a command-line parser that fills g. It reads variables with p.resolve, and adds invalid values to p.problems. It panics
+// if a struct tag is wrong.
+func (p *parser) kong(g *grammar) *kong.Kong {
+	return kong.Must(g,
 		kong.Name("oddsgraph"),
 		kong.Description("One GraphQL endpoint in front of a prediction-market venue."),
 		kong.Writers(p.out, p.out),
@@ -140,7 +119,6 @@ func (p *parser) kong(g *grammar) (*kong.Kong, error) {
 			}
 			return fmt.Sprintf("%s (%s; $%s)", v.Help, takes(v), variable(v.Flag.Name))
 		}),
-		groups,
 		kong.Resolvers(kong.ResolverFunc(p.resolve)),
 		kong.KindMapper(reflect.Int, decoder{p, integers}),
 		kong.KindMapper(reflect.Int64, decoder{p, longs}),
@@ -160,15 +138,12 @@ func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 		return nil, nil
 	}
 	p.loadFile(ctx)
-	if value, ok := p.values[variable(flag.Name)]; ok {
-		p.origins[flag.Value] = environment
-		return value, nil
+	v, ok := p.values[variable(flag.Name)]
+	if !ok {
+		return nil, nil
 	}
-	if l, ok := p.file.lookup(variable(flag.Name)); ok {
-		p.origins[flag.Value] = p.file.place(l)
-		return l.value, nil
-	}
-	return nil, nil
+	p.origins[flag.Name] = v.origin
+	return v.value, nil
 }
 
 // decoder is kong's mapper for the values of one Go type.
@@ -193,6 +168,9 @@ func (d decoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
+// describe describes the valid values of a field with the given tag.
+func (d decoder) describe(tag *kong.Tag) string { return d.takes(tag) }
+
 // boolDecoder accepts a flag without a value.
 type boolDecoder struct{ decoder }
 
@@ -212,7 +190,7 @@ func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error
 // a line of the file, or a flag.
 func (p *parser) report(v *kong.Value, s string, wrong error, want string) {
 	first, second := "--"+v.Name, variable(v.Name)
-	switch origin := p.origins[v]; origin {
+	switch origin := p.origins[v.Name]; origin {
 	case "":
 	case environment:
 		first, second = second, first
@@ -268,7 +246,7 @@ var platformVariable = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9
 func (p *parser) checkNames(k *kong.Kong) {
 	known := keys(k)
 	for _, name := range p.names {
-		ofPlatform := platformVariable.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name], "://")
+		ofPlatform := platformVariable.MatchString(name) || strings.HasSuffix(name, "_PORT") && strings.Contains(p.values[name].value, "://")
 		if key := name[len(prefix):]; !slices.Contains(known, key) && !ofPlatform {
 			p.problems = append(p.problems, unknown(key, known))
 		}

@@ -28,11 +28,7 @@ oddsgraph [command] [flags]
 
 // Reference writes the text of docs/configuration.md: all commands with their own flags, and all settings.
 func Reference(w io.Writer) error {
-	p := newParser(nil, io.Discard)
-	k, err := p.kong(&grammar{})
-	if err != nil {
-		return err
-	}
+	k := newParser(nil, io.Discard).kong(&grammar{})
 	var b strings.Builder
 	b.WriteString(referenceHead)
 	for _, c := range k.Model.Leaves(true) {
@@ -53,6 +49,6 @@ func Reference(w io.Writer) error {
 		}
 		fmt.Fprintf(&b, "| `--%s` | `%s` | %s | %s | %s |\n", f.Name, variable(f.Name), value, takes(f.Value), f.Help)
 	}
-	_, err = io.WriteString(w, b.String())
+	_, err := io.WriteString(w, b.String())
 	return err
 }
