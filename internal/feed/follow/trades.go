@@ -84,7 +84,7 @@ func (b *tapes) latest() []market.Trade {
 		trades = append(trades, t.trades...)
 	}
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
-	return trades[max(0, len(trades)-MaxTrades):]
+	return slices.Clone(trades[max(0, len(trades)-MaxTrades):]) // the event would keep the whole array in memory
 }
 
 // send sends an event. Its trades are known if those of all tokens are known that the venue knows.
