@@ -107,7 +107,7 @@ func (d *Dependencies) markPersonal() {
 	}
 }
 
-// Handles returns the distinct handles that were recorded so far.
+// Handles returns the handles that were recorded so far.
 func (d *Dependencies) Handles() []*market.Handle {
 	s, _ := d.Snapshot()
 	return s.Handles
@@ -116,7 +116,7 @@ func (d *Dependencies) Handles() []*market.Handle {
 // Snapshot lists what a response depends on. The same request of the same client gets an equal response while all Handles are valid
 // and the time Until has not passed.
 type Snapshot struct {
-	// Handles contains each handle once.
+	// Handles contains a handle twice only if a loader has read a value again, such as a deeper order book.
 	Handles []*market.Handle
 	// Until is the time when the response changes even if no cache entry is replaced, for example because a value is no longer fresh.
 	// It is zero if there is no such time.
@@ -134,15 +134,7 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	s = Snapshot{Handles: make([]*market.Handle, 0, len(d.handles)), Until: d.until, Stale: d.stale, Personal: d.personal.Load()}
-	known := make(map[*market.Handle]bool, len(d.handles))
-	for _, h := range d.handles {
-		if !known[h] {
-			known[h] = true
-			s.Handles = append(s.Handles, h)
-		}
-	}
-	return s, !d.unknown
+	return Snapshot{Handles: slices.Clone(d.handles), Until: d.until, Stale: d.stale, Personal: d.personal.Load()}, !d.unknown
 }
 
 // ResponseContext is the context of one response. It contains the response's Dependencies, so that the context and the Dependencies
