@@ -21,7 +21,7 @@ type Limits struct {
 	// Operations is the number of operations on these connections. The default is 9,000.
 	Operations int
 	// Total is the number of operations of all clients together. Fair decides how many of them a client may use. The default is
-	// MinTotal, or one more than four thirds of Operations, whichever is greater.
+	// MinTotal, or four thirds of Operations, whichever is greater.
 	Total int
 	// Executions is the number of different subscriptions. Equal subscriptions share an execution and count once. The default is
 	// 500.
@@ -47,7 +47,7 @@ type holder struct{ connections, operations, executions, watched int }
 // New returns a Clients that counts nothing yet.
 func New(l Limits) *Clients {
 	l.Connections, l.Operations = cmp.Or(l.Connections, 1000), cmp.Or(l.Operations, 9000)
-	l.Total = cmp.Or(l.Total, max(MinTotal, l.Operations+l.Operations/3+1))
+	l.Total = cmp.Or(l.Total, max(MinTotal, (4*l.Operations+2)/3))
 	l.Executions, l.Watched = cmp.Or(l.Executions, 500), cmp.Or(l.Watched, 20_000)
 	return &Clients{limits: l, holders: make(map[netip.Prefix]*holder)}
 }
