@@ -20,7 +20,7 @@ type streamer struct {
 	tokens []string
 }
 
-func (s *streamer) AutoWatch(_ string, _ messages.Channel, tokens []string) {
+func (s *streamer) AutoWatch(_ messages.Channel, tokens []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tokens = append(s.tokens, tokens...)

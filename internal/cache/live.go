@@ -12,19 +12,19 @@ import (
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
 type Watcher interface {
-	// RecordPoll counts a caller's read of the prices or books of existing tokens. Reads with the same pollID belong to one poll, and
+	// RecordPoll counts a read of the prices or books of existing tokens. Reads with the same pollID belong to one poll, and
 	// each token counts only once in a poll. If pollID is 0, each call of RecordPoll is a separate poll. RecordPoll must not wait.
-	RecordPoll(pollID uint64, caller string, c messages.Channel, tokenIDs []string)
+	RecordPoll(pollID uint64, c messages.Channel, tokenIDs []string)
 }
 
 // SetWatcher sets the watcher. Reads of spreads are reported as reads of prices. SetWatcher must be called before the first read.
 func (c *Cache) SetWatcher(w Watcher) {
-	prices := func(pollID uint64, caller string, tokens []string) {
-		w.RecordPoll(pollID, caller, messages.ChannelPrices, tokens)
+	prices := func(pollID uint64, tokens []string) {
+		w.RecordPoll(pollID, messages.ChannelPrices, tokens)
 	}
 	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
-	c.books.recordPoll = func(pollID uint64, caller string, queries []queries.Book) {
-		w.RecordPoll(pollID, caller, messages.ChannelOrderbook, tokensOf(queries))
+	c.books.recordPoll = func(pollID uint64, queries []queries.Book) {
+		w.RecordPoll(pollID, messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 

@@ -136,9 +136,9 @@ func TestGapMakesStreamedValuesStale(t *testing.T) {
 
 type watcher struct{ polls []string }
 
-func (w *watcher) RecordPoll(_ uint64, caller string, c messages.Channel, tokens []string) {
+func (w *watcher) RecordPoll(_ uint64, c messages.Channel, tokens []string) {
 	for _, t := range tokens {
-		w.polls = append(w.polls, fmt.Sprint(caller, c, " ", t))
+		w.polls = append(w.polls, fmt.Sprint(c, " ", t))
 	}
 }
 
@@ -164,9 +164,8 @@ func TestRecordPoll(t *testing.T) {
 		mustRead(t, c.Spreads(), "s")
 		mustRead(t, c.Books(), queries.Book{TokenID: "b", Depth: 7})
 		mustRead(t, c.Markets(), byToken("m"))
-		readAll(reqctx.WithCaller(t.Context(), "ann: "), c.Books(), queries.Book{TokenID: "b", Depth: 7})
-		if !slices.Equal(w.polls, []string{"prices s", "orderbook b", "ann: orderbook b"}) {
-			t.Errorf("got polls %v, want one of s and two of b", w.polls)
+		if !slices.Equal(w.polls, []string{"prices s", "orderbook b"}) {
+			t.Errorf("got polls %v, want one of s and one of b", w.polls)
 		}
 	})
 }

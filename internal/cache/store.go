@@ -73,9 +73,9 @@ type store[K comparable, T any] struct {
 	older func(a, b *T) bool
 	// recordPoll tells the Watcher which keys with a value were read. pollID identifies the poll to which the read belongs; see
 	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
-	recordPoll func(pollID uint64, caller string, keys []K)
+	recordPoll func(pollID uint64, keys []K)
 	// requestStream asks the Streamer to stream missing keys; it may be nil.
-	requestStream func(caller string, keys []K)
+	requestStream func(keys []K)
 	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
 	queries func(slot K) []K
 	// stretch is the time for which an entry may be served after its fresh time while calls fail or are scarce; see Config.Stretch.
@@ -103,7 +103,7 @@ func (s *store[K, T]) countsPolls(ctx context.Context) bool {
 // tellWatcher reports read keys to the Watcher.
 func (s *store[K, T]) tellWatcher(ctx context.Context, keys []K) {
 	if len(keys) > 0 {
-		s.recordPoll(reqctx.PollFrom(ctx), reqctx.CallerFrom(ctx), keys)
+		s.recordPoll(reqctx.PollFrom(ctx), keys)
 	}
 }
 
@@ -121,7 +121,7 @@ func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 // fail, Fetch returns the cached value until the end of the stale time. Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
-		s.requestStream(reqctx.CallerFrom(ctx), keys)
+		s.requestStream(keys)
 	}
 	out := s.fetch(ctx, keys, false)
 	for i := range out {

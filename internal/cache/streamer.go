@@ -12,13 +12,13 @@ type Streamer interface {
 	// AutoWatch subscribes to tokens whose price, spread or book a request is waiting for. All tokens exist at the venue; a token may
 	// occur repeatedly. If a streamed value arrives in the cache before the REST response, the request gets the streamed value.
 	// AutoWatch must not wait. It is called concurrently.
-	AutoWatch(caller string, c messages.Channel, tokenIDs []string)
+	AutoWatch(c messages.Channel, tokenIDs []string)
 }
 
 // SetStreamer sets the Streamer that is told about missing prices, spreads and books while less than half of the rate limit is
 // free. SetStreamer must be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
-	want := func(caller string, channel messages.Channel, tokens []string) {
+	want := func(channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))
 		for _, t := range tokens {
 			if c.isKnownToken(t) {
@@ -26,13 +26,13 @@ func (c *Cache) SetStreamer(s Streamer) {
 			}
 		}
 		if len(exist) > 0 {
-			s.AutoWatch(caller, channel, exist)
+			s.AutoWatch(channel, exist)
 		}
 	}
-	prices := func(caller string, tokens []string) { want(caller, messages.ChannelPrices, tokens) }
+	prices := func(tokens []string) { want(messages.ChannelPrices, tokens) }
 	c.prices.requestStream, c.spreads.requestStream = prices, prices
-	c.books.requestStream = func(caller string, queries []queries.Book) {
-		want(caller, messages.ChannelOrderbook, tokensOf(queries))
+	c.books.requestStream = func(queries []queries.Book) {
+		want(messages.ChannelOrderbook, tokensOf(queries))
 	}
 }
 

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -96,13 +95,6 @@ func pollThrice(r *testFeed, ids ...string) {
 	}
 }
 
-// pollPrices polls the prices of n tokens three times each.
-func (r *testFeed) pollPrices(caller, prefix string, n int) {
-	for i := range n {
-		r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(prefix, i)}, 3))
-	}
-}
-
 func TestAutoWatchesAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 12 })
@@ -117,8 +109,8 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 		}
 		// Readers may use the other half of Config.Topics. The auto-watches stay open.
 		reader := r.NewReader("reader")
-		if n := watchBooks(t, reader, "a", 6); n != 6 || len(r.up.open()) != 12 || len(r.auto.watches) != 6 {
-			t.Errorf("the reader watches %d topics, the topics %q are open, and there are %d auto-watches; want 6, 12 and 6", n, r.up.open(), len(r.auto.watches))
+		if n := watchBooks(t, reader, "a", 6); n != 6 || len(r.up.open()) != 12 || r.auto.watches.Len() != 6 {
+			t.Errorf("the reader watches %d topics, the topics %q are open, and there are %d auto-watches; want 6, 12 and 6", n, r.up.open(), r.auto.watches.Len())
 		}
 		reader.Close()
 		time.Sleep(time.Minute)
@@ -127,43 +119,36 @@ func TestAutoWatchesAreBounded(t *testing.T) {
 	})
 }
 
+// TestReadersReplaceAutoWatches checks which topics make room for subscriptions: first those without watches, then auto-watches, then
+// KeepLive topics. An auto-watch takes no topic from a subscription.
 func TestReadersReplaceAutoWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t, func(c *Config) { c.Topics = 100 })
-		r.up.maxPublic = 8
-		// The upstream accepts 8 topics. All of them are used by a topic without watches, the prices and books of three auto-watched
+		r.up.maxPublic = 6
+		// The upstream accepts 6 topics. All of them are used by a topic without watches, the prices and books of two auto-watched
 		// tokens, and a KeepLive topic. The token w1 also has a reader.
 		lingering, _ := r.watch(t, tradesOf("gone"))
 		lingering.Close()
-		for _, id := range []string{"w1", "w2", "w3"} {
-			pollThrice(r, id)
-			time.Sleep(time.Second)
-		}
+		pollThrice(r, "w1", "w2")
 		reader := r.NewReader("reader")
 		defer reader.Close()
 		for _, key := range []messages.Topic{bookOf("w1"), priceOf("w1")} {
 			watchTopic(t, reader, key, "")
 		}
 		reader.KeepLive(tradesOf("beside"))
-		if open := r.up.open(); len(open) != 8 {
-			t.Fatalf("the topics %q are open, want 8 topics", open)
-		}
-		pollThrice(r, "w2") // of the tokens without a reader, w3 now has the oldest poll
 
 		// If the upstream refuses a watch with a code other than RATE_LIMITED, the feed closes no topic.
 		r.up.refuse = market.Errorf(market.CodeBadUserInput, "bad")
-		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 8 {
-			t.Fatalf("Watch returned the error %v, and the topics %q are open; want the upstream's error and 8 topics", err, r.up.open())
+		if _, err := reader.Watch(bookOf("bad,id"), nil); market.CodeOf(err) != market.CodeBadUserInput || len(r.up.open()) != 6 {
+			t.Fatalf("Watch returned the error %v, and the topics %q are open; want the upstream's error and 6 topics", err, r.up.open())
 		}
 		r.up.refuse = nil
 
 		want := []struct{ id, stays string }{
-			{"n1", "orderbook w1,orderbook w2,orderbook w3,prices w1,prices w2,prices w3,trades beside"},
-			{"n2", ""}, // either topic of w3 may be closed first
-			{"n3", "orderbook w1,orderbook w2,prices w1,prices w2,trades beside"},
-			{"n4", ""},
-			{"n5", "orderbook w1,prices w1,trades beside"},
-			{"n6", "orderbook w1,prices w1"},
+			{"n1", "orderbook w1,orderbook w2,prices w1,prices w2,trades beside"},
+			{"n2", ""}, // either topic of w2 may be closed first
+			{"n3", "orderbook w1,prices w1,trades beside"},
+			{"n4", "orderbook w1,prices w1"},
 		}
 		for _, x := range want {
 			watchTopic(t, reader, bookOf(x.id), "")
@@ -172,16 +157,38 @@ func TestReadersReplaceAutoWatches(t *testing.T) {
 				t.Fatalf("after the watch of book %s, the open topics from before are %s, want %s", x.id, got, x.stays)
 			}
 		}
-		watchTopic(t, reader, bookOf("n7"), market.CodeRateLimited)
-		if n := r.Stats().Topics; n != 8 || r.auto.watches[bookOf("w1")] == nil {
-			t.Errorf("%d topics are open, want 8; the auto-watch of book w1 was closed: %t, want false", n, r.auto.watches[bookOf("w1")] == nil)
-		}
-		// The feed does not close an auto-watch for another auto-watch.
+		watchTopic(t, reader, bookOf("n5"), market.CodeRateLimited)
 		pollThrice(r, "late")
 		reader.KeepLive(tradesOf("late"))
-		if open := r.up.open(); len(open) != 8 || slices.Contains(open, "orderbook late") {
-			t.Errorf("the topics %q are open, want 8 topics without the book of late", open)
+		r.wantOpen(t, "orderbook n1", "orderbook n2", "orderbook n3", "orderbook n4", "orderbook w1", "prices w1")
+	})
+}
+
+// TestAutoWatchesAreReplaced checks that at the limit, a new auto-watch replaces the one with the oldest poll, and none with a poll
+// of the last ten seconds.
+func TestAutoWatchesAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newTestFeed(t, func(c *Config) { c.Topics, c.Linger = 8, time.Nanosecond })
+		r.up.maxPublic = 4
+		pollThrice(r, "a", "b", "c")
+		want := func(tokens ...string) {
+			t.Helper()
+			time.Sleep(time.Nanosecond)
+			synctest.Wait()
+			var topics []string
+			for _, channel := range []string{"orderbook ", "prices "} {
+				for _, id := range tokens {
+					topics = append(topics, channel+id)
+				}
+			}
+			r.wantOpen(t, topics...)
 		}
+		want("a", "b")
+		time.Sleep(6 * time.Second)
+		r.RecordPoll(0, []string{"a"})
+		time.Sleep(6 * time.Second)
+		pollThrice(r, "d", "e")
+		want("a", "d")
 	})
 }
 
@@ -249,10 +256,10 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 				for i := range board {
 					board[i] = fmt.Sprint("p", (client*50+i)%500)
 				}
-				r.Feed.RecordPoll(0, fmt.Sprint("client", client), messages.ChannelPrices, board)
+				r.Feed.RecordPoll(0, messages.ChannelPrices, board)
 			}
 			for i := range 40 {
-				r.Feed.RecordPoll(0, "pages", messages.ChannelOrderbook, []string{fmt.Sprint("b", i)})
+				r.Feed.RecordPoll(0, messages.ChannelOrderbook, []string{fmt.Sprint("b", i)})
 			}
 			time.Sleep(time.Second)
 		}
@@ -266,111 +273,7 @@ func TestPricesAndBooksAreWatchedSeparately(t *testing.T) {
 	})
 }
 
-// TestAutoWatchesAreShared checks that, at the limit, a caller replaces auto-watches of a caller that has more of them. If two
-// callers have equally many auto-watches, each caller may replace only auto-watches that were not polled recently.
-func TestAutoWatchesAreShared(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t, func(c *Config) { c.Topics = 200 })
-		poll := r.pollPrices
-		poll("hog", "h", 300)
-		if n := r.auto.count("hog"); n != 100 {
-			t.Fatalf("a caller without competitors has %d auto-watches, want 100", n)
-		}
-		poll("poller", "p", 30)
-		poll("hog", "more", 300)
-		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 70 {
-			t.Errorf("the auto-watches of two callers are %v, want 30 of poller and 70 of hog", got)
-		}
-		poll("other", "o", 300)
-		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"] != 35 || got["other"] != 35 {
-			t.Errorf("the auto-watches of three callers are %v, want 30 of poller, 35 of hog and 35 of other", got)
-		}
-		time.Sleep(11 * time.Second)
-		poll("poller", "p", 30)
-		poll("hog", "late", 300) // replaces auto-watches that were not polled for ten seconds
-		if got := autoWatchesOf(r.auto); got["poller"] != 30 || got["hog"]+got["other"] != 70 || r.auto.watches[priceOf("late0")] == nil {
-			t.Errorf("after ten seconds without polls of hog and other, the auto-watches are %v, want 30 of poller and late0", got)
-		}
-		for i := range 30 {
-			if w := r.auto.watches[priceOf(fmt.Sprint("p", i))]; w == nil || w.watch == nil {
-				t.Errorf("the token p%d of poller is not watched", i)
-			}
-		}
-		if r.auto.closed || len(r.auto.watches) != 100 {
-			t.Errorf("there are %d auto-watches, want 100", len(r.auto.watches))
-		}
-	})
-}
-
-// autoWatchesOf counts the auto-watches of each caller.
-func autoWatchesOf(d *autoWatcher) map[string]int {
-	out := make(map[string]int)
-	for _, w := range d.watches {
-		out[w.caller.name]++
-	}
-	return out
-}
-
-// TestSearchWouldFailEqualsASearch checks that searchWouldFail returns true only if a new search for a replaceable auto-watch would
-// find none.
-func TestSearchWouldFailEqualsASearch(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t, func(c *Config) { c.Topics = 40 })
-		random := rand.New(rand.NewPCG(1, 2))
-		failures := 0
-		for range 20_000 {
-			caller := fmt.Sprint("caller ", random.IntN(5))
-			r.Feed.RecordPoll(0, caller, messages.ChannelPrices, slices.Repeat([]string{fmt.Sprint(random.IntN(60))}, 1+random.IntN(3)))
-			time.Sleep(time.Duration(random.ExpFloat64() * float64(200*time.Millisecond)))
-			d, now := r.auto, time.Now()
-			d.mu.Lock() // expire may run concurrently
-			for i := range 5 {
-				own := d.count(fmt.Sprint("caller ", i))
-				if !d.searchWouldFail(own, now) {
-					continue
-				}
-				failures++
-				if w := d.victim(func(w *autoWatch) bool {
-					return w.caller.count > own+1 || w.caller.count >= own && now.Sub(w.lastPoll) > pollWindow
-				}); w != nil {
-					t.Fatalf("a caller with %d auto-watches found none to replace, but %+v of %q was last polled %v ago", own, w.key, w.caller.name, now.Sub(w.lastPoll))
-				}
-			}
-			d.mu.Unlock()
-		}
-		if failures < 1000 {
-			t.Errorf("searchWouldFail returned true only %d times, want at least 1000, so the test shows nothing", failures)
-		}
-	})
-}
-
-// TestAutoWatchesStay checks that callers that poll too many tokens do not replace each other's auto-watches again and again. A
-// caller must not replace an auto-watch of a caller that has fewer auto-watches.
-func TestAutoWatchesStay(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestFeed(t, func(c *Config) { c.Topics = 10 })
-		poll := r.pollPrices
-		want := func(one, other int) {
-			t.Helper()
-			if a, b := r.auto.count("one"), r.auto.count("other"); a != one || b != other {
-				t.Errorf("the callers one and other have %d and %d auto-watches, want %d and %d", a, b, one, other)
-			}
-		}
-		poll("one", "a", 5)
-		poll("other", "b", 5)
-		want(3, 2)
-		time.Sleep(11 * time.Second)
-		for id := range r.auto.byToken[messages.ChannelPrices] {
-			if strings.HasPrefix(id, "a") {
-				r.Feed.RecordPoll(0, "one", messages.ChannelPrices, []string{id})
-			}
-		}
-		poll("one", "more", 5)
-		want(3, 2)
-	})
-}
-
-// TestAutoWatchesWaitForRoom checks that auto-watches that do not fit into the upstream at first open later.
+// TestAutoWatchesWaitForRoom checks that an auto-watch that does not fit into the upstream opens at a later poll.
 func TestAutoWatchesWaitForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestFeed(t)
@@ -382,17 +285,13 @@ func TestAutoWatchesWaitForRoom(t *testing.T) {
 		pollThrice(r, "a")
 		r.wantOpen(t, "orderbook 1", "orderbook 2", "prices a")
 		reader.Close()
-		time.Sleep(2 * time.Second) // longer than retryEvery, so the feed closes a lingering topic for the auto-watch
-		if open := r.up.open(); !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
-			t.Errorf("the topics %q are open, want the price and the book of a among them", open)
+		r.RecordPoll(0, []string{"a"}) // less than retryEvery later
+		r.wantOpen(t, "orderbook 1", "orderbook 2", "prices a")
+		time.Sleep(time.Second)
+		r.RecordPoll(0, []string{"a"}) // closes a lingering topic
+		if open := r.up.open(); len(open) != 3 || !slices.Contains(open, "orderbook a") || !slices.Contains(open, "prices a") {
+			t.Errorf("the topics %q are open, want the price and the book of a among three", open)
 		}
-		time.Sleep(5 * time.Second)
-		r.wantOpen(t, "orderbook a", "prices a")
-		// For a new auto-watch, the feed closes a topic without watches at once.
-		again, _ := r.watch(t, tradesOf("gone"))
-		again.Close()
-		pollThrice(r, "b")
-		r.wantOpen(t, "orderbook a", "prices a", "prices b")
 	})
 }
 
@@ -413,10 +312,10 @@ func TestPolledIDsAreCopied(t *testing.T) {
 		}
 		r.RecordPoll(0, []string{id, id})
 		synctest.Wait()
-		for key := range r.auto.watches {
+		for _, key := range r.auto.watches.Keys() {
 			own(key.ID)
 		}
-		if len(r.auto.watches) == 0 {
+		if r.auto.watches.Len() == 0 {
 			t.Error("there is no auto-watch")
 		}
 	})

@@ -37,9 +37,9 @@
 //   - A caller may watch more trades and markets than its share only while less than half of Config.Topics are open. The feed does
 //     not end these watches for other callers, because polling does not replace trades and market changes.
 //   - The feed also watches prices and books that queries read often. These watches are called auto-watches. Their number is at
-//     most half of Config.Topics. At this limit, a caller with few auto-watches may replace an auto-watch of a caller with many.
-//     The feed closes an auto-watch when queries no longer read the values of its topic. If the stream cannot take the topic of an
-//     auto-watch, the feed tries again every second.
+//     most half of Config.Topics. At this limit, a new auto-watch replaces the one that queries have not read for the longest time,
+//     but none that they have read within ten seconds. The feed closes an auto-watch that queries no longer read. Auto-watches give
+//     way to subscriptions, and never take a topic from one.
 //
 // The topics of accounts do not count towards Config.Topics.
 package feed

@@ -288,8 +288,8 @@ func TestClose(t *testing.T) {
 		r.RecordPoll(0, []string{"V", "V", "V"})
 		reader.Close()
 		synctest.Wait()
-		if calls := r.up.take(); len(calls) > 0 || len(r.auto.watches) > 0 || r.auto.expiry != nil {
-			t.Errorf("a closed feed made the calls %q and has %d auto-watches, want none", calls, len(r.auto.watches))
+		if calls := r.up.take(); len(calls) > 0 || r.auto.watches.Len() > 0 || r.auto.expiry != nil {
+			t.Errorf("a closed feed made the calls %q and has %d auto-watches, want none", calls, r.auto.watches.Len())
 		}
 	})
 }
@@ -324,9 +324,9 @@ func TestFeedWithoutUpstream(t *testing.T) {
 	watchTopic(t, r, bookOf("T"), market.CodeUnsupported)
 	r.KeepLive(bookOf("T"))
 	tokens := []string{"T", "T", "T"}
-	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, "", messages.ChannelPrices, tokens) })
-	if n != 0 || f.auto.polls.Len() > 0 || len(f.auto.watches) > 0 {
-		t.Errorf("without an upstream, RecordPoll takes %v allocations, and the feed has %d counted tokens and %d auto-watches; want none", n, f.auto.polls.Len(), len(f.auto.watches))
+	n := testing.AllocsPerRun(100, func() { f.RecordPoll(0, messages.ChannelPrices, tokens) })
+	if n != 0 || f.auto.polls.Len() > 0 || f.auto.watches.Len() > 0 {
+		t.Errorf("without an upstream, RecordPoll takes %v allocations, and the feed has %d counted tokens and %d auto-watches; want none", n, f.auto.polls.Len(), f.auto.watches.Len())
 	}
 }
 

@@ -75,7 +75,7 @@ type Feed struct {
 	auto     *autoWatcher
 	shares   shares
 
-	// mu protects topics, public and closed. The lock order is Feed.mu, autoWatcher.mu, topic.mu, Reader.mu, shares.mu. Calls to
+	// mu protects topics, public and closed. The lock order is autoWatcher.mu, Feed.mu, topic.mu, Reader.mu, shares.mu. Calls to
 	// Upstream are made with Feed.mu or topic.mu held. Calls to Sink are made with topic.mu held.
 	mu     sync.Mutex
 	topics map[messages.Topic]*topic
@@ -158,15 +158,15 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	return t, nil
 }
 
-// hold watches a public topic for queries. If the upstream cannot take another topic, hold closes a topic without watches. If all
-// topics have watches, hold calls reclaim, which closes a topic of prices or books.
+// hold watches a public topic for queries. If the upstream cannot take another topic, hold closes a topic without watches, but never
+// a topic that a subscription uses.
 func (f *Feed) hold(key messages.Topic) (*Watch, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed || f.upstream == nil {
 		return nil, errClosed
 	}
-	t, err := f.open(key, nil, func() bool { return f.closeLingering(false) || f.reclaim() })
+	t, err := f.open(key, nil, func() bool { return f.closeLingering(false) })
 	if err != nil {
 		return nil, err
 	}
@@ -198,16 +198,16 @@ func (f *Feed) remove(key messages.Topic) {
 	f.upstream.Unwatch(key)
 }
 
-// RecordPoll counts a caller's query for the prices or books of existing tokens. The feed watches tokens that are queried often.
+// RecordPoll counts a query for the prices or books of existing tokens. The feed watches tokens that are queried often.
 // Successive calls with the same pollID count once for each token. If pollID is 0, each call counts.
-func (f *Feed) RecordPoll(pollID uint64, caller string, c messages.Channel, tokenIDs []string) {
-	f.auto.recordPolls(pollID, caller, c, tokenIDs, pollsToWatch)
+func (f *Feed) RecordPoll(pollID uint64, c messages.Channel, tokenIDs []string) {
+	f.auto.recordPolls(pollID, c, tokenIDs, pollsToWatch)
 }
 
-// AutoWatch watches existing tokens whose REST responses a caller waits for, because the stream may send their values earlier. Like
+// AutoWatch watches existing tokens whose REST responses a request waits for, because the stream may send their values earlier. Like
 // RecordPoll, AutoWatch does not watch a token if there are too many auto-watches. See the package comment.
-func (f *Feed) AutoWatch(caller string, c messages.Channel, tokenIDs []string) {
-	f.auto.recordPolls(0, caller, c, tokenIDs, 1)
+func (f *Feed) AutoWatch(c messages.Channel, tokenIDs []string) {
+	f.auto.recordPolls(0, c, tokenIDs, 1)
 }
 
 // SkipLinger makes the open topics for which match returns true close as soon as they have no watches, instead of Config.Linger

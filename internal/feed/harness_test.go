@@ -371,13 +371,13 @@ func showTrades(trades []market.Trade) string {
 // RecordPoll calls Feed.RecordPoll twice: for the prices and for the books of the tokens.
 func (r *testFeed) RecordPoll(poll uint64, tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
-		r.Feed.RecordPoll(poll, "", c, tokenIDs)
+		r.Feed.RecordPoll(poll, c, tokenIDs)
 	}
 }
 
 // AutoWatch calls Feed.AutoWatch twice: for the prices and for the books of the tokens.
 func (r *testFeed) AutoWatch(tokenIDs []string) {
 	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook} {
-		r.Feed.AutoWatch("", c, tokenIDs)
+		r.Feed.AutoWatch(c, tokenIDs)
 	}
 }

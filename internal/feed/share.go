@@ -125,19 +125,21 @@ func (t *topic) recount() {
 // no reader watches. If user is false, it closes a public topic, in this order of preference:
 //   - a topic without watches
 //   - a topic of a caller that watches more than f.share() topics
-//   - a topic without a reader
+//   - a topic that no subscription uses
+//   - a topic that only KeepLive holds
 //
 // f.mu must be locked.
 func (f *Feed) makeRoom(user bool) bool {
 	if f.closeLingering(user) || !user && f.reclaim() {
 		return true
 	}
-	for key, t := range f.topics {
-		if (key.Channel == messages.ChannelUser) == user && !t.hasWatch(func(w *Watch) bool { return w.reader != nil }) {
-			if !f.auto.giveWay() {
+	hasOwner, hasReader := func(w *Watch) bool { return w.owner != nil }, func(w *Watch) bool { return w.reader != nil }
+	for _, isUsed := range []func(*Watch) bool{hasOwner, hasReader} {
+		for key, t := range f.topics {
+			if (key.Channel == messages.ChannelUser) == user && !t.hasWatch(isUsed) {
 				f.fail(t, market.Errorf(market.CodeRateLimited, "subscriptions need the space on the stream"))
+				return true
 			}
-			return true
 		}
 	}
 	return false
