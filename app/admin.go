@@ -12,7 +12,6 @@ import (
 	"oddsgraph/internal/config"
 )
 
-// adminShutdownTimeout is how long the server of the private address waits for running requests when it stops.
 const adminShutdownTimeout = time.Second
 
 // responseKind is the kind of a flush request that empties the cache of whole responses.
@@ -34,8 +33,8 @@ func (s *App) openAdmin(address string) (*Server, error) {
 	return l, nil
 }
 
-// flush removes the cached entries of a kind and returns their number. If key is not "", it removes only the entries of this key.
-// flush does not log the key, because an operator may have pasted a secret by mistake.
+// flush does not log the key, because an operator may have pasted a secret by mistake. If key is "", flush removes all entries of
+// the kind.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Cache.Stats() {

@@ -70,7 +70,6 @@ func (f *files) valid() bool {
 	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil
 }
 
-// String returns a text with the numbers of accounts and trusted documents in use.
 func (f files) String() string {
 	accounts := 0
 	if f.Accounts != nil {

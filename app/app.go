@@ -30,8 +30,7 @@ type App struct {
 	// currency is the unit of the venue's money; nil if the unit is unknown.
 	currency *string
 	// unsupported are the names of the endpoints that Client does not serve, and "cash" if Client serves balances without cash.
-	unsupported []string
-	// publicAccounts is true if clients can read accounts without credentials.
+	unsupported    []string
 	publicAccounts bool
 	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
 	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
@@ -114,14 +113,12 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	return a, nil
 }
 
-// release closes what Open has opened, in the reverse order.
 func (s *App) release() {
 	for _, undo := range slices.Backward(s.undo) {
 		undo()
 	}
 }
 
-// prepare checks the configuration, logs warnings, opens metrics and traces, and returns the trusted proxies.
 func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	s.openMetrics(cfg)
 	if err := validate(cfg); err != nil {
@@ -162,7 +159,6 @@ func (s *App) openVenue(cfg *config.Config) (limits config.Venue, sharing rateli
 	return limits, sharing, err
 }
 
-// openCache opens the cache over the venue's REST client.
 func (s *App) openCache(w Wiring) {
 	s.Cache = cache.New(s.Client, w.Reads)
 	s.undo = append(s.undo, s.Cache.Close)
@@ -174,7 +170,6 @@ func (s *App) openCache(w Wiring) {
 // maxHeaders bounds the headers of a request in bytes, including its URL, which may contain a document and its variables.
 const maxHeaders = 64 << 10
 
-// bind binds the public and the private address.
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
 	s.undo = append(s.undo, func() { s.drain(0) })
 	handler := telemetry.Requests(s.log, loggedPerSecond, guardHosts(cfg, s.withDemoControl(cfg, s.API)), "GET "+httpapi.PathHealth, "GET "+httpapi.PathReady)

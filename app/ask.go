@@ -19,7 +19,6 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// askMarkets is the greatest number of markets whose data ask requests.
 const askMarkets = 5
 
 // ask requests public data of every kind that the configured venue serves. For each kind it prints a line with the number of values

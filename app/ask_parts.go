@@ -7,7 +7,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// maxUnread is the maximum number of unreadable parts that unreadParts stores until the next call of take.
 const maxUnread = 1000
 
 // unreadParts collects the parts of responses and frames that could not be read. It is safe for concurrent use.
@@ -37,20 +36,14 @@ func (u *unreadParts) take() []string {
 // restParts is a rest.Observer that collects unreadable parts.
 type restParts struct{ *unreadParts }
 
-// Call implements rest.Observer.
 func (restParts) Call(reqctx.UpstreamCall, error) {}
 
-// Drift implements rest.Observer.
 func (p restParts) Drift(_, what string) { p.add(what) }
 
-// streamParts is a stream.Observer that collects unreadable parts.
 type streamParts struct{ *unreadParts }
 
-// Frame implements stream.Observer.
 func (streamParts) Frame(string) {}
 
-// Reconnect implements stream.Observer.
 func (streamParts) Reconnect(string) {}
 
-// Drift implements stream.Observer.
 func (p streamParts) Drift(what string) { p.add(what) }

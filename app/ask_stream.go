@@ -49,12 +49,10 @@ type firstAnswers struct {
 
 	mu sync.Mutex
 	// answers maps a topic to its answer. The answer is nil for a message or a confirmation, and an error for a refusal.
-	answers map[messages.Topic]error
-	// lossCause is the cause of the last lost connection.
+	answers   map[messages.Topic]error
 	lossCause error
 }
 
-// newFirstAnswers returns a handler for the topic of a market and the topics of the market's first token.
 func newFirstAnswers(m *market.Market) *firstAnswers {
 	h := &firstAnswers{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, allAnswered: make(chan struct{}), answers: map[messages.Topic]error{}}
 	if i := slices.IndexFunc(m.Outcomes, func(o market.Outcome) bool { return o.TokenID != "" }); i >= 0 {
@@ -89,7 +87,6 @@ func (h *firstAnswers) result(t messages.Topic) (string, error) {
 	return "no answer", market.Errorf(market.CodeUpstreamTimeout, "the venue's stream sent nothing within --venue-timeout").Because(h.lossCause)
 }
 
-// Up implements stream.Handler.
 func (h *firstAnswers) Up([]messages.Topic) {}
 
 // Acknowledged implements stream.Handler. For a market topic the confirmation of the subscription counts as the answer, because the
@@ -102,18 +99,14 @@ func (h *firstAnswers) Acknowledged(topics []messages.Topic) {
 	}
 }
 
-// Down implements stream.Handler.
 func (h *firstAnswers) Down(_ []messages.Topic, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lossCause = err
 }
 
-// Message implements stream.Handler.
 func (h *firstAnswers) Message(m *messages.Message) { h.answer(m.Topic, nil) }
 
-// Heartbeat implements stream.Handler.
 func (h *firstAnswers) Heartbeat(string, map[messages.Topic]uint64) {}
 
-// Refused implements stream.Handler.
 func (h *firstAnswers) Refused(t messages.Topic, err error) { h.answer(t, err) }

@@ -67,7 +67,6 @@ func askRedis(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	return errors.Join(failed, err)
 }
 
-// checkTraces returns an error if the environment's trace settings are invalid.
 func checkTraces(ctx context.Context, log *slog.Logger) error {
 	tracer, err := telemetry.OpenTracer(BuildVersion(), log)
 	if tracer == nil {
@@ -76,8 +75,6 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 	return tracer.Close(ctx) // there are no traces to send
 }
 
-// validate returns an error if settings contradict each other, have unknown values or are unsafe, or if a file with a key or a
-// secret is invalid.
 func validate(cfg *config.Config) error {
 	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))
@@ -106,7 +103,6 @@ func validate(cfg *config.Config) error {
 	return nil
 }
 
-// validateJWT returns an error if settings of the identity provider are missing or unsafe.
 func validateJWT(cfg *config.Config) error {
 	j := cfg.JWT
 	if j.Issuer == "" && j.Audience == "" && j.JWKSURL == "" {
@@ -124,7 +120,6 @@ func validateJWT(cfg *config.Config) error {
 	return nil
 }
 
-// loopback reports whether a host is localhost or a loopback address.
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -40,7 +40,6 @@ type otherClock struct {
 	against int
 }
 
-// comparedClocks returns the names of the clocks that a configuration makes known.
 func comparedClocks(cfg *config.Config) []string {
 	if cfg.Shared.URL == "" {
 		return []string{clockVenue}
@@ -48,7 +47,6 @@ func comparedClocks(cfg *config.Config) []string {
 	return []string{clockVenue, clockRedis}
 }
 
-// newClocks compares the named clocks.
 func newClocks(log *slog.Logger, names ...string) *clocks {
 	c := &clocks{log: log, clocks: map[string]*otherClock{}}
 	for _, name := range names {

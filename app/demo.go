@@ -32,7 +32,6 @@ type engine interface {
 	Close()
 }
 
-// demoVenue is the embedded venue with its HTTP server.
 type demoVenue struct {
 	*Server
 	Venue      *demo.Venue       // contains the markets
@@ -68,7 +67,6 @@ func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue
 	return d, nil
 }
 
-// open opens the venue of the configured driver.
 func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 	if cfg.Driver != "generic" && (cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0) {
 		return errors.New("--demo-strict, --demo-lag, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
@@ -92,7 +90,6 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 	return nil
 }
 
-// onLoopback reports whether only this machine can reach the venue.
 func (d *demoVenue) onLoopback() bool {
 	address, ok := d.Addr().(*net.TCPAddr)
 	return ok && address.IP.IsLoopback()

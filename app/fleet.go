@@ -49,15 +49,13 @@ func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err erro
 	return ratelimit.Sharing{Ledger: ledger{s.fleet}, Replicas: c.Replicas, SameScopes: len(s.secret) > 0}, nil
 }
 
-// ledger is the ratelimit.Ledger of the replicas.
 type ledger struct{ *fleet.Fleet }
 
-// Ask implements ratelimit.Ledger.
 func (l ledger) Ask(scope string, maxCalls, n int, reply func(ratelimit.Grant)) {
 	l.Fleet.Ask(scope, maxCalls, n, func(g fleet.Grant) { reply(ratelimit.Grant(g)) })
 }
 
-// sharedStatus returns the value of the GraphQL field shared of serviceStatus. s.fleet must not be nil.
+// sharedStatus needs s.fleet, which must not be nil.
 func (s *App) sharedStatus() *model.SharedStatus {
 	link := s.fleet.Stats()
 	status := &model.SharedStatus{Connected: link.Connected, Since: link.Since, Replicas: link.Replicas}
@@ -92,8 +90,6 @@ func readSecret(file string) ([]byte, error) {
 	return secret, nil
 }
 
-// validateShared returns an error if a setting of the replicas is invalid, or contradicts another setting or the venue's rate
-// limits.
 func validateShared(cfg *config.Config) error {
 	c := cfg.Shared
 	if c.URL == "" {

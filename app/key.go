@@ -12,7 +12,6 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// maxKeyFile is the greatest size in bytes of a file with a private key.
 const maxKeyFile = 64 << 10
 
 // venueKey returns this service's API key at the venue: the key that --venue-key-id and --venue-key-file name, or the key of the

@@ -15,7 +15,6 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// live contains the client of the venue's stream, and the feed, which maintains the state of the topics.
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
@@ -47,7 +46,6 @@ func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *
 	return l, nil
 }
 
-// run runs the stream until ctx ends.
 func (l *live) run(ctx context.Context) error {
 	defer close(l.ended)
 	if l.Client == nil {

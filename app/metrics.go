@@ -54,7 +54,6 @@ func (s *App) registerMetrics() {
 	}
 }
 
-// expectSeries adds the series that the events of this configuration can have.
 func (s *App) expectSeries() {
 	e := telemetry.Expected{Rules: limits.Rules}
 	for endpoint := range reqctx.Endpoint(reqctx.Endpoints) {
@@ -71,7 +70,6 @@ func (s *App) expectSeries() {
 	s.Metrics.Expect(e)
 }
 
-// processFamilies describe the state of the process.
 var processFamilies = []telemetry.Family[*App]{
 	boolGauge("oddsgraph_ready", "1 while this process may get requests, 0 while it starts or stops.", func(s *App) bool { return s.state() == nil }),
 	boolGauge("oddsgraph_reload_successful", "0 if the last reload failed or a file with accounts or documents is invalid, else 1.", func(s *App) bool {
@@ -86,7 +84,6 @@ var processFamilies = []telemetry.Family[*App]{
 	}),
 }
 
-// connectionFamilies describe the TCP connections of clients.
 var connectionFamilies = []telemetry.Family[quota.ConnectionStats]{
 	gauge("oddsgraph_connections", "TCP connections of clients that are open now.", func(s quota.ConnectionStats) int { return s.Open }),
 	counter("oddsgraph_connections_refused_total", "TCP connections that were closed at once because too many were open.", func(s quota.ConnectionStats) uint64 { return s.Refused }),
@@ -99,7 +96,6 @@ func (s *App) MeasureLog(lines *telemetry.Writer) {
 	}
 }
 
-// counter returns a counter with one series. gauge returns a gauge with one series.
 func counter[S any](name, help string, value func(S) uint64) telemetry.Family[S] {
 	return telemetry.Family[S]{Kind: telemetry.Counter, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
@@ -108,7 +104,6 @@ func gauge[S any, N int | int64 | float64](name, help string, value func(S) N) t
 	return telemetry.Family[S]{Kind: telemetry.Gauge, Name: name, Help: help, Read: telemetry.Single(func(s S) float64 { return float64(value(s)) })}
 }
 
-// boolGauge returns a gauge that is 1 while a condition holds, else 0.
 func boolGauge[S any](name, help string, holds func(S) bool) telemetry.Family[S] {
 	return gauge(name, help, func(s S) int {
 		if holds(s) {
@@ -132,7 +127,6 @@ func oneOf[V ~string](sample func(float64, ...string), current V, values []V, la
 
 type apiStats = httpapi.Stats
 
-// apiFamilies are the metrics of operations, subscriptions, event streams, WebSockets and the response cache.
 var apiFamilies = []telemetry.Family[apiStats]{
 	gauge("oddsgraph_operations_in_flight", "GraphQL operations that are running.", func(s apiStats) int { return s.Executing }),
 	gauge("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s apiStats) int { return s.Waiting }),
@@ -243,13 +237,11 @@ var venueFamilies = []telemetry.Family[venueState]{
 		}},
 }
 
-// clockFamily describes the clocks that this host's clock is compared with.
 var clockFamily = telemetry.Family[*clocks]{
 	Kind: telemetry.Gauge, Name: "oddsgraph_clock_offset_seconds", Help: "Least time by which another clock is ahead of the clock of this host, negative if it is behind.", Labels: []string{"clock"},
 	Read: func(c *clocks, sample func(float64, ...string)) { c.offsets(sample) },
 }
 
-// rateLimitState is the present state of the rate limit, with the present time.
 type rateLimitState struct {
 	ratelimit.Status
 	now time.Time
@@ -286,7 +278,6 @@ var feedFamilies = []telemetry.Family[feed.Stats]{
 	gauge("oddsgraph_feed_resyncing_topics", "Topics that wait for a snapshot.", func(s feed.Stats) int { return s.Resyncing }),
 }
 
-// streamState contains the state of the venue's stream that serviceStatus shows, and the counters of the stream's client.
 type streamState struct {
 	state model.StreamState
 	stream.Stats
@@ -312,7 +303,6 @@ var streamFamilies = []telemetry.Family[streamState]{
 	counter("oddsgraph_stream_refused_topics_total", "Topics that the venue's stream refused.", func(s streamState) uint64 { return s.Refused }),
 }
 
-// logState contains the numbers of lines that the log has omitted.
 type logState struct{ dropped, sampled uint64 }
 
 var logFamilies = []telemetry.Family[logState]{

@@ -9,7 +9,6 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// sharedState is the present state of everything that the replicas share, with the present time.
 type sharedState struct {
 	fleet.Stats
 	limit *ratelimit.SharedStatus // rate limit of public calls; nil if the replicas share no rate limit
@@ -18,7 +17,7 @@ type sharedState struct {
 	replicas int
 }
 
-// sharedState returns the present state. s.fleet must not be nil.
+// sharedState needs s.fleet, which must not be nil.
 func (s *App) sharedState() sharedState {
 	state := sharedState{Stats: s.fleet.Stats(), now: s.clock.Now(), replicas: s.replicas}
 	if s.budget != nil {
@@ -27,7 +26,6 @@ func (s *App) sharedState() sharedState {
 	return state
 }
 
-// registerShared adds the metrics of Redis and of the shared cache.
 func (s *App) registerShared() {
 	telemetry.Register(s.Metrics, s.sharedState, sharedFamilies...)
 	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)

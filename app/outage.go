@@ -15,6 +15,7 @@ import (
 type outage struct {
 	log *slog.Logger
 
+	// mu guards the fields below. warn and end are called with it held.
 	mu sync.Mutex
 	// failing are the endpoints that have failed since the outage began. It is empty while there is no outage.
 	failing map[string]bool
@@ -30,7 +31,6 @@ type outage struct {
 
 func newOutage(log *slog.Logger) *outage { return &outage{log: log, failing: map[string]bool{}} }
 
-// failed records a failed call to an endpoint.
 func (o *outage) failed(endpoint string, reason error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -47,7 +47,6 @@ func (o *outage) failed(endpoint string, reason error) {
 	}
 }
 
-// answered records a successful call to an endpoint.
 func (o *outage) answered(endpoint string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -61,7 +60,6 @@ func (o *outage) answered(endpoint string) {
 	o.end()
 }
 
-// tell writes the line of a minute.
 func (o *outage) tell() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -74,21 +72,18 @@ func (o *outage) tell() {
 	o.minute.Reset(time.Minute)
 }
 
-// warn writes a warning. The calling function holds mu.
 func (o *outage) warn(message string) {
 	endpoints := strings.Join(slices.Sorted(maps.Keys(o.failing)), " ")
 	o.log.Warn(message, "endpoint", endpoints, "reason", o.reason, "since", o.since, "failed", o.untold)
 	o.told, o.untold = true, 0
 }
 
-// close stops the lines.
 func (o *outage) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.end()
 }
 
-// end ends the outage. The calling function holds mu.
 func (o *outage) end() {
 	clear(o.failing)
 	o.told = false

@@ -16,7 +16,6 @@ import (
 // startWait is how long a new process waits for the venue's first answer before it is ready.
 const startWait = 5 * time.Second
 
-// readiness records whether the venue has answered this process.
 type readiness struct {
 	answered atomic.Bool
 	// asked is closed at the first call of Ready before the venue has answered.
@@ -86,7 +85,6 @@ type reach struct {
 	first  time.Time // time of the first of the failed calls
 }
 
-// note records a call to the venue. It reports whether the venue has answered the call.
 func (r *reach) note(status int, now time.Time) (answered bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

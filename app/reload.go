@@ -17,7 +17,6 @@ import (
 // reloader reads the log level and the configured files again on a signal. If the new content of a file is invalid, the
 // previous content stays in use.
 type reloader struct {
-	// read parses the configuration again.
 	read  func() (*config.Config, error)
 	cfg   *config.Config // configuration at the start
 	level *slog.LevelVar
@@ -25,8 +24,7 @@ type reloader struct {
 	log   *slog.Logger
 	// terminalClosed reports whether the program's terminal was closed. It is nil if watchTerminal returned nil.
 	terminalClosed func() bool
-	// outcome receives the outcome of each reload.
-	outcome *reloads
+	outcome        *reloads
 }
 
 // reloads is the outcome of the last reload. It is safe for concurrent use.
@@ -42,7 +40,7 @@ func (r *reloads) note(err error) {
 	r.at, r.failed = time.Now(), err != nil
 }
 
-// last returns the time of the last reload, or the zero time, and whether it failed.
+// last returns the zero time before the first reload.
 func (r *reloads) last() (at time.Time, failed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,7 +87,6 @@ func (r *reloader) run(ctx context.Context, signals <-chan os.Signal, serve func
 	return serve(watched)
 }
 
-// reload reads the configuration and the files again and logs the outcome in one line.
 func (r *reloader) reload() {
 	var needRestart []string
 	next, err := r.read()

@@ -46,7 +46,6 @@ func Main(licenses string) {
 // loggedError is an error that the log contains.
 type loggedError struct{ error }
 
-// Unwrap returns the error itself.
 func (e loggedError) Unwrap() error { return e.error }
 
 // Run runs the command in args. The serve command and the venue command run until ctx ends.
@@ -116,7 +115,6 @@ func runServer(ctx context.Context, cfg *config.Config, args, environ []string, 
 	return r.run(ctx, hangups, s.Serve)
 }
 
-// printSchema prints the schema with the directives that the flags select.
 func printSchema(cfg *config.Config, stdout io.Writer) error {
 	if cfg.Federation && cfg.Semantic {
 		return errors.New("a gateway does not accept the directive that --semantic adds; use it without --federation")

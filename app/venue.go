@@ -46,7 +46,6 @@ func (s *App) logStart(fresh bool) {
 	s.log.Info("calls to the venue are limited", "per_minute", limit.Limit, "now", limit.Left, "start", rule)
 }
 
-// families converts the rate limits that the venue documents for some of its endpoints.
 func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 	for _, l := range limits {
 		if l.Refill > 0 {
@@ -83,7 +82,6 @@ func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Ven
 // credentialsPublic is the mode in which the service reads accounts by address, without credentials of the client.
 const credentialsPublic = "public"
 
-// sentCredentials returns how the service sends credentials to the venue: in the query, in a header, or not at all.
 func sentCredentials(cfg *config.Config) string {
 	if mode := credentialsMode(cfg); mode != credentialsPublic {
 		return mode
@@ -91,7 +89,6 @@ func sentCredentials(cfg *config.Config) string {
 	return rest.CredentialsNone
 }
 
-// accountsArePublic reports whether the service reads accounts by address, without credentials of a client.
 func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
 
 // credentialsMode returns the value of --venue-credentials. The value "auto" means "public" for a driver with public accounts,

@@ -29,7 +29,6 @@ func warnings(cfg *config.Config) (out []string) {
 	return out
 }
 
-// fileWarnings returns a warning if the process may open fewer files than it needs.
 func fileWarnings(cfg *config.Config, limit uint64) []string {
 	others := spareFiles + cfg.StreamTopics/stream.DefaultTopicsPerConnection
 	if embedded(cfg) {
@@ -46,7 +45,6 @@ func fileWarnings(cfg *config.Config, limit uint64) []string {
 	return []string{fmt.Sprintf("the process may open %d files, too few for --max-connections=%d: with many clients, the private address will not answer either; %s", limit, cfg.MaxConnections, remedy)}
 }
 
-// credentialWarnings returns a warning for each URL to which the service would send credentials unencrypted over the network.
 func credentialWarnings(cfg *config.Config) (out []string) {
 	if sentCredentials(cfg) == rest.CredentialsNone {
 		return nil

@@ -91,11 +91,10 @@ func sameOrigin(next http.Handler) http.Handler {
 	})
 }
 
-// maxProfileSeconds is the greatest duration of a profile, in seconds.
 const maxProfileSeconds = 60
 
-// limitSeconds passes a request to next if the parameter seconds is missing or empty, or above 0 and at most maxProfileSeconds. It rejects other
-// requests with status 400.
+// limitSeconds rejects a request with status 400 if its parameter seconds is neither missing, nor above 0 and at most
+// maxProfileSeconds.
 func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if seconds := r.FormValue("seconds"); seconds != "" {
