@@ -68,7 +68,6 @@ var (
 	contentType = []string{"application/json"}
 )
 
-// ServeHTTP writes the stored response to the request.
 func (h limit) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	buf := buffers.Get().(*bytes.Buffer)
 	defer buffers.Put(buf)

@@ -76,7 +76,6 @@ type client struct {
 	in   *bufio.Reader
 }
 
-// clients send requests to one server.
 type clients []client
 
 func dial(p *process, count int) (c clients, err error) {
@@ -97,7 +96,6 @@ func (c clients) close() {
 	}
 }
 
-// load is what the clients measured.
 type load struct {
 	elapsed   time.Duration
 	cpu       time.Duration   // processor time of the server, or 0 if the server did nothing else meanwhile
@@ -142,7 +140,6 @@ func (c clients) send(ctx context.Context, requests []*request, d time.Duration)
 	return l, err
 }
 
-// exchange sends a request and reads the body of the response.
 func (c client) exchange(r *request, response *bytes.Buffer) error {
 	if _, err := c.conn.Write(r.wire); err != nil {
 		return err

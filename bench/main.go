@@ -20,7 +20,6 @@ import (
 	"time"
 )
 
-// options are the values of the flags.
 type options struct {
 	oddsgraph                    []string
 	plain, out, file, profile    string
@@ -94,7 +93,6 @@ type bench struct {
 	results       []result
 }
 
-// measure measures everything that the options choose, and writes the results to out and to the files that the options name.
 func measure(ctx context.Context, o options, out io.Writer) (err error) {
 	b := &bench{options: o}
 	b.machine, b.busy = machine()

@@ -17,7 +17,6 @@ import (
 	"time"
 )
 
-// process is a running program: the venue or a server in front of it.
 type process struct {
 	// url is the address that clients use. admin is the address of /metrics.
 	url, admin string
@@ -69,7 +68,6 @@ func start(ctx context.Context, program string, args ...string) (*process, error
 	return p, nil
 }
 
-// stop ends the program and waits for it.
 func (p *process) stop() {
 	p.cancel()
 	<-p.ended
@@ -114,7 +112,6 @@ func (p *process) writeProfile(ctx context.Context, d time.Duration) error {
 	return os.WriteFile(p.profile, profile, 0o644)
 }
 
-// fetch sends a request and returns the body of a response with status 200.
 func fetch(ctx context.Context, method, url, body string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, method, url, strings.NewReader(body))
 	if err != nil {

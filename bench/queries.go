@@ -12,10 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// connections is the number of clients that send queries at once.
 const connections = 64
 
-// queryBenchmarks measure all servers with all workloads.
 func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error) {
 	workloads, err := b.venue.workloads(ctx, b.variety)
 	if err != nil {
@@ -65,7 +63,6 @@ func (b *bench) measureQueries(ctx context.Context, p *process, w workload) (f f
 	return b.observe(ctx, p, func() (*load, error) { return c.send(ctx, w.requests, b.duration) })
 }
 
-// observe returns what a server uses for a load.
 func (b *bench) observe(ctx context.Context, p *process, put func() (*load, error)) (f figures, err error) {
 	before, err := b.usage(ctx, p)
 	if err != nil {
@@ -98,7 +95,6 @@ func (b *bench) observe(ctx context.Context, p *process, put func() (*load, erro
 	return f, nil
 }
 
-// coldKinds are the kinds of cached data that the cold queries read.
 var coldKinds = []string{"response", "positions", "market", "search", "price", "book"}
 
 // coldBenchmarks measure single queries that find nothing in the cache of oddsgraph.

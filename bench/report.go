@@ -10,7 +10,6 @@ import (
 	"time"
 )
 
-// section is a part of the report, with its own columns.
 type section struct {
 	title, about string
 	columns      []column
@@ -45,7 +44,6 @@ var (
 	curveSection = &section{"Working sets", "V1 and V2 with more and more portfolios and market pages.", []column{cpuColumn, {"req/s", perSecond, "%.0f", 1, false}, callsColumn, {"hits", hitsPerOp, "%.3f", 1, false}, rssColumn}}
 )
 
-// markdown returns the tables of all results.
 func (b *bench) markdown() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Results of `make bench`\n\n%s%s Medians of %d rounds of %v.\n", b.machine, b.busy, b.rounds, b.duration)
@@ -69,7 +67,6 @@ func (b *bench) markdown() string {
 	return out.String()
 }
 
-// table returns a table with a row for each benchmark and server of a section, or "" if there is no result.
 func (b *bench) table(s *section, mode venueMode) string {
 	var rows []row
 	for _, r := range b.results {
@@ -94,7 +91,6 @@ func (b *bench) table(s *section, mode venueMode) string {
 	return titles + "\n" + rule + "\n" + lines
 }
 
-// text returns the column's value, or "-" if there are no values.
 func (c column) text(values []float64) string {
 	if len(values) == 0 {
 		return "-"
@@ -107,7 +103,6 @@ func (c column) text(values []float64) string {
 	return text
 }
 
-// machine describes the computer, and says how busy it was before the measurement.
 func machine() (computer, busy string) {
 	model := runtime.GOARCH
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -156,7 +151,6 @@ type row struct {
 	mode, benchmark, server string
 }
 
-// result is one run of a server.
 type result struct {
 	row
 	figures
@@ -181,7 +175,6 @@ func (b *bench) add(k benchmark, s server, f figures) {
 	fmt.Fprintln(b.lines, line)
 }
 
-// runs returns a figure of all rounds, in order.
 func (b *bench) runs(of row, unit string) (values []float64) {
 	for _, r := range b.results {
 		if v, ok := r.values[unit]; ok && r.row == of {
@@ -199,7 +192,6 @@ func interval(values []float64) (least, most float64) {
 	return sorted[from], sorted[len(sorted)-1-from]
 }
 
-// median returns the median, or 0 if there are no values.
 func median(values []float64) float64 {
 	if len(values) == 0 {
 		return 0

@@ -24,7 +24,6 @@ type server struct {
 	start        func(ctx context.Context) (*process, error)
 }
 
-// name returns the name of the server in the results.
 func (s server) name() string { return s.kind + s.binary }
 
 // setting is an argument of a measured program, or several, and the reason for it. The reasons are part of the results.
@@ -46,7 +45,6 @@ type venueMode struct {
 	parts          []func(b *bench, ctx context.Context) ([]benchmark, error)
 }
 
-// demoFlags are flags of every venue.
 var demoFlags = []setting{
 	{"--demo-still", "prices move only on request, so that every response can be compared with the data of the venue"},
 	{"--demo-control", "the benchmark moves prices and counts calls"},
@@ -58,7 +56,6 @@ var (
 	strictFlag  = setting{"--demo-strict", "the venue has only what its description has, so no rate-limit headers"}
 )
 
-// modes returns the venues in the order of the measurements.
 func (o options) modes() []venueMode {
 	large := max(4500, 90*o.variety)
 	return []venueMode{
@@ -85,7 +82,6 @@ func arguments(flags ...setting) (args []string) {
 	return args
 }
 
-// graphServers returns a server with the given flags for each binary.
 func (b *bench) graphServers(kind string, flags ...setting) (out []server) {
 	args := append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--venue-url=" + b.venue.url}, arguments(append(flags, graphFlag)...)...)
 	if b.mode.streams {
@@ -101,7 +97,6 @@ func (b *bench) graphServers(kind string, flags ...setting) (out []server) {
 	return out
 }
 
-// plainServers returns the plain server, unless the options leave it out.
 func (b *bench) plainServers() []server {
 	if b.plain == "" || !b.mode.plain {
 		return nil

@@ -18,7 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// crowdKind is a kind of subscribers. Each of them follows a list of tokens.
 type crowdKind struct {
 	name           string
 	tokens, length int // tokens from which the lists are made, and tokens of a list
@@ -30,7 +29,6 @@ var crowdKinds = []crowdKind{{"token", 1, 1, 10}, {"lists", 500, 8, 2}}
 // defaultRoom is the number of subscribers for which oddsgraph has room without crowdFlag.
 const defaultRoom = 2500
 
-// crowdBenchmarks measure the delivery of events to subscribers.
 func (b *bench) crowdBenchmarks(context.Context) (all []benchmark, err error) {
 	for _, n := range []int{b.subscribers / 5, b.subscribers} {
 		servers := b.graphServers(graphServer)
@@ -133,7 +131,6 @@ type crowd struct {
 	lost   error     // the first error of a connection
 }
 
-// openCrowd connects a subscriber for each list of tokens.
 func openCrowd(ctx context.Context, p *process, lists [][]string) (*crowd, error) {
 	c := &crowd{conns: make([]*websocket.Conn, len(lists)), followers: map[string]int{}}
 	g, dialing := errgroup.WithContext(ctx)
@@ -214,7 +211,6 @@ func next(ctx context.Context, conn *websocket.Conn, message *bytes.Buffer) erro
 	}
 }
 
-// follow reads the events of a subscriber until its connection ends.
 func (c *crowd) follow(ctx context.Context, conn *websocket.Conn) {
 	var message bytes.Buffer
 	for {
@@ -245,7 +241,6 @@ func (c *crowd) silent() bool {
 	return time.Since(c.heard) > silence
 }
 
-// close disconnects all subscribers.
 func (c *crowd) close() {
 	for _, conn := range c.conns {
 		if conn != nil {

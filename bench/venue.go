@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
 // venue reads the demo venue directly, so that the responses of the servers can be compared with its data.
@@ -41,7 +40,6 @@ const (
 	bookDepth = 20 // levels on each side of the books that are compared
 )
 
-// readVenue reads all markets.
 func readVenue(ctx context.Context, url string) (*venue, error) {
 	v := &venue{url: url, byID: map[string]*listedMarket{}, prices: map[string]json.Number{}}
 	for cursor := ""; ; {
@@ -74,7 +72,6 @@ func (v *venue) read(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(response, into)
 }
 
-// open returns the open markets.
 func (v *venue) open() (open []*listedMarket) {
 	for _, m := range v.markets {
 		if m.Status == "OPEN" {
@@ -84,7 +81,6 @@ func (v *venue) open() (open []*listedMarket) {
 	return open
 }
 
-// readBooks reads the books of all tokens of the markets.
 func (v *venue) readBooks(ctx context.Context, markets []*listedMarket) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxCalls)
@@ -109,7 +105,6 @@ func (m *listedMarket) deep() bool {
 	return true
 }
 
-// tokensOf returns the data for the tokens of a market, with their prices and books.
 func tokensOf(m *listedMarket) (tokens []object) {
 	levels := func(in []venueLevel) []object {
 		out := make([]object, len(in))
@@ -127,7 +122,6 @@ func tokensOf(m *listedMarket) (tokens []object) {
 	return tokens
 }
 
-// calls returns the number of requests that the venue has received.
 func (v *venue) calls(ctx context.Context) (n float64, err error) {
 	var stats struct{ Requests map[string]float64 }
 	err = v.read(ctx, "/__control/stats", &stats)

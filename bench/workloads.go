@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// The GraphQL documents of the workloads.
 const (
 	portfolioQuery = `query Portfolio($address: Address!) { user(address: $address) { positions(first: 50) {
   nodes { marketId outcome size avgPrice market { question slug } token { tokenId outcome price { price } } }
@@ -138,7 +137,6 @@ func (v *venue) pages(ctx context.Context, n int) (pages []*request, err error) 
 	return pages, nil
 }
 
-// boards returns n requests for boardSize of boardTokens prices.
 func (v *venue) boards(n int) ([]*request, error) {
 	var ids []string
 	for _, m := range v.open() {
@@ -160,7 +158,6 @@ func (v *venue) boards(n int) ([]*request, error) {
 	return boards, nil
 }
 
-// searchPage returns the request for searchQuery.
 func (v *venue) searchPage(ctx context.Context) (*request, error) {
 	found := v.open()[:searchSize]
 	if err := v.readBooks(ctx, found); err != nil {

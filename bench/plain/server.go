@@ -14,7 +14,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// request has the dataloaders and the credentials of a request.
 type request struct {
 	markets     *dataloader.Loader[string, *Market]
 	prices      *dataloader.Loader[string, *TokenPrice]
