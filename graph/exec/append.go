@@ -4,7 +4,6 @@ import "strconv"
 
 const hex = "0123456789ABCDEF"
 
-// mustEscape marks the bytes that JSON strings must escape.
 var mustEscape = func() (t [256]bool) {
 	for c := range byte(' ') {
 		t[c] = true
@@ -23,7 +22,6 @@ func AppendString(dst []byte, s string) []byte {
 	return append(dst, '"')
 }
 
-// needsNoEscape reports whether s needs no escapes in a JSON string.
 func needsNoEscape(s string) bool {
 	for i := range len(s) {
 		if mustEscape[s[i]] {

@@ -12,8 +12,7 @@ import (
 // object. Validation permits such a variable if the variable or the place has a default value. But the variable can still be null.
 type required struct {
 	variable string
-	// place is the path of the place in the arguments.
-	place ast.Path
+	place    ast.Path
 }
 
 // requiredIn appends the required variables in a part of an argument.

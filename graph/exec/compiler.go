@@ -23,7 +23,6 @@ const Typename = 0
 
 // Type describes a type to the compiler. Generated code provides it.
 type Type struct {
-	// Fields are the fields of an object type by name.
 	Fields map[string]FieldOf
 	// Possible contains the names of the object types of an interface or union type. Field.Of has the same order.
 	Possible []string
@@ -52,8 +51,7 @@ type Compiler struct {
 	// satisfies maps the name of each object type to the type conditions that the type satisfies: its own name, and the names of its
 	// interfaces and unions. A fragment applies to an object if the object's type satisfies the fragment's type condition.
 	satisfies map[string][]string
-	// idPrefix is the prefix of every value of type ID.
-	idPrefix string
+	idPrefix  string
 }
 
 // SetIDPrefix sets the prefix of every value of type ID. The prefix must contain no characters that JSON escapes. Call SetIDPrefix

@@ -25,7 +25,6 @@ type Execution struct {
 	// full reports that the response is too large. If full is set, null replaces the data, and no further errors are added.
 	full bool
 
-	// idPrefix is the prefix of every value of type ID.
 	idPrefix  string
 	variables map[string]any
 	// arguments contains decoded arguments, or a refusal, at the index Field.slot of each field.
@@ -42,10 +41,8 @@ type Execution struct {
 	arenas []interface{ empty() }
 }
 
-// executions reuses Executions with their arenas.
 var executions = sync.Pool{New: func() any { return &Execution{} }}
 
-// release clears the execution and makes it available for reuse.
 func (x *Execution) release() {
 	for _, s := range x.arenas {
 		s.empty()
@@ -160,7 +157,6 @@ func (x *Execution) add(f *Field, err error) {
 	x.errs = append(x.errs, Error{Err: err, field: f, indexes: x.errorIndexes[from:len(x.errorIndexes):len(x.errorIndexes)]})
 }
 
-// errNull is the error of a non-null field whose value is null.
 var errNull = errors.New("must not be null")
 
 // Missing adds an error to a non-null field whose value is null. It does nothing if the field, or a field below it, already has an
@@ -274,7 +270,6 @@ func (x *Execution) Marshal(m graphql.Marshaler) bool {
 	return true
 }
 
-// writer is an io.Writer that appends to Buf.
 type writer struct{ x *Execution }
 
 func (w writer) Write(p []byte) (int, error) {

@@ -11,7 +11,6 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// maxVariants is the greatest number of variants that an Operation stores.
 const maxVariants = 16
 
 // Operation is a validated operation. The selected fields depend on the variables in @skip and @include. So an operation is
@@ -89,7 +88,6 @@ func (o *Operation) run(ctx context.Context, variables map[string]any, buf []byt
 	return data, errs
 }
 
-// variant returns the compiled variant for the given variables.
 func (o *Operation) variant(variables map[string]any) (*variant, error) {
 	var bits [16]byte
 	key := bits[:0]

@@ -26,7 +26,6 @@ type Selection struct {
 
 // Field is a selected field.
 type Field struct {
-	// Number is the field's number in its object type.
 	Number int
 	// Key is the JSON before the value: "{" or a comma, the encoded response key, and a colon.
 	Key string
@@ -64,7 +63,6 @@ func (f *Field) isWithin(other *Field) bool {
 	return false
 }
 
-// compilation is the state of compiling one variant.
 type compilation struct {
 	*Compiler
 	op     *graphql.OperationContext
@@ -72,7 +70,6 @@ type compilation struct {
 	slots  int
 }
 
-// compileOperation compiles an operation for the given values of its conditions.
 func compileOperation(c *Compiler, doc *ast.QueryDocument, op *ast.OperationDefinition, conditions map[string]any) (*variant, error) {
 	run := &compilation{Compiler: c, op: &graphql.OperationContext{Doc: doc, Operation: op, Variables: conditions}}
 	object := c.schema.Query
@@ -130,7 +127,6 @@ func mergeFields(collected []graphql.CollectedField) []graphql.CollectedField {
 	return out
 }
 
-// field compiles a field of a type.
 func (c *compilation) field(f *Field, collected *graphql.CollectedField, typ Type) error {
 	f.name, f.slot, f.field = collected.Name, -1, collected.Field
 	if f.name == "__typename" {

@@ -15,7 +15,6 @@ type Events interface {
 	write(x *Execution, f *Field) bool
 }
 
-// events implements Events for a channel of T.
 type events[T any] struct {
 	from  <-chan T
 	event T

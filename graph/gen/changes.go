@@ -23,7 +23,6 @@ const (
 	adds
 )
 
-// change is a difference between two schemas.
 type change struct {
 	effect effect
 	// coordinate is the schema coordinate, such as Market.tokens or Query.tokens(tokenIds:).
@@ -31,7 +30,6 @@ type change struct {
 	text       string
 }
 
-// comparison collects the changes from one schema to another.
 type comparison struct {
 	old, new *ast.Schema
 	changes  []change
@@ -60,7 +58,6 @@ func changesOf(released, now *ast.Schema) []change {
 	return c.changes
 }
 
-// names returns the sorted keys of two maps.
 func names[V any](a, b map[string]V) []string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
@@ -176,7 +173,6 @@ func (c *comparison) members(coordinate string, old, new []string, lost, gained 
 	}
 }
 
-// values adds the changes of the values of an enum.
 func (c *comparison) values(name string, old, new *ast.Definition) {
 	for _, v := range old.EnumValues {
 		coordinate := name + "." + v.Name
@@ -234,7 +230,6 @@ func (c *comparison) arguments(coordinate string, old, new ast.ArgumentDefinitio
 	}
 }
 
-// directive adds the changes of the definition of a directive.
 func (c *comparison) directive(coordinate string, old, new *ast.DirectiveDefinition) {
 	switch {
 	case new == nil:

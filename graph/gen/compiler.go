@@ -25,7 +25,6 @@ const (
 // field's gqlgen binding: a resolver, a Go method or a Go field.
 type compiler struct{ filename string }
 
-// Name implements plugin.Plugin.
 func (*compiler) Name() string { return "executor" }
 
 // MutateConfig removes the executor that the previous run generated, because this code may not compile with the new schema.
@@ -36,7 +35,6 @@ func (c *compiler) MutateConfig(*config.Config) error {
 	return nil
 }
 
-// GenerateCode implements plugin.CodeGenerator.
 func (c *compiler) GenerateCode(data *codegen.Data) error {
 	if len(data.AllDirectives.LocationDirectives("FIELD")) > 0 {
 		return errors.New("the executor does not support directives on fields of a document")
@@ -51,7 +49,6 @@ func (c *compiler) GenerateCode(data *codegen.Data) error {
 	})
 }
 
-// file is the generated file.
 type file struct {
 	data *codegen.Data
 	out  strings.Builder
@@ -83,7 +80,6 @@ func (f *file) Source() string {
 	return f.out.String()
 }
 
-// reachableTypes returns the types that an operation can reach, sorted by name.
 func (f *file) reachableTypes() (objects []*codegen.Object, interfaces []*codegen.Interface) {
 	seen := map[string]bool{}
 	var reach func(name string)
@@ -139,12 +135,10 @@ func possibleNames(i *codegen.Interface) []string {
 	return names
 }
 
-// canRead reports whether the compiler can generate code that reads a field.
 func (f *file) canRead(field *codegen.Field) bool {
 	return !field.IsBatch() && !field.IsMap() && !field.HasDirectives() && codegen.GetInlineArgsMetadata(field.Object.Name, field.Name) == nil
 }
 
-// canWrite reports whether the compiler can generate code that writes values of a type.
 func (f *file) canWrite(ref *config.TypeReference) bool {
 	switch {
 	case ref.IsPtrToSlice(), ref.IsPtrToIntf(), ref.IsSlice():
@@ -249,7 +243,6 @@ func (f *file) object(o *codegen.Object) {
 	f.line("}\n")
 }
 
-// stream generates the function that starts the stream of a subscription's root field.
 func (f *file) stream(o *codegen.Object) {
 	exec := lookup(execPackage)
 	f.line("func (g *executor) stream%s(x *%s.Execution, f *%s.Field) %s.Events {", o.Name, exec, exec, exec)
@@ -269,7 +262,6 @@ func (f *file) stream(o *codegen.Object) {
 // invalid is the generated code that runs if a non-null field is null.
 const invalid = "x.Missing(f)\no.Nullify()"
 
-// field generates the code that reads and writes a field.
 func (f *file) field(field *codegen.Field) {
 	null := "x.Null()"
 	if field.TypeReference.GQL.NonNull {

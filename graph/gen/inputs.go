@@ -6,7 +6,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// input is an argument, or a field of an input type.
 type input struct {
 	description  string
 	of           *ast.Type
@@ -28,7 +27,6 @@ func inputOf(f *ast.FieldDefinition) *input {
 	return &input{f.Description, f.Type, f.DefaultValue, f.Directives}
 }
 
-// isRequired reports whether clients must send the input.
 func (i *input) isRequired() bool { return i.of.NonNull && i.defaultValue == nil }
 
 // input adds the changes of an argument or input field. old is nil if the released schema does not have the argument or field. new
@@ -84,7 +82,6 @@ func kindOf(def *ast.Definition) string {
 	}
 }
 
-// sentence returns the first sentence of a description.
 func sentence(description string) string {
 	text := cell(description)
 	if first, _, more := strings.Cut(text, ". "); more {

@@ -19,7 +19,6 @@ var kindsWith = map[string][]string{
 	"isOneOf":       {"INPUT_OBJECT"},
 }
 
-// kindCheck generates the check of the kind for a field in kindsWith.
 func (f *file) kindCheck(field *codegen.Field) {
 	if field.Object.Name != "__Type" || kindsWith[field.Name] == nil {
 		return

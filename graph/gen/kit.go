@@ -47,7 +47,6 @@ func kit(schema *ast.Schema) (map[string][]byte, error) {
 	return files, nil
 }
 
-// errorCodes returns the values of the enum ErrorCode.
 func errorCodes(schema *ast.Schema) []string {
 	codes := []string{}
 	if def := schema.Types["ErrorCode"]; def != nil {
@@ -58,7 +57,6 @@ func errorCodes(schema *ast.Schema) []string {
 	return codes
 }
 
-// possibleTypes returns the names of the object types of each interface and union.
 func possibleTypes(schema *ast.Schema) map[string][]string {
 	types := map[string][]string{}
 	for _, def := range schema.Types {

@@ -43,7 +43,6 @@ var sections = []struct {
 	{"Scalars", func(_ *ast.Schema, d *ast.Definition) bool { return d.Kind == ast.Scalar }},
 }
 
-// reference returns the text of docs/schema.md.
 func reference(schema *ast.Schema) []byte {
 	var all []*ast.Definition
 	for _, def := range schema.Types {

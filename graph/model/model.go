@@ -24,7 +24,6 @@ type Freshness struct {
 	Reason     *StaleReason
 }
 
-// staleReasons maps the causes of package market to the values of the GraphQL enum StaleReason.
 var staleReasons = [...]StaleReason{
 	market.CauseExpired: StaleReasonExpired, market.CauseChanged: StaleReasonChanged, market.CauseStreamDown: StaleReasonStreamDown,
 	market.CauseThrottled: StaleReasonThrottled, market.CauseUpstreamDown: StaleReasonUpstreamDown,

@@ -15,7 +15,6 @@ import (
 
 // The executor calls the Append functions. gqlgen requires the Marshal functions, which write the same texts.
 
-// jsonMarshaler returns a marshaler that writes a JSON text.
 func jsonMarshaler(text []byte) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(text) })
 }

@@ -50,13 +50,11 @@ func Print(text string, o Options) (string, error) {
 	return b.String(), nil
 }
 
-// annotation adds directives to a document.
 type annotation struct {
 	schema *ast.Schema
 	doc    *ast.SchemaDocument
 }
 
-// directive returns a directive.
 func directive(name string, arguments ...*ast.Argument) *ast.Directive {
 	return &ast.Directive{Name: name, Arguments: arguments}
 }
