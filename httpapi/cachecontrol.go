@@ -7,7 +7,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// hint is the Cache-Control hint of a type or field.
 type hint struct {
 	maxAge time.Duration
 	// private marks data of one user. noStore marks data that must not be cached.

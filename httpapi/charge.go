@@ -47,6 +47,5 @@ func (s *subscriptions) hold(client netip.Prefix, key any, op *operation, extraB
 	}, nil
 }
 
-// errTooLargeDocuments is the error for an operation whose document or variables do not fit into the memory for subscriptions.
 var errTooLargeDocuments = market.Errorf(market.CodeRateLimited,
 	"the documents and variables of running subscriptions and waiting operations take too much memory; end some, shorten them, or use one document for several")

@@ -14,14 +14,12 @@ const chunk = 16 << 10
 // goroutines.
 type chunked struct{ http.ResponseWriter }
 
-// Write implements io.Writer.
 func (c chunked) Write(p []byte) (n int, err error) {
 	n, err = c.ResponseWriter.Write(p)
 	runtime.Gosched()
 	return n, err
 }
 
-// ReadFrom implements io.ReaderFrom.
 func (c chunked) ReadFrom(r io.Reader) (n int64, err error) {
 	return io.CopyBuffer(struct{ io.Writer }{c}, r, make([]byte, chunk))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// minCompressed is the minimum size in bytes of a response that is compressed.
 const minCompressed = 1 << 10
 
 // These levels reduce a response to about a tenth of its size. Higher levels need more time for little gain.
@@ -42,7 +41,6 @@ var gzips = sync.Pool{New: func() any {
 	return encoder(w)
 }}
 
-// compress appends b to buf in the content coding zstd, br or gzip.
 func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	if encoding == "zstd" {
 		buf.Write(zstdEncoder().EncodeAll(b, buf.AvailableBuffer()))
@@ -59,7 +57,6 @@ func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	_ = w.Close()
 }
 
-// maxPooled bounds the capacity of a pooled buffer in bytes.
 const maxPooled = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}

@@ -90,7 +90,6 @@ func walkValue(v *ast.Value, visit func(node any)) {
 // bytesPerValue is the size of a value without its text.
 const bytesPerValue = 48
 
-// bytesOfValue estimates the size of a variable's value in bytes.
 func bytesOfValue(value any) int {
 	size := bytesPerValue
 	switch v := value.(type) {

@@ -36,12 +36,10 @@ const (
 // Only the fields size and uses change after the document was loaded.
 type document struct {
 	text string
-	// hash is the SHA-256 of text.
 	hash [sha256.Size]byte
 	// ast is nil if errs is not empty.
-	ast  *ast.QueryDocument
-	errs []error
-	// plans contains the plan of each operation.
+	ast   *ast.QueryDocument
+	errs  []error
 	plans map[*ast.OperationDefinition]*plan
 	// size is the estimated size of the document in bytes. uses is the number of operations on WebSockets and event streams that
 	// use the document. documentCache.mu guards size and uses.
@@ -66,8 +64,8 @@ type documentCache struct {
 	guard    *limits.Guard
 	compiler *exec.Compiler
 
-	mu sync.Mutex
-	// cache contains the documents by text.
+	// mu guards the fields below. shrink is called with it held.
+	mu    sync.Mutex
 	cache *simplelru.LRU[string, *document]
 	// doorkeeper remembers recently loaded documents. Only a remembered or a trusted document may evict other documents.
 	doorkeeper respcache.Doorkeeper
@@ -159,8 +157,7 @@ func (d *documentCache) grow(doc *document, bytes int) {
 	}
 }
 
-// shrink evicts the least recently used documents until the cache has at most MaxDocumentBytes. The calling function holds the
-// lock.
+// shrink evicts the least recently used documents until the cache has at most MaxDocumentBytes.
 func (d *documentCache) shrink() {
 	for d.bytes > MaxDocumentBytes {
 		d.cache.RemoveOldest()

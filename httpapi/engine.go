@@ -34,8 +34,7 @@ type engine struct {
 	// compileLimiter bounds the number of unknown documents that are parsed, validated and compiled at the same time.
 	compileLimiter *limiter
 	responses      *respcache.Cache // nil if the response cache is disabled
-	// eventLimiter bounds the number of events that are executed at the same time.
-	eventLimiter *limiter
+	eventLimiter   *limiter
 	// outgoing bounds the memory of the output that clients have not read yet.
 	outgoing *quota.Memory
 	// leftUnread counts, for each transport, the responses and event streams that failed because the client did not read.
@@ -86,7 +85,6 @@ type operation struct {
 	recorder *reqctx.Dependencies
 }
 
-// kind returns query, mutation or subscription.
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
 
 // canonicalVariables returns the declared variables and their default values as JSON with sorted keys. The bytes must not be
@@ -135,7 +133,6 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	return named, doc, err
 }
 
-// compile fills op from a document and from the operation name and the variables of the request.
 func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -282,7 +279,6 @@ func (e *engine) respond(ctx context.Context, op *operation, prefix, data []byte
 	return resp
 }
 
-// presented converts the errors of an execution for clients.
 func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List {
 	list := make(gqlerror.List, len(errs))
 	for i := range errs {
@@ -293,8 +289,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls awaitVenue before the first fetch, and stores an httpError of awaitVenue in memory.err. After the deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed
-// before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
+// memory.err is set. It calls awaitVenue before the first fetch, and stores an httpError of awaitVenue in memory.err. After the
+// deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
+// fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
@@ -356,7 +353,6 @@ func codeOf(err *gqlerror.Error) string {
 	return code
 }
 
-// badInput returns an error with CodeBadUserInput.
 func badInput(format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...)
 }

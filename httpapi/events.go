@@ -55,7 +55,6 @@ func (e *engine) subscribe(ctx context.Context, op *operation) (next func() (res
 	}
 }
 
-// returnOnce returns a function whose first call returns resp. Later calls return nil.
 func returnOnce(resp *graphql.Response) func() (*graphql.Response, bool) {
 	return func() (r *graphql.Response, unknown bool) {
 		r, resp = resp, nil

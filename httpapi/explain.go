@@ -61,7 +61,6 @@ type explainedSources struct {
 	Venue  uint32 `json:"venue"`
 }
 
-// explainReads returns the explanation of the reads of one kind.
 func explainReads(r reqctx.CacheCounts) explainedReads {
 	fetched := r.Misses - min(r.Excused, r.Misses)
 	shared := min(r.Shared, fetched)
@@ -159,7 +158,6 @@ func (e *engine) explained(ctx context.Context, log *reqctx.Log, op *operation, 
 	return resp
 }
 
-// responseCacheState returns the value of explanation.ResponseCache for an operation.
 func (e *engine) responseCacheState(ctx context.Context, op *operation, media string) string {
 	switch {
 	case !e.cacheable(op):
@@ -170,7 +168,6 @@ func (e *engine) responseCacheState(ctx context.Context, op *operation, media st
 	return "MISS"
 }
 
-// wantsExplanation reports whether a client requests an explanation and explanations are allowed.
 func (e *engine) wantsExplanation(hints Hints) bool {
 	return e.cfg.Explain && isTrue(hints.Get(ExplainHeader))
 }
@@ -180,10 +177,8 @@ func isTrue(value string) bool { return value == "1" || strings.EqualFold(value,
 // connectionHints are the Hints for all operations of a WebSocket, by header name.
 type connectionHints map[string]string
 
-// hintNames are the names of the headers that can be Hints.
 var hintNames = []string{"Traceparent", ExplainHeader}
 
-// maxHint bounds the length of a hint in bytes.
 const maxHint = 512
 
 // readHints returns the hints in the headers of a connection and in the payload of connection_init, or nil if there are none. The
@@ -207,7 +202,6 @@ func readHints(before Hints, payload map[string]any) connectionHints {
 	return out
 }
 
-// Get implements Hints.
 func (h connectionHints) Get(name string) string {
 	return h[http.CanonicalHeaderKey(name)]
 }
@@ -220,7 +214,6 @@ type messageHints struct {
 	Explain     bool   `json:"explain"`
 }
 
-// operationHints combines the hints in an operation's extensions with the hints of its connection.
 func operationHints(connection Hints, extensions json.RawMessage) Hints {
 	if extensions == nil {
 		return connection
@@ -232,7 +225,6 @@ func operationHints(connection Hints, extensions json.RawMessage) Hints {
 	return m
 }
 
-// Get implements Hints.
 func (m *messageHints) Get(name string) string {
 	var own string
 	switch http.CanonicalHeaderKey(name) {

@@ -41,21 +41,17 @@ type graphQL struct {
 	incoming *quota.Memory
 }
 
-// httpError is an error with the status of its response.
 type httpError struct {
 	status int
 	error
 }
 
-// httpErrorf returns the error for an invalid HTTP request.
 func httpErrorf(status int, format string, args ...any) error {
 	return &httpError{status, badInput(format, args...)}
 }
 
-// Unwrap returns the wrapped error.
 func (r *httpError) Unwrap() error { return r.error }
 
-// serve answers a request.
 func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
@@ -139,7 +135,6 @@ type result struct {
 	cached    *respcache.Response
 }
 
-// takeReservation returns the reservation of the operation and removes it from the operation.
 func (p *result) takeReservation() (left reservation) {
 	if p.operation != nil {
 		left, p.operation.memory = p.operation.memory, reservation{}
@@ -255,7 +250,6 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	}
 }
 
-// checkContentType returns an error if a Content-Type is not JSON in UTF-8.
 func checkContentType(value string) error {
 	if value == typeJSON {
 		return nil

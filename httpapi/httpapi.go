@@ -20,7 +20,6 @@ import (
 	"oddsgraph/loaders"
 )
 
-// The paths of the service.
 const (
 	PathGraphQL = "/graphql"
 	PathSchema  = "/schema.graphql"
@@ -35,7 +34,6 @@ const MinIncoming = 32 << 20
 
 // Config configures an API.
 type Config struct {
-	// SDL is the text of the schema.
 	SDL     string
 	Sources loaders.Sources
 	Log     *slog.Logger
@@ -61,10 +59,8 @@ type Config struct {
 	// If Introspection is true, clients may read the schema. If Suggestions is true, errors may suggest names.
 	Introspection, Suggestions bool
 	Compiler                   *exec.Compiler
-	// Guard checks the limits of documents and operations.
-	Guard *limits.Guard
-	// Documents resolves document ids and persisted queries.
-	Documents Documents
+	Guard                      *limits.Guard
+	Documents                  Documents
 	// Origins are the allowed origins of browsers in addition to the service's own origin; * allows all origins.
 	Origins []string
 	// LoopbackOrigins also allows the origins localhost, 127.0.0.1 and [::1] with any port.
@@ -77,13 +73,11 @@ type Config struct {
 	// bearer token of an account can read only the data of this account.
 	Unchecked bool
 	Refusals  Refusals // counts rejected tokens and credentials
-	// Client returns the address of a request's client.
-	Client func(r *http.Request) netip.Addr
+	Client    func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
 	// Clients bounds the connections, operations and subscriptions of one client.
-	Clients quota.Limits
-	// RequestID returns the request id in a context.
+	Clients   quota.Limits
 	RequestID func(ctx context.Context) string
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
 	// the context of the first client.

@@ -50,11 +50,9 @@ type Refusals interface {
 type identities struct {
 	accounts Accounts // nil if the service knows no bearer tokens
 	refusals Refusals
-	// client returns the address of the client.
-	client func(r *http.Request) netip.Addr
+	client   func(r *http.Request) netip.Addr
 	// trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
-	trusted func(r *http.Request) bool
-	// unchecked is true if the venue checks no credentials.
+	trusted   func(r *http.Request) bool
 	unchecked bool
 	parsed    *lru.Cache[[sha256.Size]byte, *market.Credentials]
 	// names caches the results of identities.caller for clients without an account, by network.
@@ -89,7 +87,6 @@ type requestContext struct {
 	hints connectionHints
 }
 
-// Value implements context.Context.
 func (c *requestContext) Value(key any) any {
 	if key == (requestKey{}) {
 		return c
@@ -249,7 +246,6 @@ func (i *identities) lookup(ctx context.Context, client netip.Addr, value string
 	return nil, err
 }
 
-// parseCredentials parses the value of CredentialsHeader.
 func parseCredentials(value string) (*market.Credentials, error) {
 	text := strings.TrimRight(strings.TrimSpace(value), "=")
 	encoding := base64.RawStdEncoding

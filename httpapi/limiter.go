@@ -19,6 +19,7 @@ type limiter struct {
 	operations, queue int
 	timeout           time.Duration
 
+	// mu guards the fields below. share, forget and admit are called with it held.
 	mu               sync.Mutex
 	running, waiting int
 	// clients contains the clients that have running or waiting operations.
@@ -26,7 +27,6 @@ type limiter struct {
 	spare   []*share // unused values, for reuse
 }
 
-// share counts the operations of one client.
 type share struct {
 	client  netip.Prefix
 	running int
@@ -79,7 +79,7 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	return nil, err
 }
 
-// share returns the client's entry in clients, and adds the entry if necessary. The calling function holds the lock.
+// share returns the client's entry in clients, and adds the entry if necessary.
 func (l *limiter) share(client netip.Prefix) *share {
 	s := l.clients[client]
 	if s != nil {
@@ -97,7 +97,6 @@ func (l *limiter) share(client netip.Prefix) *share {
 }
 
 // forget moves a share without operations from clients to spare. It does nothing if the share has running or waiting operations.
-// The calling function holds the lock.
 func (l *limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)
@@ -105,7 +104,6 @@ func (l *limiter) forget(s *share) {
 	}
 }
 
-// admit counts an operation as running. The calling function holds the lock.
 func (l *limiter) admit(s *share) {
 	s.running++
 	l.running++
@@ -155,7 +153,6 @@ func (l *limiter) stats() (running, waiting int) {
 	return l.running, l.waiting
 }
 
-// busy returns the error of a request that is refused because the service has too much to do.
 func busy() error {
 	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
 	err.RetryAfter = retryAfter

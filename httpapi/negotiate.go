@@ -8,14 +8,12 @@ import (
 	"strings"
 )
 
-// The media types of responses.
 const (
 	typeJSON     = "application/json"
 	typeResponse = "application/graphql-response+json"
 	typeEvents   = "text/event-stream"
 )
 
-// mediaRange is an element of an Accept header.
 type mediaRange struct {
 	name string // in lower case
 	q    float64
@@ -24,7 +22,6 @@ type mediaRange struct {
 // accepts lists the media ranges that a client accepts. The zero value accepts everything.
 type accepts []mediaRange
 
-// accepted says which kind of response an Accept header requests.
 type accepted struct {
 	// media is the media type of the response. It is "" if the client accepts neither typeJSON nor typeResponse.
 	media string

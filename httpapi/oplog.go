@@ -52,7 +52,6 @@ type Observer interface {
 // or "".
 type Hints interface{ Get(name string) string }
 
-// newLog starts the log of an operation.
 func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *reqctx.Log {
 	id := identityFrom(ctx)
 	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
@@ -110,7 +109,6 @@ func operationInfo(doc *document, op *ast.OperationDefinition) *reqctx.Operation
 	return &reqctx.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
 }
 
-// callerKind returns how a client identifies itself.
 func (id identity) callerKind() string {
 	switch {
 	case id.account != nil:

@@ -12,7 +12,6 @@ import (
 	"github.com/rs/cors"
 )
 
-// anyOrigin allows all origins.
 const anyOrigin = "*"
 
 // maxOrigin bounds the length in bytes of a rejected origin in the text of an error.

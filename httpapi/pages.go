@@ -31,13 +31,11 @@ var typeOf = map[string]string{
 // compressedAs contains the extensions of compressed files by content coding.
 var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
 
-// precompressed are the content codings of compressedAs.
 var precompressed = []string{"br", "gzip"}
 
 // pages serves each file from the first file system that contains it.
 type pages []fs.FS
 
-// handle adds the pages to mux.
 func (p pages) handle(mux *http.ServeMux) {
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
@@ -143,7 +141,6 @@ var (
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
 
-// withSecurityHeaders sets the security headers of responses.
 func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()

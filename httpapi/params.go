@@ -10,7 +10,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// params are the parameters of a GraphQL request.
 type params struct {
 	// Query is the text of the document, or "" if the request has only an id.
 	Query         string
@@ -87,7 +86,6 @@ func (p *params) read(r *jsonReader) (wrong error, ok bool) {
 	return wrong, err == io.EOF
 }
 
-// member is a member of the JSON object of a request.
 type member uint8
 
 const (

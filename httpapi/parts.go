@@ -83,7 +83,6 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	return parts
 }
 
-// with returns a new operation with the same document and other variables.
 func (o *operation) withVariables(variables map[string]any) *operation {
 	return &operation{document: o.document, plan: o.plan, name: o.name, definition: o.definition, variables: variables}
 }

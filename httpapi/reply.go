@@ -47,7 +47,6 @@ func statusOf(resp *graphql.Response) int {
 	}
 }
 
-// reply is a response with its headers.
 type reply struct {
 	*responseMeta
 	body []byte

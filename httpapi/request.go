@@ -35,7 +35,6 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// plain returns an http.Request with ctx and r.Header.
 func (r *request) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)
 	out.Header = r.Header

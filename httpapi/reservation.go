@@ -10,7 +10,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// transportNames are the names of the transports.
 var transportNames = [...]string{transportHTTP, transportWebSocket, transportEvents}
 
 // reservation takes the memory for one response from engine.outgoing, which bounds the output that clients have not read. The
@@ -31,7 +30,6 @@ func (e *engine) newReservation(client netip.Addr, transport string) reservation
 	return reservation{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
 }
 
-// Grow implements exec.SizeLimiter.
 func (r *reservation) Grow(size int) (limit int, err error) {
 	r.err = nil
 	if size > r.limit {

@@ -37,16 +37,14 @@ func (e *engine) cacheable(op *operation) bool {
 	return e.responses != nil && op.kind() == ast.Query && !op.plan.policy.noStore
 }
 
-// responseMeta is the metadata of a response.
 type responseMeta struct {
 	status int
 	media  string
 	policy policy
 	// info, trusted and points are for the log of the operation.
-	info    *reqctx.OperationInfo
-	trusted string
-	points  int64
-	// contentType and contentLength are header values.
+	info          *reqctx.OperationInfo
+	trusted       string
+	points        int64
 	contentType   []string
 	contentLength [1]string
 	errors        *graphql.Response // nil if the response has no errors
@@ -55,7 +53,6 @@ type responseMeta struct {
 	tag  string
 }
 
-// metaOf returns the metadata of a cached response.
 func metaOf(r *respcache.Response) *responseMeta {
 	meta, _ := r.Note.(*responseMeta)
 	return meta

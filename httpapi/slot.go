@@ -28,7 +28,6 @@ type slot struct {
 
 type slotKey struct{}
 
-// Value implements context.Context.
 func (s *slot) Value(key any) any {
 	if key == (slotKey{}) {
 		return s

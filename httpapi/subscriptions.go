@@ -23,12 +23,11 @@ import (
 	"oddsgraph/resolvers"
 )
 
-// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution. subscriptions is safe
-// for concurrent use.
+// subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution. It is the
+// graphqlws.Operator of the WebSockets. It is safe for concurrent use.
 type subscriptions struct {
-	engine *engine
-	hub    *fanout.Hub
-	// clients counts the executions of each client.
+	engine  *engine
+	hub     *fanout.Hub
 	clients *quota.Clients
 	// held bounds the memory of the operations' documents and variables.
 	held *quota.Shared
@@ -188,7 +187,6 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 	return s.hub.Join(ctx, key, m, network, charge, s.opener(op))
 }
 
-// opener returns the function that starts the shared execution of an operation.
 func (s *subscriptions) opener(op *operation) fanout.Open {
 	return func(ctx context.Context, g *fanout.Group) fanout.Source {
 		return s.engine.open(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op)
@@ -227,7 +225,7 @@ func (o *operation) watchedIDs() (ids int) {
 	return max(ids, 1)
 }
 
-// execution is the execution of a subscription for a group.
+// execution is the fanout.Source of a group's subscription.
 type execution struct {
 	engine *engine
 	ctx    context.Context
@@ -237,7 +235,6 @@ type execution struct {
 	last, event []byte
 }
 
-// open starts a subscription for a group.
 func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
 	x = &execution{engine: e, ctx: ctx}
 	defer e.catch(ctx, func(r *graphql.Response) { x.next = returnOnce(r) })
@@ -245,7 +242,6 @@ func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
 	return x
 }
 
-// Next implements fanout.Source.
 func (x *execution) Next() (payload []byte, ok bool) {
 	defer x.engine.catch(x.ctx, func(r *graphql.Response) {
 		x.last = appendJSON(nil, r.Errors)
@@ -268,10 +264,8 @@ func (x *execution) Next() (payload []byte, ok bool) {
 	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp), true
 }
 
-// Last implements fanout.Source.
 func (x *execution) Last() (errors, event []byte) { return x.last, x.event }
 
-// Init implements graphqlws.Operator.
 func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (initialized context.Context, err error) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { initialized, err = nil, r.Errors })
 	var fields map[string]any
@@ -288,7 +282,6 @@ func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (init
 	return &requestContext{ctx, identityFrom(ctx), hints}, nil
 }
 
-// Operate implements graphqlws.Operator.
 func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
 	s.chargeTo(ctx, m)
@@ -321,12 +314,10 @@ func parseSubscribe(payload json.RawMessage) (*params, error) {
 	return p, nil
 }
 
-// Errors implements graphqlws.Operator.
 func (s *subscriptions) Errors(ctx context.Context, err error) []byte {
 	return appendJSON(nil, s.engine.errorResponse(ctx, err).Errors)
 }
 
-// Refuse implements graphqlws.Operator.
 func (s *subscriptions) Refuse(ctx context.Context, err error) []byte {
 	log := s.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
 	return appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors)

@@ -57,10 +57,8 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	return t
 }
 
-// clientOf returns the client address in a request's context.
 func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
-// serve serves a request with the transport that the request selects.
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
@@ -95,7 +93,6 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 	}
 }
 
-// drain implements API.Drain.
 func (t *transports) drain(ctx context.Context) {
 	t.events.close()
 	t.sockets.Drain(ctx)

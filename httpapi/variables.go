@@ -198,7 +198,6 @@ func wholeNumber(value any) (n int64, ok bool) {
 // it was sent.
 const maxExact = 1<<53 - 1
 
-// idOf returns the value of an ID.
 func idOf(value any) (id string, ok bool) {
 	var digits string
 	switch value := value.(type) {

@@ -17,7 +17,6 @@ type Account struct {
 	// Credentials are the venue's credentials for Address. They may contain Address.
 	Credentials *market.Credentials
 
-	// revoked ends when revoke is called.
 	revoked context.Context
 	revoke  context.CancelCauseFunc
 	// withdrawn is a context that ends when the issuer withdraws the key of the session's token. The session ends at expiry. Both
@@ -26,7 +25,6 @@ type Account struct {
 	expiry    time.Time
 }
 
-// errRevoked is the cause of a context that ends because its account was revoked.
 var errRevoked = market.Errorf(market.CodeUnauthenticated, "the account of this request was revoked")
 
 func newAccount(e entry) *Account {
@@ -42,7 +40,6 @@ func (a *Account) renamed(name string) *Account {
 	return &b
 }
 
-// errExpired is the cause of a context that ends because its session expired.
 var errExpired = market.Errorf(market.CodeUnauthenticated, "the token has expired; send a new one")
 
 // Session returns a copy of the account for the client that sent a token. The session ends when lifetime has passed, when the

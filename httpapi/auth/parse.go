@@ -17,9 +17,7 @@ import (
 )
 
 const (
-	// maxSize is the largest size of an accounts file in bytes.
-	maxSize = 8 << 20
-	// maxAccounts is the largest number of accounts in a file.
+	maxSize     = 8 << 20
 	maxAccounts = 10_000
 	// maxName is the greatest number of characters in a name.
 	maxName = 64
@@ -38,7 +36,6 @@ type identifiers struct {
 	subject string
 }
 
-// entry is an element of an accounts file.
 type entry struct {
 	identifiers
 	name        string

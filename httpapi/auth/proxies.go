@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	// maxProxies is the largest number of configured networks.
 	maxProxies = 256
 	// maxHops is the greatest number of entries of X-Forwarded-For that are checked in one request.
 	maxHops = 32

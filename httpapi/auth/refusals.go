@@ -58,7 +58,6 @@ type Refusals struct {
 	// networks limits the refused credentials of each network. The credentials of a burst may be checked before the first of them is
 	// refused. So a limiter may go into debt, for at most another refusalWindow.
 	networks *simplelru.LRU[netip.Prefix, *rate.Limiter]
-	// accepted are the credentials that the venue has accepted.
 	accepted *simplelru.LRU[Key, struct{}]
 }
 
@@ -74,7 +73,6 @@ func (i instant) left(now time.Time) time.Duration {
 	return refusalWindow - time.Duration(now.UnixNano()-int64(i))
 }
 
-// push removes the first element of times, which is the oldest, and appends the present time.
 func push(times []instant, now time.Time) {
 	copy(times, times[1:])
 	times[len(times)-1] = instant(now.UnixNano())

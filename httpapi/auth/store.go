@@ -14,7 +14,6 @@ import (
 // bucket is the first eight bytes of a digest. Accounts are looked up by bucket.
 type bucket [8]byte
 
-// tokenAccount is the account of a token.
 type tokenAccount struct {
 	digest  digest
 	account *Account

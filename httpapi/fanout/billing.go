@@ -9,7 +9,6 @@ import (
 // members is charged once.
 type billing map[netip.Prefix]*payer
 
-// payer is a client that is charged.
 type payer struct {
 	client  netip.Prefix
 	members int

@@ -28,7 +28,7 @@ type Group struct {
 	// The hub's lock guards billing.
 	billing billing
 
-	// mu protects all fields below.
+	// mu guards the fields below. dropDelivered and next are called with it held.
 	mu      sync.Mutex
 	members []*seat
 	// newcomers are new members, and behind are members that missed events. All of them wait for the present state or have left.
@@ -172,7 +172,7 @@ func (g *Group) Join(to follow.Cohort) {
 	g.dropDelivered()
 }
 
-// dropDelivered removes the batches that have received all events addressed to them. The calling function holds the lock.
+// dropDelivered removes the batches that have received all events addressed to them.
 func (g *Group) dropDelivered() {
 	delivered := g.announced - uint64(len(g.envelopes))
 	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
@@ -186,8 +186,8 @@ func (g *Group) Announce(e follow.Envelope) {
 	g.envelopes = append(g.envelopes, e)
 }
 
-// next returns the envelope and the number of the event to deliver. An event that was not announced gets the mode Append and is for
-// all members. The calling function holds the lock.
+// next returns the envelope and the number of the event to deliver. An event that was not announced gets the mode Append and is
+// for all members.
 func (g *Group) next() (e follow.Envelope, number uint64) {
 	if len(g.envelopes) == 0 {
 		return follow.Envelope{Mode: follow.Append}, g.announced
@@ -198,7 +198,6 @@ func (g *Group) next() (e follow.Envelope, number uint64) {
 	return e, number
 }
 
-// run executes the subscription until the subscription or ctx ends.
 func (g *Group) run(ctx context.Context, open Open) {
 	source := open(ctx, g)
 	for {
@@ -222,7 +221,6 @@ func (g *Group) run(ctx context.Context, open Open) {
 	}
 }
 
-// deliver appends an event to the queues of the members that the event is for.
 func (g *Group) deliver(payload []byte) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -65,7 +65,8 @@ type Hub struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
 
-	// mu protects all fields below. Lock order: the hub, then a group, then a member.
+	// mu guards the fields below. refuses, group, take, forget, pay and unpay are called with it held. Lock order: the hub, then
+	// a group, then a member.
 	mu     sync.Mutex
 	groups map[Key]*Group
 	// lists contains the clients that are charged for subscriptions made with JoinParts, by the key of the whole subscription.
@@ -91,10 +92,9 @@ func New(l Limits) *Hub {
 // and ends when the last member leaves. A member may join only once. If m has left already, Join does nothing. If the hub is
 // closed, Join ends m with an error.
 //
-// A client is charged once for all its members in the group. Join calls charge before the first of these members joins. If charge
-// fails, m does not join, and Join returns the error. The hub calls release when the client's last member leaves or the execution
-// ends. But for the last client of the group, the hub calls release only when the execution has ended. charge and release must not
-// use the hub.
+// A client is charged once for all its members in the group: Join calls charge before the first of them joins. If charge fails, m
+// does not join, and Join returns the error. The hub calls release when the execution has ended, or when the client's last member
+// leaves while members of other clients remain. charge and release must not use the hub.
 func (h *Hub) Join(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -115,7 +115,7 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, client netip.Prefix,
 	return nil
 }
 
-// refuses reports whether the hub is closed. If so, it also ends m. The calling function holds the lock.
+// refuses reports whether the hub is closed. If so, it also ends m.
 func (h *Hub) refuses(m *Member) bool {
 	if h.closed {
 		m.Finish(End{Err: market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")})
@@ -123,8 +123,7 @@ func (h *Hub) refuses(m *Member) bool {
 	return h.closed
 }
 
-// group returns the group of a key. If there is no such group, it returns a new group, which take will open. The calling
-// function holds the lock.
+// group returns the group of a key. If there is no such group, it returns a new group, which take will open.
 func (h *Hub) group(key Key) *Group {
 	if g := h.groups[key]; g != nil {
 		return g
@@ -132,7 +131,6 @@ func (h *Hub) group(key Key) *Group {
 	return newGroup(h, key)
 }
 
-// take adds a member to a group and opens the group if it is new. The calling function holds the lock.
 func (h *Hub) take(ctx context.Context, s *seat, open Open) {
 	g := s.group
 	g.add(s)
@@ -173,7 +171,6 @@ func (h *Hub) release(g *Group) {
 	}
 }
 
-// forget removes a group from the hub and cancels the context of the group. The calling function holds the lock.
 func (h *Hub) forget(g *Group) {
 	if h.groups[g.key] == g {
 		delete(h.groups, g.key)

@@ -25,7 +25,8 @@ type Memory interface {
 type Member struct {
 	wake func()
 
-	// mu protects all fields below.
+	// mu guards the fields below. stats, settle, wantsAgain, remove, knows, append, crowd, restart, replace and supersede are
+	// called with it held.
 	mu sync.Mutex
 	// hub is nil before the member joins.
 	hub *Hub
@@ -114,7 +115,6 @@ func (m *Member) OnLeave(f func(MemberStats)) {
 	}
 }
 
-// stats returns the member's figures. The calling function holds the lock.
 func (m *Member) stats() MemberStats { return MemberStats{m.events, m.takenBytes, m.end} }
 
 // Leave ends all memberships. A member that has not joined yet will not join. Further calls do nothing.
@@ -170,7 +170,6 @@ func (m *Member) Reserve(n int) bool {
 }
 
 // settle takes or gives back memory, so that heldBytes is what the member needs. It returns false if there is not enough memory.
-// The calling function holds the lock.
 func (m *Member) settle() bool {
 	if m.memory == nil {
 		return true
@@ -208,7 +207,7 @@ func (m *Member) Written() {
 }
 
 // wantsAgain returns the member's seats if the number of its unread bytes has fallen below Limits.Ahead. Otherwise it returns
-// nil. The parameter before is the previous number of unread bytes. The calling function holds the lock.
+// nil. The parameter before is the previous number of unread bytes.
 func (m *Member) wantsAgain(before int) (seats []seat) {
 	if m.hub == nil || before < m.hub.limits.Ahead || m.bytes+m.writingBytes >= m.hub.limits.Ahead {
 		return nil
@@ -259,7 +258,6 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-// remove removes and returns event i of the queue. The calling function holds the lock.
 func (m *Member) remove(i int) *event {
 	e := m.queue[i]
 	m.bytes -= len(e.payload)

@@ -74,7 +74,7 @@ func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Pr
 	return true, nil
 }
 
-// pay charges a client for a subscription made with JoinParts. The calling function holds the lock.
+// pay charges a client for a subscription made with JoinParts.
 func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), err error)) (listPayment, error) {
 	payers := h.lists[key]
 	if payers == nil {
@@ -88,7 +88,6 @@ func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), e
 	return listPayment{key, p}, nil
 }
 
-// unpay undoes pay. The calling function holds the lock.
 func (h *Hub) unpay(paid listPayment) {
 	if paid.payer == nil {
 		return

@@ -20,7 +20,7 @@ func (m *Member) add(s *seat, e *event) bool {
 }
 
 // knows reports whether a problem event is equal to the last one that the member got. It stores the event for the next call. If
-// the member has only one group, knows stores nothing and returns false. The calling function holds the lock.
+// the member has only one group, knows stores nothing and returns false.
 func (m *Member) knows(problem []byte) bool {
 	if len(m.seats) == 1 {
 		return false
@@ -30,7 +30,7 @@ func (m *Member) knows(problem []byte) bool {
 	return known
 }
 
-// append puts an event into the queue and reports whether the member must call wake. The calling function holds the lock.
+// append puts an event into the queue and reports whether the member must call wake.
 func (m *Member) append(e *event) bool {
 	limits, counts := &m.hub.limits, &m.hub.counts
 	replaced := false
@@ -67,10 +67,10 @@ func (m *Member) append(e *event) bool {
 	return true
 }
 
-// crowd handles an event for which the client has too little of the service's memory left. moreUnread is true if the event replaced
-// another event, or if the member has other unread events. The member ends if its queue contains Append events, because a restart
-// would lose them. It also ends if moreUnread is false, because a restart would free no memory. In all other cases the member
-// restarts from the present state. The calling function holds the lock.
+// crowd handles an event for which the client has too little of the service's memory left. moreUnread is true if the event
+// replaced another event, or if the member has other unread events. The member ends if its queue contains Append events, because
+// a restart would lose them. It also ends if moreUnread is false, because a restart would free no memory. In all other cases the
+// member restarts from the present state.
 func (m *Member) crowd(moreUnread bool) {
 	if m.appended > 0 || !moreUnread {
 		m.clear()
@@ -80,8 +80,8 @@ func (m *Member) crowd(moreUnread bool) {
 	m.restart()
 }
 
-// restart drops the queue. The member also drops all further events until Take calls Group.resync. After that, the member gets the
-// present state of its groups. The calling function holds the lock.
+// restart drops the queue. The member also drops all further events until Take calls Group.resync. After that, the member gets
+// the present state of its groups.
 func (m *Member) restart() {
 	m.clear()
 	m.behind, m.problem = true, nil

@@ -16,7 +16,6 @@ import (
 	"time"
 )
 
-// interval is the time between two polls.
 const interval = time.Second
 
 // Options say which file to load and how to use it. Path, MaxSize, Use and Log are required.
@@ -105,7 +104,6 @@ func (f *File) Status() Status { return *f.status.Load() }
 
 func (f *File) setStatus(since time.Time, err error) { f.status.Store(&Status{since, err}) }
 
-// poll reads the file and uses changed content.
 func (f *File) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,6 @@ const (
 	maxPooled = 16 << 10
 )
 
-// message is a message of a client.
 type message struct {
 	Type    string          `json:"type"`
 	ID      *string         `json:"id"`
@@ -41,7 +40,6 @@ func putBuffer(b *bytes.Buffer) {
 	}
 }
 
-// read handles messages until the connection ends or the socket closes.
 func (k *socket) read() {
 	for {
 		kind, r, err := k.conn.Reader(context.Background()) // ends when the connection is closed
@@ -133,7 +131,6 @@ func errorFrame(id string, errors []byte) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"error","payload":%s}`, quote(id), errors)
 }
 
-// completeFrame returns the frame that ends an operation without errors.
 func completeFrame(id string) []byte {
 	return fmt.Appendf(nil, `{"id":%s,"type":"complete"}`, quote(id))
 }

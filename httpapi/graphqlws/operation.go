@@ -12,7 +12,6 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// operation is an operation that the client has started.
 type operation struct {
 	socket *socket
 	id     string
@@ -38,7 +37,6 @@ const maxExecuting = 10
 
 var errDuplicate, errClosing = errors.New("duplicate id"), errors.New("the socket is closing")
 
-// begin handles a subscribe message.
 func (k *socket) begin(id string, payload json.RawMessage) bool {
 	op := &operation{socket: k, id: id, prefix: fmt.Appendf(nil, `{"id":%s,"type":"next","payload":`, quote(id)), pending: true}
 	op.member = fanout.NewMember(op.wake)

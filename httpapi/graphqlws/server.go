@@ -210,7 +210,6 @@ func (s *Server) release(client netip.Addr) {
 	s.open.Done()
 }
 
-// remove removes a socket that has ended.
 func (s *Server) remove(k *socket) {
 	s.mu.Lock()
 	delete(s.sockets, k)
@@ -218,7 +217,6 @@ func (s *Server) remove(k *socket) {
 	s.release(k.client)
 }
 
-// appendSockets appends the open sockets to a slice.
 func (s *Server) appendSockets(to []*socket) []*socket {
 	s.mu.Lock()
 	defer s.mu.Unlock()

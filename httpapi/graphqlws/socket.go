@@ -24,7 +24,6 @@ const (
 	lastTimeout = time.Second
 )
 
-// socket is the connection of one client.
 type socket struct {
 	server *Server
 	conn   *websocket.Conn
@@ -51,8 +50,8 @@ type socket struct {
 	// flush is k.write as a function value. It is stored because each new function value needs an allocation.
 	flush func()
 
-	// mu protects all fields below. A goroutine may hold locks of package fanout when it locks mu. So the holder of mu must not take
-	// a lock of package fanout.
+	// mu guards the fields below. startWriter is called with it held. A goroutine may hold locks of package fanout when it locks
+	// mu, so the holder of mu must not take a lock of package fanout.
 	mu         sync.Mutex
 	operations map[string]*operation
 	// slots limits the concurrent queries and mutations; see maxExecuting. It is nil before the first query or mutation.
@@ -86,7 +85,6 @@ func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
 	return k
 }
 
-// run reads what the client sends until the connection ends.
 func (k *socket) run() {
 	if k.conn.Subprotocol() != Subprotocol {
 		k.close(codeSubprotocol, "Subprotocol not acceptable")
@@ -161,7 +159,6 @@ func (k *socket) drain() {
 	}
 }
 
-// restart tells the client to connect again.
 func (k *socket) restart() { k.close(codeServiceRestart, "Service restart") }
 
 // hurry closes the socket and gives the client lastTimeout to read the close frame.
@@ -200,7 +197,6 @@ func (k *socket) check(now int64) {
 	}
 }
 
-// initialise handles a connection_init.
 func (k *socket) initialise(payload json.RawMessage) bool {
 	if k.initialised.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")

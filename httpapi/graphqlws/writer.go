@@ -36,7 +36,6 @@ func (op *operation) wake() {
 	}
 }
 
-// startWriter starts the writer if it is not running. The calling function holds the lock.
 func (k *socket) startWriter() {
 	if !k.flushing && !k.closing {
 		k.flushing = true
@@ -45,7 +44,6 @@ func (k *socket) startWriter() {
 	}
 }
 
-// write writes frames until there are none.
 func (k *socket) write() {
 	defer k.work.Done()
 	for {

@@ -40,7 +40,6 @@ type selected struct {
 	selections []scoped
 }
 
-// object compiles the selections on an object.
 func (c *compiler) object(o object) {
 	for _, f := range c.collect(o.selections) {
 		c.field(&o, f)
@@ -104,7 +103,6 @@ func restrict(inherited []condition, directives ast.DirectiveList) (all []condit
 	return all, true
 }
 
-// field compiles a field of an object.
 func (c *compiler) field(o *object, f *selected) {
 	w := table[f.ObjectDefinition.Name+"."+f.Name]
 	leaf := len(f.SelectionSet) == 0
@@ -138,7 +136,6 @@ func (c *compiler) number(f *ast.Field, q quantity, pageSize number) number {
 	}
 }
 
-// argument returns the value of a quantity that an argument determines.
 func (c *compiler) argument(f *ast.Field, q quantity) number {
 	var otherwise int64
 	if d := f.Definition.Arguments.ForName(q.argument).DefaultValue; d != nil {

@@ -144,7 +144,6 @@ func escape(char rune) string {
 	}
 }
 
-// badEscape returns the error for the escape at an index of a document.
 func badEscape(text string, at int) error {
 	before := text[:at]
 	line := 1 + strings.Count(before, "\n") + strings.Count(before, "\r") - strings.Count(before, "\r\n")

@@ -33,7 +33,6 @@ func measure(doc *ast.QueryDocument, limits *Limits) error {
 	return nil
 }
 
-// measurement is the state of measuring a document.
 type measurement struct {
 	limits    *Limits
 	fragments map[string]*fragment

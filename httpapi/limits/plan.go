@@ -10,7 +10,6 @@ type Plan struct {
 	fields []planField
 }
 
-// planField is a field of an operation.
 type planField struct {
 	parent int32
 	// items is the number of objects that the field returns for each object of the parent.
@@ -19,8 +18,7 @@ type planField struct {
 	own, points int64
 	// when contains the conditions of the field. If one of them is not met, the field costs nothing.
 	when []condition
-	// key is the response key.
-	key string
+	key  string
 }
 
 const none = -1

@@ -48,7 +48,6 @@ func refuse(by rule, format string, args ...any) error {
 	return market.Errorf(market.CodeBadUserInput, format, args...).Because(by)
 }
 
-// short returns a name for an error text. It shortens a long name.
 func short(name string) string {
 	const enough = 60
 	if len(name) <= enough {

@@ -23,8 +23,7 @@ const (
 	matches = 5
 	// descriptionPoints is the cost of a market's description. A description is about as long as 20 other values.
 	descriptionPoints = 20
-	// maxIDs is the greatest number of ids in an argument.
-	maxIDs = 500
+	maxIDs            = 500
 	// samples is the assumed length of a price history, of a list of candles, and of the list of categories.
 	samples = 100
 )
@@ -48,7 +47,6 @@ const (
 	listPage
 )
 
-// points returns the cost of a set of reads.
 func (r reads) points() (sum int64) {
 	for kind := price; kind <= listPage; kind <<= 1 {
 		switch {

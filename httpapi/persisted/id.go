@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// maxID is the greatest length of an id in bytes.
 	maxID = 256
 	// hashPrefix is the prefix of an id that is the SHA-256 of the document's text.
 	hashPrefix = "sha256:"

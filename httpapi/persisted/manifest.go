@@ -12,9 +12,7 @@ import (
 )
 
 const (
-	// maxManifest is the largest size of a manifest in bytes.
-	maxManifest = 32 << 20
-	// maxDocuments is the largest number of documents in a manifest.
+	maxManifest  = 32 << 20
 	maxDocuments = 10_000
 	// maxReasons is the greatest number of invalid documents that an error names.
 	maxReasons = 10
@@ -126,7 +124,6 @@ func operationName(op operation, doc *ast.QueryDocument) (string, error) {
 	return op.id, nil
 }
 
-// readManifest reads the elements of a manifest.
 func readManifest(content []byte) (operations []operation, err error) {
 	apollo := false
 	err = filewatch.Members(content, func(name string, _ json.RawMessage) error {

@@ -9,7 +9,6 @@ import (
 )
 
 const (
-	// maxText is the greatest size of a stored document in bytes.
 	maxText = 64 << 10
 	// overhead is the memory that a stored document needs in addition to its text, in bytes.
 	overhead = 256

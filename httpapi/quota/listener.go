@@ -123,7 +123,6 @@ func (c *connection) CloseWrite() error {
 	return errors.ErrUnsupported
 }
 
-// Close implements net.Conn.
 func (c *connection) Close() error {
 	defer c.release()
 	return c.Conn.Close()

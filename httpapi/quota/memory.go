@@ -69,7 +69,6 @@ func (b *Body) Release() {
 	b.memory.bodies.Put(b)
 }
 
-// fill reads r to its end.
 func (b *Body) fill(r io.Reader) error {
 	for {
 		allowed := FreeBytes + b.heldBytes

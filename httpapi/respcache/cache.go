@@ -71,7 +71,7 @@ type Cache struct {
 
 	hits, misses, stored, invalidated, evicted, coalesced atomic.Uint64
 
-	// mu protects everything below.
+	// mu guards the fields below. invalidate, store, addBytes, onEvict, begin and unlist are called with it held.
 	mu    sync.Mutex
 	lru   *simplelru.LRU[Key, *Response]
 	bytes int64
@@ -185,7 +185,6 @@ func (c *Cache) usable(r *Response) bool {
 	return false
 }
 
-// invalidate removes a response that is no longer valid. The calling function holds the lock.
 func (c *Cache) invalidate(r *Response) {
 	if r.stored {
 		c.invalidated.Add(1)
@@ -195,7 +194,7 @@ func (c *Cache) invalidate(r *Response) {
 
 // store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
 // client is stored for everybody. A full cache stores the response only if Cache.seen remembers its operation, and evicts other
-// responses to make room. The calling function holds the lock.
+// responses to make room.
 func (c *Cache) store(key Key, r *Response, now time.Time) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
@@ -219,8 +218,7 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 	c.addBytes(size)
 }
 
-// addBytes counts n more bytes. It evicts responses until all stored responses together have at most c.limit bytes. The calling
-// function holds the lock.
+// addBytes counts n more bytes. It evicts responses until all stored responses together have at most c.limit bytes.
 func (c *Cache) addBytes(n int64) {
 	c.bytes += n
 	for c.bytes > c.limit {
@@ -239,7 +237,6 @@ func (c *Cache) grow(r *Response, n int64) {
 	}
 }
 
-// onEvict updates the counts after a response was removed from the LRU. The calling function holds the lock.
 func (c *Cache) onEvict(r *Response) {
 	for _, key := range r.requests {
 		delete(c.requests, key)

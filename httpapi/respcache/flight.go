@@ -118,7 +118,7 @@ func (c *Cache) reusable(f *flight) bool {
 	return f.response != nil && f.flushes == c.flushes
 }
 
-// begin creates a flight for its first caller. The calling function holds the lock.
+// begin creates a flight for its first caller.
 func (c *Cache) begin(first context.Context, key Key) *flight {
 	f := &flight{key: key, sequence: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
@@ -184,7 +184,7 @@ func (c *Cache) leave(f *flight, cause error) (last bool) {
 	return true
 }
 
-// unlist prevents new callers from joining a flight. The calling function holds the lock.
+// unlist prevents new callers from joining a flight.
 func (c *Cache) unlist(f *flight) {
 	if c.flights[f.key] == f {
 		delete(c.flights, f.key)

@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 )
 
-// maxRequests is the largest number of stored requests for one response.
 const maxRequests = 8
 
 // requestKey identifies a request by the hash of its bytes. Different requests may have equal hashes.

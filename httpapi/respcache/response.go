@@ -32,11 +32,9 @@ type Response struct {
 	coded [len(codings)]coded
 
 	// stored reports whether the response is in the cache under key. The cache's lock guards this field and the following fields.
-	stored bool
-	key    Key
-	// size is the size of the response in bytes.
-	size int64
-	// requests are the keys of the stored requests for this response.
+	stored   bool
+	key      Key
+	size     int64
 	requests []requestKey
 }
 
@@ -60,7 +58,6 @@ func (r *Response) limit(deadline time.Time) {
 	}
 }
 
-// valid reports whether the response may be served at the given time.
 func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
@@ -73,7 +70,6 @@ func (r *Response) valid(now time.Time) bool {
 	return true
 }
 
-// codings are the content codings in which a body may be stored.
 var codings = [...]string{"zstd", "br", "gzip"}
 
 // coded is a body in one content coding. It is encoded on first use.

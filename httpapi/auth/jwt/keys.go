@@ -23,12 +23,9 @@ import (
 )
 
 const (
-	// fetchTimeout limits the duration of a read of the keys.
 	fetchTimeout = 5 * time.Second
-	// maxKeySet limits the size, in bytes, of the response that contains the keys.
-	maxKeySet = 256 << 10
-	// maxKeys limits the number of keys that are used.
-	maxKeys = 64
+	maxKeySet    = 256 << 10
+	maxKeys      = 64
 	// minRSA is the smallest accepted size of an RSA key in bits.
 	minRSA = 2048
 	// A token with an unknown key causes a new read of the keys, but not before afterSuccess has passed since a successful read, or
@@ -37,7 +34,6 @@ const (
 	afterFailure = 5 * time.Second
 )
 
-// errWithdrawn is the error of a session that ends because the issuer no longer publishes the key of the token.
 var errWithdrawn = market.Errorf(market.CodeUnauthenticated, "the issuer has withdrawn the key that the token was signed with; send a new token")
 
 // key is a public key of the issuer. ctx ends when the issuer no longer publishes the key.
@@ -202,7 +198,6 @@ func (k *keys) replace(fetched []jose.JSONWebKey, err error) {
 	}
 }
 
-// equal reports whether two public keys are the same.
 func equal(a, b any) bool {
 	key, ok := a.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && key.Equal(b)
@@ -256,7 +251,6 @@ func parseKeys(body []byte) (usable []jose.JSONWebKey, err error) {
 	return usable, nil
 }
 
-// isUsable reports whether a key is public, meant for signatures, and strong enough.
 func isUsable(k *jose.JSONWebKey) bool {
 	if !k.IsPublic() || !k.Valid() || k.Use != "" && k.Use != "sig" {
 		return false

@@ -41,10 +41,8 @@ var algorithms = []jose.SignatureAlgorithm{
 type Config struct {
 	// A token is refused if its claim iss is not Issuer, or if its claim aud does not contain Audience.
 	Issuer, Audience string
-	// URL is the address at which the issuer publishes its keys.
-	URL string
-	// Claim is the name of the claim that identifies the account.
-	Claim string
+	URL              string
+	Claim            string
 	// Account returns the account for a value of the claim. It returns false if there is no such account.
 	Account func(subject string) (*auth.Account, bool)
 	Clock   market.Clock
@@ -60,7 +58,6 @@ type Verifier struct {
 	sessions *simplelru.LRU[[sha256.Size]byte, session]
 }
 
-// session is a verified token.
 type session struct {
 	account *auth.Account
 	expiry  time.Time
@@ -119,7 +116,6 @@ func refusal(format string, args ...any) error {
 	return market.Errorf(market.CodeUnauthenticated, format, args...)
 }
 
-// verify checks a token and starts a session of its account.
 func (v *Verifier) verify(ctx context.Context, token string) (s session, err error) {
 	parsed, err := josejwt.ParseSigned(token, algorithms)
 	if err != nil || len(parsed.Headers) != 1 {
@@ -157,7 +153,6 @@ func (v *Verifier) verify(ctx context.Context, token string) (s session, err err
 	return session{account.Session(expiry.Sub(now), k.ctx), expiry}, nil
 }
 
-// checkClaims checks the issuer, the audience and the times of a token.
 func (v *Verifier) checkClaims(claims *josejwt.Claims, now time.Time) error {
 	if claims.Expiry == nil {
 		return refusal("the token has no expiry")
