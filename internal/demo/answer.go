@@ -34,7 +34,6 @@ var (
 	errDown     = &apiError{http.StatusServiceUnavailable, "UNAVAILABLE", "the venue is not available"}
 )
 
-// errorFor returns the error response with the given status.
 func errorFor(status int) *apiError {
 	for _, e := range []*apiError{errPath, errMethod, errOrigin, errKey, errOwner, errLimited, errInternal, errDown} {
 		if e.status == status {
@@ -47,14 +46,12 @@ func errorFor(status int) *apiError {
 	return &apiError{status, "ERROR_" + strconv.Itoa(status), http.StatusText(status)}
 }
 
-// append appends the body of the error response.
 func (e *apiError) append(b []byte) []byte {
 	b = appendText(append(b, `{"success":false,"error":`...), e.text)
 	b = appendText(append(b, `,"code":`...), e.code)
 	return append(b, '}')
 }
 
-// appendText appends s as a JSON string.
 func appendText(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
@@ -145,7 +142,6 @@ func (a *answer) release() {
 	}
 }
 
-// fail turns the answer into an error answer.
 func (a *answer) fail(e *apiError) {
 	a.status = e.status
 	a.body = e.append(a.body[:0])

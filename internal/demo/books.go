@@ -9,7 +9,6 @@ const (
 	Sell Side = "SELL"
 )
 
-// opposite returns the other side.
 func (s Side) opposite() Side {
 	if s == Buy {
 		return Sell
@@ -213,7 +212,6 @@ type view struct {
 // lastPrice returns the token's last market price, even if the market is resolved.
 func (w view) lastPrice() Price { return w.tickPrice(w.price) }
 
-// tickPrice returns the token's price at tick i of the instrument.
 func (w view) tickPrice(i int) Price {
 	p := Price(i) * w.tick
 	if w.mirrored {
@@ -222,7 +220,6 @@ func (w view) tickPrice(i int) Price {
 	return p
 }
 
-// bestBid returns the highest bid for the token, and false if there is none.
 func (w view) bestBid() (Price, bool) {
 	if w.mirrored {
 		return payout - Price(w.ask)*w.tick, w.ask < w.ticks
@@ -230,7 +227,6 @@ func (w view) bestBid() (Price, bool) {
 	return Price(w.bid) * w.tick, w.bid > 0
 }
 
-// bestAsk returns the lowest ask for the token, and false if there is none.
 func (w view) bestAsk() (Price, bool) {
 	if w.mirrored {
 		return payout - Price(w.bid)*w.tick, w.bid > 0
@@ -272,7 +268,6 @@ func (w view) eachUp(f func(Level) bool) {
 	}
 }
 
-// spread returns the best ask minus the best bid, and false when a side is empty.
 func (w view) spread() (Price, bool) {
 	bid, hasBid := w.bestBid()
 	ask, hasAsk := w.bestAsk()

@@ -15,7 +15,6 @@ const (
 	maxText  = 200      // bytes of a search text
 )
 
-// call is one request to an endpoint.
 type call struct {
 	r       *http.Request
 	query   url.Values
@@ -37,7 +36,6 @@ func newCall(r *http.Request) (*call, *apiError) {
 	return c, nil
 }
 
-// get returns the value of a parameter, or "" if the parameter is missing.
 func (c *call) get(name string) string { return c.query.Get(name) }
 
 // has reports whether the request has the parameter, even if it is empty.
@@ -53,7 +51,6 @@ func (c *call) keyCount() int {
 	return 1
 }
 
-// mentions reports whether the request names a token.
 func (c *call) mentions(tokenID string) bool {
 	if c.get("tokenId") == tokenID {
 		return true

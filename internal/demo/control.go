@@ -93,7 +93,6 @@ func (v *Venue) Reset() {
 // crossOrigin rejects POST requests from web pages of other origins.
 var crossOrigin = http.NewCrossOriginProtection()
 
-// serveControl answers a request to a control endpoint.
 func (v *Venue) serveControl(w http.ResponseWriter, r *http.Request) {
 	a := newAnswer()
 	defer a.release()

@@ -7,10 +7,8 @@ import (
 	"strings"
 )
 
-// maxCredentials is the maximum size of the credentials of a request in bytes.
 const maxCredentials = 4 << 10
 
-// account is an API key and its wallet.
 type account struct {
 	key       string
 	address   string // the only wallet that the key may read; if empty, the key may read every wallet
@@ -88,7 +86,6 @@ func (v *Venue) accountFor(raw []byte) *account {
 	return findAccount(func(a *account) bool { return a.key == given.APIKey })
 }
 
-// findAccount returns the first matching account, or nil.
 func findAccount(fits func(*account) bool) *account {
 	if fits(&anyAccount) {
 		return &anyAccount

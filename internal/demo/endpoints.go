@@ -6,18 +6,15 @@ import (
 	"strings"
 )
 
-// endpoint is one path of the REST API.
 type endpoint struct {
-	path string
-	user bool // needs credentials
-	// answer appends the body of a successful response.
+	path   string
+	user   bool // needs credentials
 	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
 	strict form
 }
 
 // form restricts the requests and responses of an endpoint if the venue is strict.
 type form struct {
-	// parameters lists the allowed query parameters.
 	parameters []string
 	// members lists the allowed members of the response's objects. An empty list allows every member.
 	members []string
@@ -121,7 +118,6 @@ func (f *form) check(c *call) *apiError {
 	return badRequest("unknown parameter " + cmp.Or(unknown, `""`))
 }
 
-// shape gives an answer the form that a strict venue sends.
 func (f *form) shape(a *answer) {
 	if len(f.members) == 0 && len(f.values) == 0 {
 		return

@@ -200,7 +200,6 @@ func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
 	return append(b, "]}"...), nil
 }
 
-// marketBy returns the market that a parameter of market-details names, or nil.
 func (v *Venue) marketBy(parameter, name string) *market {
 	switch parameter {
 	case "slug":

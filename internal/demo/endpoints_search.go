@@ -130,7 +130,6 @@ func (x *searchIndex) scores(words []string) []int32 {
 	return total
 }
 
-// search has the parameters of a request to market-search.
 type search struct {
 	statuses              []string
 	category, tag         string

@@ -14,7 +14,6 @@ const (
 	maxTrades     = 500
 )
 
-// wallet returns the wallet of an authorized request.
 func (v *Venue) wallet(c *call) *wallet {
 	address, _ := parseAddress(c.get("address"))
 	return v.walletOf(address)
@@ -72,7 +71,6 @@ func (o *order) append(b []byte, w *wallet) []byte {
 	return append(b, '}')
 }
 
-// The states of an order.
 const (
 	orderOpen         = "OPEN"
 	orderPartlyFilled = "PARTIALLY_FILLED"
@@ -124,7 +122,6 @@ func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T
 	return append(b, '}'), nil
 }
 
-// cursorAt returns the cursor that contains the number.
 func cursorAt(number uint64) string {
 	return base64.RawURLEncoding.EncodeToString(strconv.AppendUint([]byte("n"), number, 36))
 }
@@ -150,7 +147,6 @@ func (v *Venue) answerTrades(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-// appendTrade appends the trade at index i of w.records.
 func (w *wallet) appendTrade(b []byte, i int) []byte {
 	r := &w.records[i]
 	b = appendText(append(b, `{"tradeId":`...), w.tradeID(w.dropped+uint64(i)))
@@ -234,7 +230,6 @@ type recordQuery struct {
 	hasTo, hasCursor, hasOffset bool
 }
 
-// recordQuery reads the parameters of trades and history.
 func (c *call) recordQuery(kinds []kind) (q recordQuery, err *apiError) {
 	q.kinds, q.marketID, q.hasOffset = kinds, c.get("marketId"), c.has("offset")
 	if q.from, _, err = c.instant("from"); err != nil {

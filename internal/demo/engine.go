@@ -237,7 +237,6 @@ func (v *Venue) fill(w *wallet, t *token, side Side, price Price, size Size, now
 	v.printTrade(t, tapeTrade{id: id, price: price, size: size, side: taker, at: now})
 }
 
-// fill applies a trade to the cash, the records and the positions of the wallet.
 func (w *wallet) fill(t *token, side Side, price Price, size Size, now millis) {
 	sell := side == Sell
 	fee := Money(0)

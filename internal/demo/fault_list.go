@@ -16,7 +16,6 @@ type faultList struct {
 	rules []rule
 }
 
-// rule is an active fault.
 type rule struct {
 	Fault
 	chance rng
@@ -32,7 +31,6 @@ func (l *faultList) set(faults []Fault) {
 	l.updateFlags()
 }
 
-// updateFlags updates hasResponseRules and hasFrameRules.
 func (l *faultList) updateFlags() {
 	frameRules := 0
 	for i := range l.rules {

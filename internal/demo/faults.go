@@ -117,7 +117,6 @@ const (
 	elsewhere     = "http://elsewhere.invalid/"
 )
 
-// check returns an error if the rule is not valid.
 func (f *Fault) check() error {
 	switch {
 	case f.Path != "*" && f.Path != StreamPath && endpointAt(f.Path) < 0:

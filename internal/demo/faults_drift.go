@@ -17,7 +17,6 @@ func (a *answer) document() any {
 	return doc
 }
 
-// replace makes doc the body.
 func (a *answer) replace(doc any) {
 	body, _ := json.Marshal(doc) // cannot fail for decoded values
 	a.body = append(a.body[:0], body...)
@@ -75,7 +74,6 @@ func texts(value any) any {
 	return value
 }
 
-// addUnknownMembers adds unknown members to every object.
 func addUnknownMembers(value any) {
 	switch v := value.(type) {
 	case []any:
@@ -130,7 +128,6 @@ func spoil(value any, inside bool, tokenID string, f func(name string, value any
 	}
 }
 
-// wrongType returns a value of an unexpected type.
 func wrongType(_ string, value any) (any, bool) {
 	switch value.(type) {
 	case string, json.Number:

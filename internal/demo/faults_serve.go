@@ -43,7 +43,6 @@ func (v *Venue) serveFault(w http.ResponseWriter, r *http.Request, a *answer, f 
 	a.send(w)
 }
 
-// delay returns DelayMs as a duration.
 func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
 
 // spoil changes the status, the header or the body of the answer if the kind of fault requires it.
@@ -134,14 +133,12 @@ func (a *answer) drip(w http.ResponseWriter, r *http.Request, pause time.Duratio
 	}
 }
 
-// sendHalf sends the head and half of the body.
 func (a *answer) sendHalf(w http.ResponseWriter) error {
 	a.writeHead(w, len(a.body))
 	_, _ = w.Write(a.body[:len(a.body)/2])
 	return http.NewResponseController(w).Flush()
 }
 
-// disconnect resets the connection.
 func disconnect(w http.ResponseWriter) {
 	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
 		if tcp, ok := conn.(*net.TCPConn); ok {
@@ -159,7 +156,6 @@ var whiteSpace = sync.OnceValues(func() (plain, zipped []byte) {
 	return plain, gzipped(plain)
 })
 
-// gzipped compresses b.
 func gzipped(b []byte) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)

@@ -70,7 +70,6 @@ func (m *market) priceAt(outcome int, t millis) Price {
 	return price
 }
 
-// volumeAt returns the volume of the outcome in the interval that starts at t.
 func (m *market) volumeAt(outcome int, t, interval millis) Size {
 	if m.binary() {
 		outcome = 0
@@ -81,7 +80,6 @@ func (m *market) volumeAt(outcome int, t, interval millis) Size {
 	return Size(typical * int64(hash(m.seed, uint64(outcome), uint64(t), uint64(interval))%1000) / 500)
 }
 
-// point is one point of a price history.
 type point struct {
 	at     millis
 	price  Price

@@ -74,7 +74,6 @@ func (l *lag) store(key string, at millis, body []byte) {
 	l.size += len(body) - len(old.body)
 }
 
-// clear removes all answers.
 func (l *lag) clear() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

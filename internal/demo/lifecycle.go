@@ -116,7 +116,6 @@ func (v *Venue) reword(m *market, description string, now millis) {
 	v.marketChanged(m, changeMetadata)
 }
 
-// fineTick is the smallest tick size.
 const fineTick Price = 10
 
 // setTickSize puts the books of an open market on another grid.
@@ -170,7 +169,6 @@ func (v *Venue) closeBooks(m *market, settled bool, now millis) {
 	v.derived.each(func(w *wallet) { w.cancelOrders(now, inMarket) })
 }
 
-// cancelOrders cancels the orders for which match returns true.
 func (w *wallet) cancelOrders(now millis, match func(*order) bool) {
 	for k := 0; k < len(w.orders); {
 		if !match(w.orders[k]) {

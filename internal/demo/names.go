@@ -6,7 +6,6 @@ import (
 	"strings"
 )
 
-// category is a subject of questions.
 type category struct {
 	name, tag string
 	sources   []string
@@ -14,7 +13,6 @@ type category struct {
 	plan func(n int, s shape, end millis, r *rng) plan
 }
 
-// plan has the texts of an event.
 type plan struct {
 	title   string
 	tags    []string
@@ -62,7 +60,6 @@ func dateOf(t millis) string  { return t.Time().Format("January 2, 2006") }
 func monthOf(t millis) string { return t.Time().Format("January 2006") }
 func yearOf(t millis) string  { return t.Time().Format("2006") }
 
-// pick returns the element of list at index n modulo the length of list.
 func pick(list []string, n int) string { return list[n%len(list)] }
 
 // several returns different elements of list. count is their number.
@@ -75,7 +72,6 @@ func several(list []string, count int, r *rng) []string {
 	return picked
 }
 
-// binaries returns one binary market for each item.
 func binaries(items []string, question string) []marketPlan {
 	plans := make([]marketPlan, len(items))
 	for i, item := range items {
@@ -84,7 +80,6 @@ func binaries(items []string, question string) []marketPlan {
 	return plans
 }
 
-// single returns an event with one binary market.
 func single(question string, tags ...string) plan {
 	return plan{title: question, tags: tags, markets: []marketPlan{{question: question}}}
 }

@@ -84,5 +84,4 @@ func (v *Venue) limit(c *call, a *answer) bool {
 	return ok
 }
 
-// ceilSeconds returns whole seconds, rounded up.
 func ceilSeconds(t millis) millis { return (t + second - 1) / second }

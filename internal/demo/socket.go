@@ -20,7 +20,6 @@ const (
 type Socket struct {
 	queue chan []byte
 	ctx   context.Context
-	// Close ends the socket.
 	Close context.CancelFunc
 }
 
@@ -66,7 +65,6 @@ func (s *Socket) Serve(w http.ResponseWriter, r *http.Request, pingEvery time.Du
 	<-written
 }
 
-// write sends queued frames and pings until the socket ends.
 func (s *Socket) write(ws *websocket.Conn, pingEvery time.Duration) {
 	defer s.Close()
 	var ping <-chan time.Time

@@ -49,7 +49,6 @@ const (
 	retryConnect = "5" // seconds
 )
 
-// streams is the state of all streams of the venue.
 type streams struct {
 	limits     streamLimits
 	counts     streamCounts
@@ -70,7 +69,6 @@ type streams struct {
 // restart is a requested restart. A code other than 0 closes all streams; code 0 sends a new hello on each stream.
 type restart struct{ code int }
 
-// serveStream answers a request for a stream, and returns when the stream has ended.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !v.mayOpen(w, r) {
 		return
@@ -133,7 +131,6 @@ func (st *streams) admit(c *streamConn) bool {
 	return true
 }
 
-// dismiss removes a connection that admit has added.
 func (st *streams) dismiss(c *streamConn) {
 	st.mu.Lock()
 	delete(st.conns, c)
@@ -141,7 +138,6 @@ func (st *streams) dismiss(c *streamConn) {
 	st.serving.Done()
 }
 
-// all returns the open connections.
 func (st *streams) all() []*streamConn {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -173,7 +169,7 @@ func (v *Venue) Restart(code int) {
 	v.restart(code)
 }
 
-// restartIfDue runs a restart that a fault has requested. The caller holds the venue's lock.
+// restartIfDue runs a restart that a fault has requested.
 func (v *Venue) restartIfDue() {
 	if v.stream.due.Load() == nil {
 		return
@@ -231,7 +227,6 @@ type hijacker struct {
 	conn net.Conn
 }
 
-// Hijack returns the connection and stores it.
 func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
 	h.conn = conn

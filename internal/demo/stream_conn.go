@@ -60,7 +60,6 @@ type delayedFrame struct {
 	frame frame
 }
 
-// serve runs the connection until it ends.
 func (c *streamConn) serve() {
 	c.v.stream.counts.opened.Add(1)
 	limits := &c.v.stream.limits
@@ -153,7 +152,6 @@ func (c *streamConn) waitForRoom() {
 	}
 }
 
-// moreThanHalfFull reports whether the queue is more than half full.
 func (c *streamConn) moreThanHalfFull() bool {
 	limits := &c.v.stream.limits
 	return len(c.queue)-c.head > limits.queue/2 || c.bytes > limits.queueBytes/2

@@ -43,11 +43,9 @@ var (
 		FaultDrop, FaultDuplicate, FaultReorder, FaultLostTail, FaultGarbage, FaultUnknownType, FaultSlowSnapshot, FaultStall,
 		FaultClose, FaultSkip, FaultRestart, FaultNewEpoch,
 	}
-	// openingFaults spoil the opening of a stream.
 	openingFaults = []FaultKind{FaultStatus, FaultHTML, FaultDelay, FaultHang, FaultReset, FaultRefused, FaultRedirect}
 )
 
-// streams reports whether the rule applies to frames.
 func (f *Fault) spoilsFrames() bool {
 	return f.Path == StreamPath && slices.Contains(streamFaults, f.Kind)
 }
@@ -60,7 +58,6 @@ func checkCode(code int) error {
 	return errors.New("code is not a valid WebSocket close code")
 }
 
-// matchesTopic reports whether the rule matches frames of the topic with the channel and the id.
 func (f *Fault) matchesTopic(ch channel, id string) bool {
 	return (f.Channel == "" || f.Channel == channelNames[ch]) && (f.TokenID == "" || f.TokenID == id)
 }
@@ -179,7 +176,6 @@ func (v *Venue) addSpoiled(c *streamConn, t *topic, f frame, fault *Fault) bool 
 	return true
 }
 
-// closeCode returns the code with which the fault closes a connection.
 func (f *Fault) closeCode() int {
 	if f.Code == 0 {
 		return CloseShed
@@ -187,7 +183,6 @@ func (f *Fault) closeCode() int {
 	return f.Code
 }
 
-// forgetLocked removes the held frame of a topic. The caller holds c.mu.
 func (c *streamConn) forgetLocked(t *topic) {
 	if _, ok := c.held[t]; ok {
 		delete(c.held, t)
@@ -195,7 +190,6 @@ func (c *streamConn) forgetLocked(t *topic) {
 	}
 }
 
-// forget removes the held frame of a topic.
 func (c *streamConn) forget(t *topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

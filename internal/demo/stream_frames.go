@@ -5,7 +5,6 @@ import (
 	"strings"
 )
 
-// frameKind is the type of a frame.
 type frameKind uint8
 
 const (
@@ -48,13 +47,11 @@ const (
 	changeResolved = "RESOLVED"
 )
 
-// begin starts a frame of a kind.
 func begin(kind frameKind, size int) []byte {
 	b := append(make([]byte, 0, size), `{"type":"`...)
 	return append(append(b, frameNames[kind]...), '"')
 }
 
-// beginToken starts a frame of a token.
 func beginToken(kind frameKind, t *token, seq uint64, size int) []byte {
 	b := addText(begin(kind, size), "tokenId", t.id)
 	b = addText(b, "marketId", t.market.id)
@@ -67,7 +64,6 @@ func addNumber(b []byte, name string, n uint64) []byte {
 
 func finishFrame(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
 
-// greet queues a hello frame. The caller holds the venue's lock.
 func (c *streamConn) greet() {
 	limits := &c.v.stream.limits
 	b := addText(begin(frameHello, 192), "epoch", c.v.epoch)
@@ -81,7 +77,7 @@ func (c *streamConn) greet() {
 }
 
 // heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat
-// continues with the following topics. The caller holds the venue's lock.
+// continues with the following topics.
 func (c *streamConn) heartbeat() frame {
 	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
 	b = append(b, `,"seqs":`...)
@@ -109,7 +105,6 @@ func (c *streamConn) heartbeat() frame {
 	return finishFrame(frameHeartbeat, append(b, '}'))
 }
 
-// answerFrame starts the answer to a request.
 func answerFrame(kind frameKind, rid string, size int) []byte {
 	b := begin(kind, size)
 	if rid != "" {
@@ -118,13 +113,11 @@ func answerFrame(kind frameKind, rid string, size int) []byte {
 	return b
 }
 
-// ackFrame answers a subscribe or unsubscribe.
 func ackFrame(kind frameKind, rid string, ch channel, ids []string) frame {
 	b := addText(answerFrame(kind, rid, 96+40*len(ids)), "channel", channelNames[ch])
 	return finishFrame(kind, addIDs(b, ch, ids))
 }
 
-// addIDs adds the identifiers of a request.
 func addIDs(b []byte, ch channel, ids []string) []byte {
 	if ch == channelUser {
 		return addText(b, "address", ids[0])
@@ -138,7 +131,6 @@ func addIDs(b []byte, ch channel, ids []string) []byte {
 	return append(b, ']')
 }
 
-// idName returns the name of a channel's identifiers.
 func idName(ch channel) string {
 	switch ch {
 	case channelMarket:
@@ -230,7 +222,6 @@ func tradeFrame(t *token, trade tapeTrade) frame {
 	return finishFrame(frameTrade, trade.append(append(b, ','), t))
 }
 
-// append appends the trade's members.
 func (trade *tapeTrade) append(b []byte, t *token) []byte {
 	b = appendText(append(b, `"tradeId":`...), trade.id)
 	b = addPrice(b, "price", trade.price)
@@ -254,7 +245,6 @@ func marketFrame(m *market, change string) frame {
 	return finishFrame(kind, addText(b, "status", m.status))
 }
 
-// beginUser starts a frame of a wallet.
 func beginUser(kind frameKind, w *wallet, size int) []byte {
 	return addNumber(addText(begin(kind, size), "address", w.address), "seq", w.seq)
 }

@@ -26,7 +26,6 @@ const (
 // maxAddresses is the maximum number of authenticated addresses of one connection.
 const maxAddresses = 100
 
-// request is a client's frame.
 type request struct {
 	Type        string          `json:"type"`
 	Rid         string          `json:"rid"`
@@ -40,20 +39,16 @@ type request struct {
 	Credentials json.RawMessage `json:"credentials"`
 }
 
-// reply queues a frame without a topic.
 func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
 
-// refuse queues an error for a request.
 func (c *streamConn) refuse(rid, code, text string) {
 	c.reply(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
-// refuseID queues an error for one identifier of a request.
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
 	c.reply(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
-// receive handles a frame of the client.
 func (c *streamConn) receive(message []byte, text bool) {
 	c.mu.Lock()
 	deaf := c.deaf()
@@ -282,7 +277,6 @@ func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	return taken, refused
 }
 
-// subscribe joins one topic.
 func (c *streamConn) subscribe(key topicKey, depth int) {
 	v := c.v
 	var subj subject

@@ -25,7 +25,6 @@ type StreamStats struct {
 	Closes map[string]int64 `json:"closes"`
 }
 
-// streamCounts are the counters of StreamStats.
 type streamCounts struct {
 	opened              atomic.Int64
 	subscribes, resyncs [channels]atomic.Int64

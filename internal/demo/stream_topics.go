@@ -18,7 +18,6 @@ const (
 
 var channelNames = [channels]string{"prices", "orderbook", "trades", "market", "user"}
 
-// topicKey names a topic.
 type topicKey struct {
 	channel channel
 	id      string
@@ -44,7 +43,6 @@ type group struct {
 	bids, asks, oldBids, oldAsks []Level
 }
 
-// subscription is the subscription of one client to one topic.
 type subscription struct {
 	conn       *streamConn
 	group      *group
@@ -52,7 +50,6 @@ type subscription struct {
 	turnIndex  int // index in conn.turns[channel]
 }
 
-// seq returns the sequence number of the topic's present state.
 func (t *topic) seq() uint64 {
 	switch t.channel {
 	case channelPrices:
@@ -120,7 +117,6 @@ func (v *Venue) join(c *streamConn, key topicKey, subj subject, depth int) {
 	}
 }
 
-// joinGroup adds the subscription to the topic's group for the depth.
 func (s *subscription) joinGroup(t *topic, depth int) {
 	var g *group
 	if i := slices.IndexFunc(t.groups, func(g *group) bool { return g.depth == depth }); i >= 0 {
@@ -182,7 +178,6 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	}
 }
 
-// leaveAll ends all subscriptions of a disconnected client.
 func (v *Venue) leaveAll(c *streamConn) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -191,7 +186,6 @@ func (v *Venue) leaveAll(c *streamConn) {
 	}
 }
 
-// publish sends a frame to all subscribers of the group.
 func (g *group) publish(v *Venue, f frame) {
 	if v.faults.hasFrameRules.Load() || v.stream.heldFrames.Load() > 0 {
 		for _, s := range g.subs {
@@ -204,7 +198,6 @@ func (g *group) publish(v *Venue, f frame) {
 	}
 }
 
-// sendSnapshot sends a subscriber the present state.
 func (g *group) sendSnapshot(c *streamConn) {
 	t := g.topic
 	var f frame
@@ -227,7 +220,6 @@ func (g *group) sendSnapshot(c *streamConn) {
 	c.v.deliver(c, t, f)
 }
 
-// publishPrice streams the price of a token.
 func (v *Venue) publishPrice(t *token) {
 	if topic := t.topics[channelPrices]; topic != nil {
 		topic.groups[0].publish(v, priceFrame(t))
@@ -256,14 +248,12 @@ func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 	return bids, asks
 }
 
-// publishTrade streams a trade of a token.
 func (v *Venue) publishTrade(t *token, trade tapeTrade) {
 	if topic := t.topics[channelTrades]; topic != nil {
 		topic.groups[0].publish(v, tradeFrame(t, trade))
 	}
 }
 
-// publishMarket streams a change of a market.
 func (v *Venue) publishMarket(m *market, change string) {
 	if m.topic != nil {
 		m.topic.groups[0].publish(v, marketFrame(m, change))

@@ -14,7 +14,6 @@ type tapeTrade struct {
 	at    millis
 }
 
-// toTrade returns the trade as other packages see it.
 func (trade *tapeTrade) toTrade() Trade {
 	return Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()}
 }

@@ -19,7 +19,6 @@ const (
 
 var statuses = []string{statusUpcoming, statusOpen, statusClosed, statusDisputed, statusResolved, statusCancelled}
 
-// event is a set of markets about one subject.
 type event struct {
 	id, slug, title string
 	markets         []*market
@@ -53,7 +52,6 @@ type market struct {
 	topic  *topic // nil without subscribers
 }
 
-// rules returns the text of the rules of the market.
 func (m *market) rules() string {
 	return fmt.Sprintf("%s This market resolves by what %s publishes. Trading ends on %s.",
 		m.question, m.source, m.endAt.Time().Format("January 2, 2006, 15:04 UTC"))
@@ -94,7 +92,6 @@ func (t *token) price() Price {
 	}
 }
 
-// universe holds all listed events, markets and tokens.
 type universe struct {
 	events      []*event
 	markets     []*market
@@ -140,7 +137,6 @@ func newUniverse(seed uint64, count int, now millis) *universe {
 	return u
 }
 
-// addEvent adds event number i.
 func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 	r := rng(hash(seed, uint64(i)))
 	status := eventStatuses[i%len(eventStatuses)]
@@ -272,7 +268,6 @@ func (m *market) scale(r *rng) (reach, depth int) {
 	return reach, 8 << (scale / 2)
 }
 
-// addMarket adds a market with its tokens and books.
 func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 	u.markets = append(u.markets, m)
 	m.event.markets = append(m.event.markets, m)

@@ -72,7 +72,9 @@ type Venue struct {
 	lag     lag
 	stream  streams
 
-	mu           sync.RWMutex // guards instruments, markets, wallets, topics and the fields below
+	// mu guards instruments, markets, wallets, topics and the fields below. restartIfDue is called with it held, and so are greet and
+	// heartbeat of a stream.
+	mu           sync.RWMutex
 	epoch        string
 	random       rng
 	dice         dice
@@ -126,7 +128,6 @@ func New(config Config) *Venue {
 	return v
 }
 
-// now returns the clock's time.
 func (v *Venue) now() millis { return millisOf(v.config.Clock.Now()) }
 
 // Epoch returns the name of the present epoch. Sequence numbers of different epochs can't be compared.
@@ -136,7 +137,6 @@ func (v *Venue) Epoch() string {
 	return v.epoch
 }
 
-// newEpoch returns a random name for an epoch.
 func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // ServeHTTP answers a request to the venue.

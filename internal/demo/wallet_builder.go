@@ -93,14 +93,12 @@ func (v *Venue) newWallet(address string, count int, trader bool) *wallet {
 	return w
 }
 
-// walletBuilder makes a wallet's history.
 type walletBuilder struct {
 	w      *wallet
 	r      rng
 	opened millis
 }
 
-// lot returns a random size of a trade.
 func (b *walletBuilder) lot() Size {
 	size := Size(b.r.between(8, 80)*5) * share
 	if b.r.oneIn(4) {

@@ -59,7 +59,6 @@ func (c *walletCache) add(w *wallet) {
 	}
 }
 
-// unpin removes a pin.
 func (c *walletCache) unpin(w *wallet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -78,7 +77,6 @@ func (c *walletCache) keep(w *wallet) bool {
 	return w.kept
 }
 
-// each calls f with every cached wallet.
 func (c *walletCache) each(f func(*wallet)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

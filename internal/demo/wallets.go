@@ -29,7 +29,6 @@ type record struct {
 	sell   bool
 }
 
-// side returns the direction of a trade.
 func (r *record) side() Side {
 	if r.sell {
 		return Sell
@@ -37,7 +36,6 @@ func (r *record) side() Side {
 	return Buy
 }
 
-// position is a holding of one token.
 type position struct {
 	number    uint64 // increases with each new position of the wallet; used in cursors
 	token     *token
@@ -120,7 +118,6 @@ func (w *wallet) nextNumber() uint64 {
 	return w.lastNumber
 }
 
-// positionIn returns the wallet's position in a token, or nil.
 func (w *wallet) positionIn(t *token) *position {
 	for _, p := range w.positions {
 		if p.token == t {
@@ -130,7 +127,6 @@ func (w *wallet) positionIn(t *token) *position {
 	return nil
 }
 
-// change applies a trade to a position.
 func (p *position) change(sell bool, size Size, amount Money) {
 	if sell {
 		p.cost -= Money(int64(p.cost) * int64(size) / int64(p.size))

@@ -82,7 +82,6 @@ func (v *Venue) Markets() []Market {
 	return markets
 }
 
-// state returns the present state of the market.
 func (m *market) state() Market {
 	s := Market{
 		MarketID: m.id, Slug: m.slug, Question: m.question, GroupTitle: m.groupTitle, Description: m.description, Image: m.image,
@@ -165,7 +164,6 @@ func (v *Venue) Records(address string) []Record {
 	return records
 }
 
-// notifyMoved notifies the Watcher of a change of the token's book or price.
 func (v *Venue) notifyMoved(t *token) {
 	if v.config.Watch != nil {
 		v.config.Watch.Moved(t.id, t.lastPrice(), t.book())

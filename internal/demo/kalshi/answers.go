@@ -108,7 +108,7 @@ func (v *Venue) answerEvent(r *http.Request, query url.Values) (any, *refusal) {
 	return object{"event": out, "markets": rows}, nil
 }
 
-// event returns an event without its markets, and separately the event's markets that are not archived. The caller holds the lock.
+// event returns an event without its markets, and separately the event's markets that are not archived.
 func (v *Venue) event(e *event) (out object, rows []object) {
 	rows = []object{}
 	for _, m := range e.markets {
@@ -177,7 +177,6 @@ func (v *Venue) answerSeries(r *http.Request, _ url.Values) (any, *refusal) {
 	return nil, notFound
 }
 
-// row returns a market. The caller holds the lock.
 func (v *Venue) row(m *market) object {
 	s := m.state
 	bid, ask := best(m.bids[0]), payout-best(m.bids[1])
@@ -204,7 +203,6 @@ func (v *Venue) row(m *market) object {
 	return out
 }
 
-// result returns the result of a resolved market and the value of YES.
 func (m *market) result() (string, demo.Price) {
 	if m.state.Winner == m.outcome {
 		return "yes", payout

@@ -38,7 +38,6 @@ func (v *Venue) signed(r *http.Request) bool {
 	return rsa.VerifyPSS(key, crypto.SHA256, digest[:], signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}) == nil
 }
 
-// command is a message of a client.
 type command struct {
 	ID     int    `json:"id"`
 	Cmd    string `json:"cmd"`
@@ -54,7 +53,6 @@ type command struct {
 	} `json:"params"`
 }
 
-// tickers returns the tickers in a command.
 func (in *command) tickers() []string {
 	if in.Params.MarketTicker != "" {
 		return []string{in.Params.MarketTicker}
@@ -62,12 +60,10 @@ func (in *command) tickers() []string {
 	return in.Params.MarketTickers
 }
 
-// fail answers a command with an error.
 func (c *conn) fail(in *command, code int, text string) {
 	c.push(object{"id": in.ID, "type": "error", "msg": object{"code": code, "msg": text}})
 }
 
-// receive handles a message of a client.
 func (v *Venue) receive(c *conn, message []byte) {
 	var in command
 	v.mu.Lock()

@@ -12,10 +12,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
-// refusal is an error answer.
 type refusal struct {
 	status int
 	body   object

@@ -32,7 +32,6 @@ type subscription struct {
 	useYesPrice bool
 }
 
-// serveStream serves one socket until it ends.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !v.signed(r) {
 		w.Header().Set("Content-Type", "application/json")
@@ -62,7 +61,6 @@ func (v *Venue) admit(c *conn) bool {
 	return true
 }
 
-// dismiss removes a socket.
 func (v *Venue) dismiss(c *conn) {
 	v.mu.Lock()
 	delete(v.conns, c)
@@ -113,7 +111,6 @@ func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
 	}
 }
 
-// change is an increase or a decrease of the size of a bid.
 type change struct {
 	side  int // 0 is YES, 1 is NO
 	price demo.Price

@@ -16,7 +16,6 @@ type execution struct {
 	taker int
 }
 
-// executionOf converts a trade of the demo venue's token t.
 func (t demoToken) executionOf(trade demo.Trade) execution {
 	p := execution{Trade: trade}
 	if trade.Side == demo.Sell {
@@ -62,7 +61,6 @@ func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) 
 	return v.pageOfTrades(query, func(p execution) bool { return !p.At.Before(oldest) })
 }
 
-// answerArchivedTrades answers a page of the archived trades of a market.
 func (v *Venue) answerArchivedTrades(_ *http.Request, query url.Values) (any, *refusal) {
 	cutoff := v.created.Add(-archivedAfter)
 	return v.pageOfTrades(query, func(p execution) bool { return p.At.Before(cutoff) })

@@ -54,7 +54,9 @@ type Venue struct {
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	mu            sync.Mutex // guards the fields below, config.LostFrames and the changing fields of markets; locked after the engine's lock
+	// mu guards the fields below, config.LostFrames and the changing fields of markets. It is locked after the engine's lock. event
+	// and row are called with it held.
+	mu            sync.Mutex
 	random        *rand.Rand
 	calls         map[string]int
 	spentTokens   int
@@ -64,7 +66,6 @@ type Venue struct {
 	serving       sync.WaitGroup
 }
 
-// event is a set of related markets.
 type event struct {
 	ticker, series, title string
 	exclusive             bool

@@ -205,7 +205,6 @@ func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	}
 }
 
-// sendBooks streams the whole books of a market.
 func (v *Venue) sendBooks(m *market) {
 	for i := range m.tokenIDs {
 		v.send(m, 1<<i, false, m.streamedBook(i))

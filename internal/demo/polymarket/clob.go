@@ -31,7 +31,6 @@ func (t token) restBook() object {
 	return b
 }
 
-// wantedToken is one element of a request for several tokens.
 type wantedToken struct {
 	token
 	id   string
@@ -155,7 +154,6 @@ func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
 	})
 }
 
-// spans maps the interval in a request to the time span of the price history.
 var spans = map[string]time.Duration{
 	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
 	"max": 10 * 365 * 24 * time.Hour,

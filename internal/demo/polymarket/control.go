@@ -197,7 +197,6 @@ func (v *Venue) controlFaults(body io.Reader) error {
 	return nil
 }
 
-// translate replaces the identifiers in a control request by those of the demo venue.
 func (v *Venue) translate(r *http.Request) error {
 	in := map[string]json.RawMessage{}
 	if r.Method == http.MethodPost {
@@ -234,7 +233,6 @@ func (v *Venue) translate(r *http.Request) error {
 // window is the length of time over which a limiter counts requests.
 const window = 10 * time.Second
 
-// limiter counts the requests to each path.
 type limiter struct {
 	mu       sync.Mutex
 	admitted map[string][]time.Time // by path: times at which the limiter admits the last requests, oldest first

@@ -320,7 +320,6 @@ func (v *Venue) answerTag(r *request) (any, *refusal) {
 	return nil, &refusal{http.StatusNotFound, object{"type": "not found error", "error": "slug not found"}}
 }
 
-// tagsOf returns the tags of a market.
 func (v *Venue) tagsOf(m *market) []object {
 	out := make([]object, len(m.state.Tags))
 	for i, tag := range m.state.Tags {
@@ -353,7 +352,6 @@ func (e *event) gamma(whole bool) object {
 	return out
 }
 
-// gamma returns the market in Gamma's form, without its event.
 func (m *market) gamma() object {
 	s := m.state
 	bid, ask := m.book.top()

@@ -28,7 +28,6 @@ func hasTeams(number int) bool { return number%7 == 6 }
 
 var teams = [...]string{"Badgers", "Comets", "Dolphins", "Falcons", "Hornets", "Lynx", "Otters", "Ravens"}
 
-// teamsOf returns the labels of the outcomes of a market with teams.
 func teamsOf(number int) [2]string {
 	first := number % len(teams)
 	return [2]string{teams[first], teams[(first+1+number/len(teams)%(len(teams)-1))%len(teams)]}

@@ -13,10 +13,8 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// object is a JSON object.
 type object = map[string]any
 
-// refusal is an error answer.
 type refusal struct {
 	status int
 	body   object
@@ -99,7 +97,6 @@ const (
 	maxBody = 1 << 20
 )
 
-// routes returns the handler of all paths.
 func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
 	mux := http.NewServeMux()
 	for i := range endpoints {
@@ -161,10 +158,8 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 	_, _ = w.Write(demo.Encode(body))
 }
 
-// jsonNumber returns the decimal text of s as a JSON number.
 func jsonNumber(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
 
-// stampOf returns a time in milliseconds as a text.
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
 // cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 for an empty cursor.

@@ -23,7 +23,6 @@ type conn struct {
 	frozen bool
 }
 
-// serveStream serves one socket until it ends.
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	c := &conn{Socket: demo.NewSocket(), assets: map[string]bool{}}
 	if !v.admit(c) {
@@ -47,7 +46,6 @@ func (v *Venue) admit(c *conn) bool {
 	return true
 }
 
-// dismiss removes a socket and its subscriptions.
 func (v *Venue) dismiss(c *conn) {
 	v.mu.Lock()
 	delete(v.conns, c)
@@ -85,7 +83,6 @@ func (v *Venue) Freeze() {
 	}
 }
 
-// receive handles a message of a client.
 func (v *Venue) receive(c *conn, message []byte) {
 	if string(message) == "PING" {
 		c.Push([]byte("PONG"))

@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/demo"
 )
 
-// execution is a public trade of a token.
 type execution struct {
 	demo.Trade
 	token token

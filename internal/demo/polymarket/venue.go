@@ -56,7 +56,6 @@ type Venue struct {
 	serving       sync.WaitGroup
 }
 
-// event is a set of related markets.
 type event struct {
 	id, slug, title string
 	negRisk         bool
@@ -288,7 +287,6 @@ func (v *Venue) TokenIDs() []string {
 // binary reports whether this market is also a binary market of the demo venue.
 func (m *market) binary() bool { return !m.event.negRisk }
 
-// hasBooks reports whether the market has order books.
 func (m *market) hasBooks() bool { return m.state.Status == "OPEN" }
 
 // isClosed reports whether Gamma calls the market closed.
