@@ -12,7 +12,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// maxFile is the maximum size of a configuration file in bytes.
 const maxFile = 64 << 10
 
 // loadFile adds the values of the configuration file to p.values, and its errors to p.problems. Later calls of loadFile do nothing.
@@ -75,7 +74,6 @@ func checkLine(name string, assigns bool, known []string) error {
 	return nil
 }
 
-// readFile returns the text of a file of at most maxFile bytes.
 func readFile(path string) (string, error) {
 	file, err := os.Open(path)
 	if err != nil {

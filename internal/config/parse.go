@@ -152,7 +152,6 @@ type decoder struct {
 	check
 }
 
-// Decode implements kong.Mapper.
 func (d decoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	token, err := ctx.Scan.PopValue("a value")
 	if err != nil {
@@ -168,16 +167,13 @@ func (d decoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	return nil
 }
 
-// describe describes the valid values of a field with the given tag.
 func (d decoder) describe(tag *kong.Tag) string { return d.takes(tag) }
 
 // boolDecoder accepts a flag without a value.
 type boolDecoder struct{ decoder }
 
-// IsBool implements kong.BoolMapper.
 func (boolDecoder) IsBool() bool { return true }
 
-// Decode implements kong.Mapper.
 func (d boolDecoder) Decode(ctx *kong.DecodeContext, target reflect.Value) error {
 	if ctx.Scan.Peek().Type != kong.FlagValueToken {
 		target.SetBool(true)
@@ -258,7 +254,6 @@ func unknown(key string, known []string) error {
 	return fmt.Errorf("%s%s is no variable of oddsgraph%s", prefix, key, suggest(prefix, key, known))
 }
 
-// variable returns the name of the environment variable of a flag.
 func variable(flag string) string {
 	return prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }

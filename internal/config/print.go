@@ -13,7 +13,6 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// setting is one value of a Config and its text.
 type setting struct {
 	flag  *kong.Flag
 	value any
@@ -39,7 +38,6 @@ func settings(c Config) []setting {
 	return list
 }
 
-// defaults are the settings of Default.
 var defaults = sync.OnceValue(func() []setting { return settings(Default()) })
 
 // String returns every value as variable=value, one on each line, without user info and queries of URLs.

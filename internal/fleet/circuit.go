@@ -22,7 +22,6 @@ func (c *circuit) closed() bool {
 	return !c.open
 }
 
-// state reports whether the circuit is closed, and since when.
 func (c *circuit) state() (closed bool, since time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

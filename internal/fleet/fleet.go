@@ -32,11 +32,9 @@ const (
 	// rebuildAfterProbes is the number of failed probes after which a new client replaces the old one. The old client may keep a dead
 	// connection, or a connection to a former primary.
 	rebuildAfterProbes = 3
-	// maxCalls bounds the number of running calls to Redis.
-	maxCalls = 256
+	maxCalls           = 256
 )
 
-// probeBackoff is the pause between two probes of Redis.
 var probeBackoff = market.Backoff{Min: time.Second, Max: 5 * time.Second}
 
 var (
@@ -145,7 +143,6 @@ func CheckURL(url string) error {
 	return err
 }
 
-// parse returns the client's options for a URL.
 func parse(url string) (rueidis.ClientOption, error) {
 	option, err := rueidis.ParseURL(url)
 	if err != nil {

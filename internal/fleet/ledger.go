@@ -93,7 +93,6 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(Grant)) {
 	})
 }
 
-// names returns the names of n granted calls.
 func names(prefix string, n int) []string {
 	list := make([]string, n)
 	for i := range list {
@@ -202,7 +201,6 @@ func (f *Fleet) takeNotes() []note {
 	return list[:n:n]
 }
 
-// send sends notes with the same scope to Redis.
 func (f *Fleet) send(ctx context.Context, client rueidis.Client, notes []note) error {
 	now := f.clock.Now()
 	args := []string{strconv.FormatInt((f.cfg.Span + slack).Milliseconds(), 10)}

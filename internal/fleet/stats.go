@@ -55,7 +55,6 @@ func result(ctx context.Context, err error) string {
 	return ResultFailed
 }
 
-// observe tells Config.Observe about a call to Redis.
 func (f *Fleet) observe(command, result string, took time.Duration) {
 	if result == ResultRefused {
 		took = 0 // the call was not sent
@@ -100,7 +99,6 @@ func reason(err error) string {
 	return "the connection to Redis failed"
 }
 
-// counts contains the counters of Stats.
 type counts struct{ opened, granted, refused, unanswered atomic.Uint64 }
 
 // Stats is the state of a Fleet.
@@ -139,7 +137,6 @@ func (f *Fleet) Stats() Stats {
 	return s
 }
 
-// setLastError stores the reason why Redis is not used.
 func (f *Fleet) setLastError(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -114,7 +114,6 @@ func (m *Market) SettlementPrice(o *Outcome) *Decimal {
 // won and lost are the booleans to which the result of Won points.
 var won, lost = true, false
 
-// zero and one are the settlement prices.
 var zero, one = NewDecimal(0, 0), NewDecimal(1, 0)
 
 // With returns a copy of the market to which a change from the stream is applied. A RESOLVED change has no effect on a cancelled

@@ -94,7 +94,6 @@ func withOrdinal(key string, ordinal int) string {
 	return key + "-" + strconv.Itoa(ordinal)
 }
 
-// digest returns a hash of the fields of a row.
 func digest(parts ...string) [16]byte {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00") + "\x00"))
 	return [16]byte(sum[:16])
@@ -118,7 +117,6 @@ type hashCount struct {
 	count uint32
 }
 
-// maxHashes bounds the number of hashes that a Numbering stores.
 const maxHashes = 100
 
 // NumberTrades sets the ordinals of the trades on the next page, and returns the trades without repetitions, in the memory of rows.

@@ -25,8 +25,7 @@ type Side struct {
 type storage struct {
 	// chunks is nil if NewSide made the storage. It never changes, and no chunk is empty.
 	chunks []*chunk
-	// count is the number of levels.
-	count int
+	count  int
 
 	// If chunks is not nil, flat caches the result of Levels, and mu protects flat. The elements of flat never change.
 	mu   sync.Mutex
@@ -234,7 +233,6 @@ func (s *Side) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// cursor walks through the levels of a side.
 type cursor struct {
 	// run contains the next levels, and chunks contains the levels after run. left is the number of levels in chunks that still
 	// belong to the side.

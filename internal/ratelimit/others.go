@@ -19,7 +19,7 @@ func evenly(n int, from time.Time, span time.Duration, assumed bool) others {
 	return others{n: n, from: from, step: max(span/time.Duration(n), 1), assumed: assumed}
 }
 
-// left returns the number of calls that have not left the window.
+// left returns the number of calls that are still in the window.
 func (o *others) left(now time.Time) int {
 	if o.n == 0 || !now.After(o.from) {
 		return o.n

@@ -96,9 +96,10 @@ func (w *window) readyAt(t *reservation, now time.Time) (at time.Time) {
 	return at
 }
 
-// eachTurn calls visit with each waiting reservation, except refreshes, and its turn. The turn is the time at which as many calls have left the window as wait before the reservation by rules 2 and 3 of the package comment. It is not
-// before the end of a pause, the ledger's next grant, or the time at which the caller's share has room. A reservation that visit
-// removes from the queue takes no turn.
+// eachTurn calls visit with each waiting reservation, except refreshes, and its turn. The turn is the time at which as many calls
+// have left the window as wait before the reservation by rules 2 and 3 of the package comment. It is not before the end of a
+// pause, the ledger's next grant, or the time at which the caller's share has room. A reservation that visit removes from the
+// queue takes no turn.
 func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time)) {
 	notBefore := market.Later(w.refusal.until, w.opensAt(now))
 	d := w.departures(now)
@@ -169,7 +170,6 @@ func (w *window) insert(t *reservation) {
 	t.queued = true
 }
 
-// remove removes a reservation from the queue.
 func (w *window) remove(t *reservation) {
 	q := w.queue[t.priority]
 	i := slices.Index(q, t)

@@ -30,7 +30,6 @@ func (r *refusal) note(sent, now time.Time) {
 	}
 }
 
-// allow reports whether the endpoint of a reservation may be called now.
 func (w *window) allow(t *reservation, now time.Time) bool {
 	r := &w.refusals[t.endpoint]
 	return !r.until.After(now) && (r.row == 0 || r.probe == nil)
@@ -108,7 +107,6 @@ func (w *window) pause(until, now time.Time) {
 	w.refusal.until = market.Later(w.refusal.until, until)
 }
 
-// report applies the rate-limit headers of a response.
 func (w *window) report(a *reqctx.Answer, now time.Time) {
 	usable := Usable(a.Limit)
 	if a.Limit > 0 && usable != w.venueLimit {

@@ -9,7 +9,8 @@ import (
 )
 
 // reservation implements reqctx.Reservation. It represents one call of a read, which waits in the queue of a window or has been
-// counted by the window. A read makes its calls one after another, or several of them at once. The budget's lock protects it.
+// counted by the window. A read makes its calls one after another, or several of them at once. The budget's lock protects it and
+// is held during calls of unexported methods.
 type reservation struct {
 	budget *Budget
 	window *window
@@ -47,14 +48,14 @@ func (t *reservation) late(turn time.Time) bool {
 	return !read.deadline.IsZero() && !turn.Add(t.takes).Before(read.deadline)
 }
 
-// admit counts the call and permits it. The calling function holds the lock.
+// admit counts the call and permits it.
 func (t *reservation) admit() {
 	t.countedAs, t.unsent = t.priority, true
 	t.window.take(t)
 	t.decide(nil)
 }
 
-// decide ends the wait of the reservation: it is refused if err is not nil. The calling function holds the lock.
+// decide ends the wait of the reservation: it is refused if err is not nil.
 func (t *reservation) decide(err error) {
 	t.err = err
 	if t.decided != nil {
@@ -62,7 +63,6 @@ func (t *reservation) decide(err error) {
 	}
 }
 
-// Decided implements reqctx.Reservation.
 func (t *reservation) Decided() <-chan struct{} {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -79,14 +79,13 @@ func (t *reservation) decidedChannel() <-chan struct{} {
 	return t.decided
 }
 
-// Err implements reqctx.Reservation.
 func (t *reservation) Err() error {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	return t.err
 }
 
-// ReadyAt implements reqctx.Reservation. It returns the zero time for refreshes, which wait for calls that nobody else needs.
+// ReadyAt returns the zero time for refreshes, which wait for calls that nobody else needs.
 func (t *reservation) ReadyAt() time.Time {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -98,7 +97,6 @@ func (t *reservation) ReadyAt() time.Time {
 	return t.window.readyAt(t, now)
 }
 
-// Join implements reqctx.Reservation.
 func (t *reservation) Join(req reqctx.CallRequest) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -181,13 +179,11 @@ func (t *reservation) AdmitCall(ctx context.Context) error {
 	return nil
 }
 
-// permit records that AdmitCall has permitted a call. The calling function holds the lock.
 func (t *reservation) permit(now time.Time) {
 	t.sent = now
 	t.budget.admitted++
 }
 
-// Answered implements reqctx.Permit.
 func (t *reservation) Answered(a reqctx.Answer) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
@@ -209,7 +205,6 @@ func (t *reservation) Answered(a reqctx.Answer) {
 	t.window.settle(now)
 }
 
-// Release implements reqctx.Reservation.
 func (t *reservation) Release(accepted bool) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()

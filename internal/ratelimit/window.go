@@ -201,7 +201,6 @@ func (w *window) giveBack(t *reservation) {
 	}
 }
 
-// nextCallTime returns the earliest time at which the next call can be sent.
 func (w *window) nextCallTime(now time.Time) time.Time {
 	d := w.departures(now)
 	at := d.next()
@@ -211,7 +210,6 @@ func (w *window) nextCallTime(now time.Time) time.Time {
 	return market.Later(market.Later(at, w.opensAt(now)), w.refusal.until)
 }
 
-// close refuses all waiting reservations and stops the timer.
 func (w *window) close() {
 	w.closed = true
 	for p := range w.queue {

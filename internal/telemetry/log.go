@@ -12,18 +12,15 @@ import (
 
 type requestKey struct{}
 
-// request is the context of a request, with the request's id.
 type request struct {
 	context.Context
 	id string
 	// logged is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
 	// request. For the request of a WebSocket, logged stays false.
-	logged atomic.Bool
-	// refusal are further attributes of the line of the request; see NoteRefusal.
+	logged  atomic.Bool
 	refusal []any
 }
 
-// Value implements context.Context.
 func (r *request) Value(key any) any {
 	if key == (requestKey{}) {
 		return r
@@ -86,10 +83,8 @@ type idHandler struct {
 	plain   slog.Handler // writes without redaction
 }
 
-// Enabled implements slog.Handler.
 func (i *idHandler) Enabled(ctx context.Context, l slog.Level) bool { return i.h.Enabled(ctx, l) }
 
-// Handle implements slog.Handler.
 func (i *idHandler) Handle(ctx context.Context, r slog.Record) error {
 	id := RequestID(ctx)
 	if id == "" {
@@ -108,12 +103,10 @@ func (i *idHandler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handle(ctx, r)
 }
 
-// WithAttrs implements slog.Handler.
 func (i *idHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return i.step(func(h slog.Handler) slog.Handler { return h.WithAttrs(attrs) }, false)
 }
 
-// WithGroup implements slog.Handler.
 func (i *idHandler) WithGroup(name string) slog.Handler {
 	if name == "" {
 		return i

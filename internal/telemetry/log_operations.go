@@ -66,7 +66,6 @@ func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	_ = o.lines.Handle(ctx, r) // an error of the log cannot be logged
 }
 
-// appendOperation appends the attributes of an operation.
 func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	text := func(key, value string) {
 		if value != "" {

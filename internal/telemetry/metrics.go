@@ -52,7 +52,6 @@ var ofRuntime = map[string]bool{
 	"process_start_time_seconds": true,
 }
 
-// gather returns the metrics of the service, and those in ofRuntime.
 func (m *Metrics) gather() ([]*dto.MetricFamily, error) {
 	all, err := m.registry.Gather()
 	return slices.DeleteFunc(all, func(f *dto.MetricFamily) bool {

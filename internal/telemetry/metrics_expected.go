@@ -17,7 +17,6 @@ type Expected struct {
 	Commands, Results []string
 }
 
-// outcomes are the outcomes of operations.
 var outcomes = []string{
 	reqctx.OutcomeOK, reqctx.OutcomeCancelled, string(market.CodeParseFailed), string(market.CodeValidationFailed), string(market.CodeBadUserInput),
 	string(market.CodeUnauthenticated), string(market.CodeForbidden), string(market.CodePersistedNotFound), string(market.CodeRateLimited),

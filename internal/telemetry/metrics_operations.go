@@ -12,7 +12,6 @@ const maxNames = 100
 // kinds are the kinds of operations. A request that was refused before its document was parsed has the kind unknown.
 var kinds = map[string]bool{"query": true, "mutation": true, "subscription": true, "unknown": true}
 
-// operations are the metrics of clients' operations.
 type operations struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec

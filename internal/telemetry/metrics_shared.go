@@ -6,7 +6,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// sharedCalls counts calls to Redis.
 type sharedCalls struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec

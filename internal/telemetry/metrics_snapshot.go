@@ -40,14 +40,12 @@ type snapshotCollector[S any] struct {
 	descs    []*prometheus.Desc
 }
 
-// Describe implements prometheus.Collector.
 func (c *snapshotCollector[S]) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range c.descs {
 		descs <- d
 	}
 }
 
-// Collect implements prometheus.Collector.
 func (c *snapshotCollector[S]) Collect(metrics chan<- prometheus.Metric) {
 	s := c.snapshot()
 	for i, f := range c.families {

@@ -11,7 +11,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// endpoints contains the names of the venue's endpoints.
 var endpoints = func() map[string]bool {
 	names := map[string]bool{}
 	for e := range reqctx.Endpoint(reqctx.Endpoints) {
@@ -20,7 +19,6 @@ var endpoints = func() map[string]bool {
 	return names
 }()
 
-// venueCalls counts calls to the venue.
 type venueCalls struct {
 	calls    *prometheus.CounterVec
 	duration *prometheus.HistogramVec

@@ -89,7 +89,6 @@ func goodID(id string) bool {
 	return id != "" && len(id) <= 64 && !strings.ContainsFunc(id, func(r rune) bool { return !allowed(r) })
 }
 
-// response records the status and size of a response.
 type response struct {
 	http.ResponseWriter
 	request request
@@ -99,13 +98,11 @@ type response struct {
 	idHeader [1]string
 }
 
-// WriteHeader records the status.
 func (r *response) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Write counts the bytes.
 func (r *response) Write(b []byte) (int, error) {
 	n, err := r.ResponseWriter.Write(b)
 	r.bytes += int64(n)

@@ -104,7 +104,6 @@ func (t *Tracer) Close(ctx context.Context) error {
 // operationSpan is the reqctx.Span of an operation.
 type operationSpan struct{ trace.Span }
 
-// Context implements reqctx.Span.
 func (s operationSpan) Context() reqctx.TraceContext {
 	c := s.SpanContext()
 	return reqctx.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}

@@ -24,7 +24,6 @@ type Category struct {
 // Categories contains at most maxCategories categories of a venue, sorted by OpenMarkets, greatest first.
 type Categories struct{ List []Category }
 
-// maxCategories bounds the number of categories.
 const maxCategories = 100
 
 // categoryCount counts open markets by category and by tag. It is not safe for concurrent use.

@@ -40,7 +40,6 @@ func GroupByEvent(page *SearchPage) *EventPage {
 	return out
 }
 
-// maxCategoryPages is the greatest number of pages that CountCategories reads.
 const maxCategoryPages = 5
 
 // CountCategories counts the open markets of each category on the first pages of a search. The function read returns one page. Its

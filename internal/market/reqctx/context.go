@@ -27,7 +27,6 @@ type valuesContext struct {
 
 type valuesKey struct{}
 
-// Value implements context.Context.
 func (c *valuesContext) Value(key any) any {
 	if key == (valuesKey{}) {
 		return &c.values

@@ -13,6 +13,7 @@ import (
 // Dependencies collects everything on which one response depends: the handles of all cache entries that were read, the client, and
 // the time. Dependencies is safe for concurrent use. A nil Dependencies records nothing.
 type Dependencies struct {
+	// mu guards the fields up to stale. grow, record and limit are called with it held.
 	mu sync.Mutex
 	// handles may contain duplicates. Up to 8 handles are stored in first, which saves an allocation.
 	handles []*market.Handle
@@ -50,7 +51,6 @@ func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) 
 	}
 }
 
-// grow allocates memory for n more handles. The calling function holds the lock.
 func (d *Dependencies) grow(n int) {
 	if d.handles == nil {
 		d.handles = d.first[:0]
@@ -58,7 +58,7 @@ func (d *Dependencies) grow(n int) {
 	d.handles = slices.Grow(d.handles, n)
 }
 
-// record adds a handle without allocating. The calling function holds the lock and has called grow.
+// record adds a handle without allocating. It is called after grow.
 func (d *Dependencies) record(m *market.Meta) {
 	if m.Handle == nil {
 		d.unknown = true
@@ -72,7 +72,7 @@ func (d *Dependencies) record(m *market.Meta) {
 	}
 }
 
-// limit sets d.until to at, unless d.until is earlier. The calling function holds the lock.
+// limit sets d.until to at, unless d.until is earlier.
 func (d *Dependencies) limit(at time.Time) {
 	if d.until.IsZero() || at.Before(d.until) {
 		d.until = at
@@ -100,7 +100,6 @@ func (d *Dependencies) AnswerAccount() {
 // AnsweredAccount reports whether AnswerAccount was called.
 func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.answered.Load() }
 
-// markPersonal records that the client's credentials, or their absence, were read.
 func (d *Dependencies) markPersonal() {
 	if d != nil {
 		d.personal.Store(true)

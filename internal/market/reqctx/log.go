@@ -144,7 +144,6 @@ func (l *Log) Counts(k Kind) CacheCounts {
 	return CacheCounts{c.hits.Load(), c.stale.Load(), c.absent.Load(), c.misses.Load(), c.joined.Load(), c.excused.Load(), c.shared.Load()}
 }
 
-// maxBatches is the greatest number of batches that a Log stores.
 const maxBatches = 256
 
 // NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces this
