@@ -91,18 +91,14 @@ type APIKey struct {
 	PEM []byte
 }
 
-// driverEntry is an entry of the map drivers.
 type driverEntry struct {
-	open func(Config) (Driver, error)
-	// publicAccounts is the result of PublicAccounts.
+	open           func(Config) (Driver, error)
 	publicAccounts bool
-	// currency is the result of Currency.
-	currency string
+	currency       string
 	// marketID is the result of MarketID. Nil means that all ids have one form.
 	marketID func(id string) string
 }
 
-// drivers contains the drivers by name.
 var drivers = map[string]driverEntry{
 	Generic: {func(c Config) (Driver, error) {
 		return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})

@@ -10,7 +10,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// accountPage is a request for one page of an account's list.
 type accountPage struct {
 	endpoint reqctx.Endpoint
 	account  market.Address

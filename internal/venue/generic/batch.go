@@ -101,7 +101,6 @@ func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
 	return ends
 }
 
-// urlTooLong reports whether the venue refused a URL for its length.
 func urlTooLong(err error) bool {
 	c, ok := errors.AsType[*rest.CallFailure](err)
 	return ok && (c.Status == http.StatusRequestURITooLong || c.Status == http.StatusRequestHeaderFieldsTooLarge)

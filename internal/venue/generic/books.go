@@ -35,8 +35,7 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 	})
 }
 
-// Books returns the books of several tokens. It reads each element of books with its own call. If every read failed, Books also
-// returns the error of the first read.
+// Books reads each book with its own call.
 func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
 }

@@ -30,8 +30,9 @@ type Config struct {
 	Names DetailNames
 }
 
-// Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections. Close
-// ends these goroutines.
+// Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections.
+// Close ends these goroutines. A method that reads several ids or queries returns their results in the same order. It also
+// returns an error if every call failed.
 type Client struct {
 	*rest.Client
 	cfg Config

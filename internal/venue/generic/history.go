@@ -38,8 +38,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 	})
 }
 
-// PriceHistories returns several price histories. It reads each history with its own call. If every read failed, PriceHistories
-// also returns the error of the first read.
+// PriceHistories reads each history with its own call.
 func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return readEach(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
 		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)

@@ -8,6 +8,7 @@ import (
 // listTraits is what the client has learned about one of the venue's lists. The zero value means that nothing is known. listTraits
 // is safe for concurrent use.
 type listTraits struct {
+	// mu guards the fields below. learnCount is called with it held.
 	mu sync.Mutex
 	// isPaged reports that the list once had several pages. refusesLimit reports that the venue refuses a page size.
 	isPaged, refusesLimit bool
@@ -28,29 +29,25 @@ type listTraits struct {
 	acceptedUntil map[string]time.Time
 }
 
-// omitsOptions reports whether the client omits optional parameters.
 func (h *listTraits) omitsOptions(now time.Time) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return now.Before(h.plainUntil)
 }
 
-// recordRefusedOptions records that the venue refuses an optional parameter.
 func (h *listTraits) recordRefusedOptions(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.plainUntil = now.Add(relearnAfter)
 }
 
-// acceptsOptions reports whether the venue has recently accepted the given values of optional parameters.
 func (h *listTraits) acceptsOptions(now time.Time, values string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return now.Before(h.acceptedUntil[values])
 }
 
-// recordAcceptedOptions records that the venue has accepted values of optional parameters. There must be a bounded number of different
-// values.
+// recordAcceptedOptions stores the values, so there must be a bounded number of different ones.
 func (h *listTraits) recordAcceptedOptions(now time.Time, values string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,14 +64,12 @@ func (h *listTraits) isWhole(now time.Time) bool {
 	return now.Before(h.wholeUntil)
 }
 
-// sendsLimit reports whether requests for the list have a page size.
 func (h *listTraits) sendsLimit() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.isPaged && !h.refusesLimit
 }
 
-// recordRefusedLimit records that the venue refuses a page size.
 func (h *listTraits) recordRefusedLimit() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -106,8 +101,7 @@ func (h *listTraits) observe(now time.Time, t pageInfo, n int, limited bool) {
 	h.learnCount(t)
 }
 
-// learnCount learns from a page whether the venue's JSON field "count" contains the number of rows on all pages. The calling
-// function holds mu.
+// learnCount learns from a page whether the venue's JSON field "count" contains the number of rows on all pages.
 func (h *listTraits) learnCount(t pageInfo) {
 	switch {
 	case t.countIsTotal:
@@ -127,7 +121,6 @@ func (h *listTraits) trustCount(t *pageInfo, start pageStart) {
 	}
 }
 
-// setPaged records that the list had several pages.
 func (h *listTraits) setPaged() {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -29,7 +29,6 @@ type support struct {
 	disabledUntil atomic.Int64
 }
 
-// usable reports whether the parameter or endpoint may be used now.
 func (p *support) usable(now time.Time) bool { return now.UnixNano() >= p.disabledUntil.Load() }
 
 // disable makes usable return false for relearnAfter.
@@ -51,7 +50,6 @@ func newBatchValues[T any](n int) batchValues[T] {
 	return batchValues[T]{byID: make(map[string]market.Result[*T], n)}
 }
 
-// lookup reads values by their ids.
 type lookup[T any] struct {
 	endpoint reqctx.Endpoint
 	// list is the name of the parameter for several ids. single is the parameter for one id.
@@ -62,8 +60,7 @@ type lookup[T any] struct {
 	// If preferSingle is true, a read of one id tries the single parameter first. If preferSingle is false, such a read tries the
 	// list parameter first.
 	preferSingle bool
-	// decode reads the response to a call for the given ids.
-	decode func(payload wire.Value, ids []string, drift *rest.Drift) (batchValues[T], error)
+	decode       func(payload wire.Value, ids []string, drift *rest.Drift) (batchValues[T], error)
 }
 
 // read returns a result for each id, in the order of ids. If every call failed, and no id was waiting for the end of its backoff,
@@ -144,7 +141,6 @@ func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string,
 	return rest.ErrorIfAllFailed(errs)
 }
 
-// readBatch reads keys that fit into one call.
 func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
 	if len(keys) == 1 && l.usesSingle() {
 		return l.readOne(ctx, c, keys, out).err
@@ -262,9 +258,7 @@ func provesListUnsupported[T any](results []market.Result[*T]) bool {
 	return hits > 0
 }
 
-// bisection is the progress of reading a refused list in halves.
 type bisection struct {
-	// callsLeft is the number of calls that bisect may still make.
 	callsLeft int
 	// listRefused reports that the venue refused a list of several keys. listAnswered reports that the venue answered another list
 	// of several keys.
@@ -326,7 +320,6 @@ func readUntilLimited[T any](results []market.Result[T], read func(i int) error)
 	return rest.ErrorIfAllFailed(errs)
 }
 
-// callResult is the result of one call.
 type callResult struct {
 	// err is the error of the call as a whole, not of an element.
 	err error

@@ -197,7 +197,6 @@ func dropFalseWinners(m *market.Market) {
 	}
 }
 
-// hasWinner reports whether an outcome is flagged as the winner.
 func hasWinner(m *market.Market) bool {
 	return slices.ContainsFunc(m.Outcomes, func(o market.Outcome) bool { return o.Winner != nil && *o.Winner })
 }
@@ -249,7 +248,6 @@ func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
 	return nil, false
 }
 
-// outcomesFromRows reads a list of objects.
 func outcomesFromRows(r *wire.Row, list []wire.Value) []market.Outcome {
 	out := make([]market.Outcome, 0, len(list))
 	for _, v := range list {

@@ -10,9 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketsByID returns markets with description and resolution. It returns a result for each id, in the order of ids. The Value of a
-// result is nil if the venue does not know the market. If every call failed, MarketsByID also returns an error. If only some calls
-// failed, it returns their errors only in the results.
+// MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
+// market.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByID,
@@ -23,9 +22,7 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 	return l.read(ctx, c, ids)
 }
 
-// MarketsByToken returns the markets of tokens. It returns a result for each token, in the order of tokenIDs. The results of two
-// tokens of one market may be two copies of the market. If every call failed, MarketsByToken also returns an error. If only some
-// calls failed, it returns their errors only in the results.
+// MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
 		endpoint: reqctx.EndpointMarketsByToken,
@@ -93,7 +90,6 @@ func marketRows(payload wire.Value) ([]wire.Value, bool) {
 	return nil, false
 }
 
-// isMarket reports whether a value is an object with the fields of a market.
 func isMarket(v wire.Value) bool {
 	return fieldMarketID.PresentIn(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))

@@ -29,7 +29,6 @@ func (p *parameter) candidates() []string {
 	return p.names
 }
 
-// confirm records that the venue supports a name.
 func (p *parameter) confirm(name string) { p.known.Store(&name) }
 
 // doubt is called after the venue has refused the only candidate. If the parameter has several names, doubt forgets the known name.

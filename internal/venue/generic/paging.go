@@ -134,7 +134,6 @@ func (p pageStart) token() string {
 
 func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
 
-// setQuery sets the query parameters of the page.
 func (p pageStart) setQuery(q *rest.Query) {
 	q.Set("cursor", p.cursor)
 	if p.offset > 0 {
@@ -142,7 +141,6 @@ func (p pageStart) setQuery(q *rest.Query) {
 	}
 }
 
-// pageInfo is the paging information of a page.
 type pageInfo struct {
 	// next is the zero value if there is no next page.
 	next pageStart

@@ -30,9 +30,7 @@ var priceLookup = lookup[market.Price]{
 	decode: priceDecoder.decode,
 }
 
-// Prices returns the prices of tokens. It returns a result for each token, in the order of tokenIDs. If a token has no price, the
-// Value of the result is nil. If every call failed, Prices also returns an error. If only some calls failed, Prices returns their
-// errors only in the results.
+// Prices returns the prices of tokens. The Value of a result is nil if the token has no price.
 func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	return priceLookup.read(ctx, c, tokenIDs)
 }

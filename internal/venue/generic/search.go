@@ -191,8 +191,7 @@ func unsupportedError(what string) *market.Error {
 
 // filter is a condition of a search that the client checks.
 type filter struct {
-	name string
-	// isSet reports whether the search has the condition.
+	name  string
 	isSet func(q queries.Search) bool
 	// isPresent reports whether a market has the field that the condition is about. matches reports whether the market meets the
 	// condition.
@@ -247,7 +246,6 @@ func uncheckableFilter(markets []*market.Market, q queries.Search) string {
 	return ""
 }
 
-// matchesFilters reports whether a market meets all conditions.
 func matchesFilters(m *market.Market, q queries.Search) bool {
 	for _, f := range filters {
 		if f.isSet(q) && !f.matches(m, q) {

@@ -21,9 +21,8 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 	},
 }
 
-// Spreads returns the best prices of tokens. It returns a result for each token, in the order of tokenIDs. The Value is nil if the
-// venue does not know the token. If the book of a token is empty, both best prices in the Value are nil. If every call failed,
-// Spreads also returns an error. If only some calls failed, it returns their errors only in the results.
+// Spreads returns the best prices of tokens. The Value of a result is nil if the venue does not know the token. If the book of a
+// token is empty, both best prices in the Value are nil.
 //
 // If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
 // some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
@@ -113,7 +112,6 @@ func isFailure(err error) bool {
 	return false
 }
 
-// mayBeMissing reports whether an error may mean that the venue does not have the endpoint.
 func mayBeMissing(err error) bool {
 	why, ok := errors.AsType[*rest.CallFailure](err)
 	return rest.Refused(err) || ok && (why.Status == http.StatusNotFound || why.Status == http.StatusGone)

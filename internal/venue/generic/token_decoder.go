@@ -24,7 +24,6 @@ type tokenDecoder[T any] struct {
 	fromNumber func(d market.Decimal, id string) *T
 }
 
-// decode reads the response to a call for the given ids.
 func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
 		return k.rows(list.Rows, requested, drift), nil
@@ -54,7 +53,6 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *
 	return k.fromMap(m, requested, drift), nil
 }
 
-// isRow reports whether an object is a row.
 func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	return wire.FieldTokenID.PresentIn(object) || slices.ContainsFunc(k.rowFields, func(f wire.Field) bool {
 		return f.PresentIn(object) && f.Of(object).Kind() != wire.Object

@@ -26,7 +26,6 @@ const (
 	maxAlikePages = 20
 )
 
-// wholeList reads all pages of a list of an account.
 type wholeList[T any, K comparable] struct {
 	endpoint reqctx.Endpoint
 	name     string
@@ -157,13 +156,10 @@ func (l wholeList[T, K]) firstPage(ctx context.Context, c *Client, a market.Addr
 	return first, err
 }
 
-// listPage is one page of a list of an account.
 type listPage[T any] struct {
 	pageInfo
-	rows []T
-	// raw contains the JSON values of the rows.
-	raw []wire.Value
-	// hasLimit reports that the request had a page size.
+	rows     []T
+	raw      []wire.Value
 	hasLimit bool
 }
 

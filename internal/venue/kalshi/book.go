@@ -80,7 +80,6 @@ func sorted(r *wire.Row, levels []market.Level) []market.Level {
 	return r.Merge(levels)
 }
 
-// empty reports whether neither side has a bid.
 func (b bids) empty() bool { return len(b[yes]) == 0 && len(b[no]) == 0 }
 
 // book returns the book of an outcome, with at most depth levels on each side. The bids of the book are the bids for the outcome.

@@ -81,7 +81,6 @@ func (d *Driver) signs() bool {
 	return d.key != nil && (until == nil || !d.client.Now().Before(*until))
 }
 
-// refuseKey records that the venue has refused the key.
 func (d *Driver) refuseKey() {
 	until := d.client.Now().Add(keyPause)
 	d.refusedUntil.Store(&until)
@@ -94,7 +93,6 @@ func refusesKey(err error) bool {
 	return ok && (why.Status == http.StatusUnauthorized || why.Status == http.StatusForbidden)
 }
 
-// sign returns the headers of a signed call.
 func (d *Driver) sign(method, path string) http.Header {
 	h, err := d.key.Headers(method, path, d.client.Now())
 	if err != nil {
@@ -103,7 +101,6 @@ func (d *Driver) sign(method, path string) http.Header {
 	return h
 }
 
-// readSingly reads the bids of each market with its own call.
 func (d *Driver) readSingly(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
 	const e = reqctx.EndpointBook
 	found := make(rest.Values[bids], len(tickers))

@@ -39,11 +39,9 @@ type codec struct {
 	numbers  stream.Numbering
 }
 
-// subscription is one subscription of the socket to a channel.
 type subscription struct {
 	channel messages.Channel
-	// seq is the number of the last message.
-	seq uint64
+	seq     uint64
 	// full reports that the venue accepts no more markets for the subscription.
 	full bool
 }
@@ -54,7 +52,6 @@ type subject struct {
 	ticker  string
 }
 
-// subjectState is the state of a subject on the socket.
 type subjectState struct {
 	// wanted contains the subscribed topics of the subject, by outcome. A topic of the market channel is at index yes.
 	wanted [2]messages.Topic
@@ -80,7 +77,6 @@ type command struct {
 	topics   []messages.Topic
 }
 
-// maxUnanswered bounds the number of commands that the codec remembers.
 const maxUnanswered = 1024
 
 // Protocol returns the protocol of Kalshi's stream. Its argument returns the headers that sign a handshake. The venue may send no
@@ -132,7 +128,6 @@ func subjectName(t messages.Topic) string {
 	return channels[t.Channel] + " " + sub.ticker
 }
 
-// topics returns the wanted topics of a subject.
 func (s *subjectState) topics() (out []messages.Topic) {
 	for _, t := range s.wanted {
 		if t.ID != "" {

@@ -21,7 +21,6 @@ const (
 
 // The bounds of one call.
 const (
-	// maxTickers is the greatest number of markets in one call.
 	maxTickers = 100
 	// maxBilled is the greatest number of markets in one call for books or candlesticks. Kalshi bills such a call for each market.
 	maxBilled = 5

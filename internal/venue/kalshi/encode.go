@@ -23,7 +23,6 @@ const (
 	maxCommandTickers = 100
 )
 
-// frame is a command to the venue.
 type frame struct {
 	ID     uint64  `json:"id"`
 	Cmd    string  `json:"cmd"`
@@ -107,7 +106,6 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 	return out
 }
 
-// add returns the command that subscribes to the given markets.
 func (c *codec) add(channel messages.Channel, fresh []subject, sent command) []byte {
 	sid, open := c.findOpen(channel)
 	prices := channel == messages.ChannelPrices
@@ -160,7 +158,6 @@ func (c *codec) snapshots(subs []subject, sent command, now time.Time) (out [][]
 	return out
 }
 
-// unsubscribe removes the topics of a request and calls removeUnwanted.
 func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	for _, t := range r.Topics {
 		sub, s, ok := subjectOf(t)

@@ -19,7 +19,6 @@ var (
 	fieldSourceName   = wire.NewField("name")
 )
 
-// eventRow contains the data that all markets of an event share.
 type eventRow struct {
 	ticker, series, title string
 	category, source      string
@@ -27,7 +26,6 @@ type eventRow struct {
 	exclusive             *bool
 }
 
-// readEvent reads an event without its markets.
 func readEvent(r *wire.Row) *eventRow {
 	e := &eventRow{
 		ticker: r.RequireID(fieldEventTicker), series: r.ID(fieldSeriesTicker),

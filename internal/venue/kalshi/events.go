@@ -65,7 +65,6 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	})
 }
 
-// events returns one page of the list of events.
 func (d *Driver) events(ctx context.Context, q queries.Search, status string, limit int) (*queries.EventPage, error) {
 	const e = reqctx.EndpointEventSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}

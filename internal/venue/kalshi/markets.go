@@ -76,7 +76,6 @@ func failMissing[T any](e reqctx.Endpoint, tickers []string, found rest.Values[T
 
 var errNoTicker = errors.New("a row has no readable ticker, so it may belong to this id")
 
-// unread returns the tickers without a result.
 func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {
 	for _, t := range tickers {
 		if _, ok := found[t]; !ok {
@@ -86,10 +85,8 @@ func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {
 	return missing
 }
 
-// marketOf reads a market without its event.
 func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }
 
-// quoteOf reads the prices of a market.
 func quoteOf(r *wire.Row) *quote { return new(readQuote(r)) }
 
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.

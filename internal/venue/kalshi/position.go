@@ -9,7 +9,6 @@ import (
 // position is the position of a page in a list that continues in the archive. Kalshi moves trades, and settled markets, to an
 // archive when they are about three months old.
 type position struct {
-	// archived reports that the page is in the archive.
 	archived bool
 	// oldest is the time of the oldest trade on the earlier pages of the list. It is zero if there is none, and in lists of
 	// markets.

@@ -41,7 +41,6 @@ func readQuote(r *wire.Row) quote {
 	return q
 }
 
-// spread returns the best prices of an outcome.
 func (q quote) spread(ticker string, s side) *market.Spread {
 	out := &market.Spread{TokenID: s.token(ticker), BestBid: q.bid, BestAsk: q.ask}
 	if s == no {

@@ -54,7 +54,6 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, at, rq) })
 }
 
-// unsupported returns the error of a search that the venue does not support.
 func unsupported(what string) error {
 	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, reqctx.EndpointSearch)
 }

@@ -25,7 +25,6 @@ var (
 
 func (s side) other() side { return 1 - s }
 
-// token returns the id of the outcome's token.
 func (s side) token(ticker string) string { return ticker + suffixes[s] }
 
 // price converts a price of YES into the price of the outcome. The price of NO is 1 minus the price of YES, with the same number of
@@ -57,7 +56,6 @@ func parseToken(id string) (ticker string, s side, ok bool) {
 	return "", yes, false
 }
 
-// maxTicker is the greatest length of a ticker in bytes.
 const maxTicker = 200
 
 // isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and

@@ -16,11 +16,9 @@ import (
 )
 
 const (
-	// positionsPage is the greatest number of positions on a page.
 	positionsPage = 500
 	// recordsPage is the greatest number of trades or activities on a page.
-	recordsPage = 100
-	// maxPositions bounds the number of positions of an account.
+	recordsPage  = 100
 	maxPositions = 10_000
 	// maxPages bounds the number of pages of an account's positions. A page may be short or empty although there is a next page.
 	maxPages = 100
@@ -33,7 +31,6 @@ const (
 // out positions of less than 0.1 shares and trades of less than 0.01 shares, and a least size of 0 means the default.
 const leastSize = "0.000001"
 
-// forAccount returns a request for the public data of an account.
 func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 	rq := &rest.Request{Endpoint: e, Keys: 1, Account: a}
 	rq.Query.Set("user", string(a))
@@ -121,7 +118,6 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 	}
 }
 
-// page requests one page of the Data API.
 func (d *Driver) page(ctx context.Context, rq *rest.Request) (dataPage, error) {
 	payload, err := d.data.Get(ctx, rq)
 	if err != nil {
@@ -163,18 +159,17 @@ func (p pageToken) after(next place) string {
 	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(next))
 }
 
-// records is a page of trades or of an account's history.
 type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
-	// at is the start of this page.
-	at pageToken
+	at   pageToken
 	// next is the start of the next page. It is empty on the last page.
 	next place
 }
 
 // readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. The
-// request has both bounds rounded down to whole seconds, and not before 1970, because the venue accepts no negative numbers. A limit of 0 means recordsPage.
+// request has both bounds rounded down to whole seconds, and not before 1970, because the venue accepts no negative numbers. A
+// limit of 0 means recordsPage.
 func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to queries.Bound, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {

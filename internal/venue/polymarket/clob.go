@@ -113,7 +113,6 @@ func readTokens[T any](payload wire.Value, requested []string, note func(string)
 	return out, nil
 }
 
-// points contains the readable points of a price history, and the errors of the unreadable points.
 type points struct {
 	list []market.PricePoint
 	bad  rest.RowErrors

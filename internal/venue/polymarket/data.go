@@ -24,12 +24,10 @@ var (
 	fieldCash         = wire.NewField("usdcSize")
 )
 
-// maxCursor is the greatest length of a cursor in bytes.
 const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
-// dataPage is a page of the Data API.
 type dataPage struct {
 	rows []wire.Value
 	// next is the cursor of the next page. It is empty on the last page.
@@ -66,7 +64,6 @@ func readPosition(r *wire.Row) market.Position {
 	}
 }
 
-// readTrade reads a trade.
 func readTrade(r *wire.Row) market.Trade {
 	t := r.UserTrade()
 	t.MarketID = conditionID(t.MarketID)

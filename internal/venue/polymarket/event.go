@@ -24,7 +24,6 @@ var (
 	errUnreadablePager = errors.New("the cursor is not a text of at most 1024 bytes")
 )
 
-// marketRow is one row of a list of markets.
 type marketRow struct {
 	row    *wire.Row
 	market *market.Market
@@ -79,7 +78,6 @@ func marketRows(list []wire.Value, event *wire.Row, note func(string)) []marketR
 	return rows
 }
 
-// eventRow is an event with its markets.
 type eventRow struct {
 	event *market.Event
 	rows  []marketRow
@@ -193,7 +191,6 @@ func (f eventRow) toEvent(e reqctx.Endpoint) *market.Event {
 	return f.event
 }
 
-// readEvents reads {events:[…]}.
 func readEvents(payload wire.Value) (events []wire.Value, err error) {
 	events, ok := listOf(payload, fieldEvents)
 	if !ok {

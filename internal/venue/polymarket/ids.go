@@ -10,10 +10,8 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// isToken reports whether a text has the form of a token id.
 func isToken(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// isCondition reports whether a text has the form of a condition id.
 func isCondition(s string) bool {
 	digits, ok := strings.CutPrefix(s, "0x")
 	return ok && digits != "" && strings.Trim(digits, "0123456789abcdefABCDEF") == ""

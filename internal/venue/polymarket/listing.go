@@ -65,7 +65,6 @@ func startPositions(q queries.Search) (both [2]listPosition, err error) {
 	return both, err
 }
 
-// listResult is one page of a list.
 type listResult struct {
 	rows []marketRow
 	// next is the start of the next page. It is empty on the last page.
@@ -116,7 +115,6 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	return page, nil
 }
 
-// listPage requests one page of a list.
 func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listPosition, note func(string)) listResult {
 	const e = reqctx.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}

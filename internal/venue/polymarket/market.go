@@ -88,7 +88,6 @@ func readMarketID(r *wire.Row) string {
 	return r.RequireID(fieldID)
 }
 
-// addEvent sets the fields of a market that come from the row of the market's event.
 func addEvent(m *market.Market, event *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = event.ID(fieldID), event.Text(fieldSlug), event.Text(fieldTitle)
 	m.Image, m.Category = cmp.Or(m.Image, event.Text(fieldImage)), cmp.Or(m.Category, event.Text(fieldCategory))
@@ -103,7 +102,6 @@ func addEvent(m *market.Market, event *wire.Row) {
 	}
 }
 
-// readTags returns the labels of the tags, or nil if the row has none.
 func readTags(r *wire.Row) []string {
 	list, ok := r.Of(fieldTags).List()
 	if !ok {

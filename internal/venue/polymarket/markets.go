@@ -18,8 +18,7 @@ type marketLookup struct {
 	endpoint  reqctx.Endpoint
 	parameter string
 	isID      func(string) bool
-	// values returns the values of the filter for an id.
-	values func(id string) []string
+	values    func(id string) []string
 	// has reports whether a row is about id. The row may be bad.
 	has func(row marketRow, id string) bool
 }

@@ -17,7 +17,6 @@ const (
 // page has the empty place.
 type place string
 
-// cursor returns the cursor that the venue expects.
 func (p place) cursor() string {
 	cursor, _ := p.split()
 	return cursor

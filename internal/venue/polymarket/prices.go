@@ -12,7 +12,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// tokenReader reads the response to a request for several tokens.
 type tokenReader[T any] func(payload wire.Value, requested []string, note func(string)) (rest.Values[T], error)
 
 // tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
@@ -36,7 +35,6 @@ func tokenLookup[T any](d *Driver, e reqctx.Endpoint, path string, read tokenRea
 		})
 }
 
-// body returns the JSON body of a request.
 func body(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -89,7 +87,6 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	return d.wholeBooks(ctx, ids)
 }
 
-// historyRequest is a request for the prices of several tokens.
 type historyRequest struct {
 	Markets []string `json:"markets"`
 	Start   int64    `json:"start_ts"`
@@ -106,7 +103,6 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 	})
 }
 
-// histories returns the lookup that reads the prices of UTC days.
 func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory] {
 	const e = reqctx.EndpointPriceHistory
 	return lookup(d.clob, e, maxHistories, isToken,

@@ -21,8 +21,7 @@ const (
 	// eventsOnPage is the number of events on a page of the search by text. It does not depend on q.Limit, because the cursor of a
 	// page is only the page's number, and a client may send the cursor with a different limit.
 	eventsOnPage = 10
-	// maxPage bounds the number of a page of the search by text.
-	maxPage = 10_000
+	maxPage      = 10_000
 )
 
 // Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but

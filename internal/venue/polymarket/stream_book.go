@@ -18,10 +18,8 @@ const (
 	maxKept = 2000
 )
 
-// asset is the state of a subscribed token.
 type asset struct {
-	id string
-	// wanted contains the subscribed topics of the asset.
+	id     string
 	wanted map[messages.Topic]bool
 	// owed contains the topics that must still get the current state.
 	owed []messages.Topic
@@ -57,7 +55,6 @@ type asset struct {
 	top *top
 }
 
-// comparison compares a streamed book with the book of REST.
 type comparison struct {
 	// from is the venue's time of the streamed book at the start of the comparison.
 	from time.Time

@@ -32,8 +32,7 @@ type codec struct {
 	// epoch identifies the socket. The message numbers of different sockets cannot be compared.
 	epoch string
 	env   stream.Env
-	// read reads books over REST.
-	read readBooksFunc
+	read  readBooksFunc
 
 	mu sync.Mutex
 	// greeted reports that the codec has sent a subscription. The first subscription on a socket has a different form from the later
@@ -64,7 +63,6 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	}
 }
 
-// wholeBooks reads books with all their levels.
 func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
 	return tokenLookup(d, reqctx.EndpointBook, "", readBooks).Read(ctx, ids)
 }

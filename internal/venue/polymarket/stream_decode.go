@@ -55,7 +55,6 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	return events
 }
 
-// decodeOne decodes one message.
 func (c *codec) decodeOne(r *wire.Row, now time.Time) []stream.Event {
 	kind := r.Text(fieldEventType)
 	if kind == "" && r.Has(wire.FieldBids) {
@@ -209,7 +208,6 @@ func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) 
 	return events
 }
 
-// readChange reads an element of price_changes.
 func readChange(r *wire.Row, at time.Time) change {
 	ch := change{at: at, top: readTop(r)}
 	if ch.Side = market.ParseSide(r.RequireText(fieldStreamSide)); ch.Side == market.SideUnknown {
@@ -317,7 +315,6 @@ func tickSize(r *wire.Row) *market.Decimal {
 	return nil
 }
 
-// marketChange publishes a change of a market.
 func (c *codec) marketChange(r *wire.Row, now time.Time, change market.MarketChange) (events []stream.Event) {
 	change.At = r.Time(fieldTimestamp)
 	for _, t := range c.marketTopics(r) {

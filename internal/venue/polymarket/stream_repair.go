@@ -16,8 +16,7 @@ import (
 const (
 	// After maxRepairs failed repairs of a lost book, the codec subscribes to the asset again.
 	maxRepairs = 2
-	// tickEvery is the time between two calls of tick.
-	tickEvery = 50 * time.Millisecond
+	tickEvery  = 50 * time.Millisecond
 	// auditEvery is the time between two comparisons of all books with REST.
 	auditEvery = 25 * time.Second
 	// If a streamed book differs from the book from REST, the streamed book must reach the levels of the book from REST within
@@ -108,8 +107,8 @@ func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r
 
 // tick marks the book of an asset as lost if the first book or a part of a burst is late. It ends comparisons whose deadline has
 // passed, and repairs the streamed books that still differ. It delivers the current state to topics that wait for this state, and
-// confirms new subscriptions. It returns the events, and the number of frozen books. A frozen book differs from the book from REST, and no later change has
-// arrived for it.
+// confirms new subscriptions. It returns the events, and the number of frozen books. A frozen book differs from the book from
+// REST, and no later change has arrived for it.
 func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,6 @@ import (
 )
 
 const (
-	// tagLife is the time after which tagIDs forgets the id of a tag.
 	tagLife = 24 * time.Hour
 	maxTags = 2000
 )

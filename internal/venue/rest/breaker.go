@@ -56,6 +56,7 @@ type breaker struct {
 	// onChange is called with mu held when the circuit has opened or closed. It is not called when an open circuit becomes half-open.
 	onChange func(Circuit)
 
+	// mu guards the fields below. All methods except acquire, refuse and done are called with it held.
 	mu       sync.Mutex
 	failures int
 	last     time.Time
@@ -111,7 +112,7 @@ func (b *breaker) refuse() time.Duration {
 }
 
 // remaining returns the time for which the circuit refuses calls. While a probe is in flight, this time is unknown, and remaining
-// returns minOpen. The calling function holds mu.
+// returns minOpen.
 func (b *breaker) remaining() time.Duration {
 	switch wait := b.until.Sub(b.clock.Now()); {
 	case b.until.IsZero():

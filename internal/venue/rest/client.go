@@ -83,8 +83,7 @@ type Client struct {
 	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. An endpoint without a path has no
 	// state.
 	endpoints [reqctx.Endpoints]*endpointState
-	// breakers contains the breaker of each path.
-	breakers []*breaker
+	breakers  []*breaker
 }
 
 // New returns a client of the host that cfg describes. It makes no call.
@@ -130,14 +129,12 @@ func (c *Client) URLBytes(e reqctx.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
 }
 
-// endpointState is the state of one path of the venue.
 type endpointState struct {
 	breaker *breaker
 	// slots contains an element for each call in flight to the path. Its capacity bounds the number of these calls.
 	slots chan struct{}
 }
 
-// initEndpoints creates the state of each path.
 func (c *Client) initEndpoints() {
 	byPath := make(map[string]*endpointState)
 	for e, path := range c.cfg.Paths {
@@ -189,7 +186,6 @@ func (c *Client) Close() {
 	}
 }
 
-// noObserver is the default Observer.
 type noObserver struct{}
 
 func (noObserver) Call(reqctx.UpstreamCall, error) {}

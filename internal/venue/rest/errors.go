@@ -92,7 +92,6 @@ var messages = map[market.Code]string{
 
 const messageRefused = "the venue refused the request"
 
-// newError returns the error of a failed call.
 func newError(e reqctx.Endpoint, code market.Code, why *CallFailure) *market.Error {
 	sentence := messages[code]
 	if why.Kind == KindRefused && code == market.CodeUpstreamBadResponse {
@@ -140,7 +139,6 @@ func BadIfNotFound(e reqctx.Endpoint, err error) error {
 	return err
 }
 
-// contextFailure returns the error of a call whose context ctx has ended.
 func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return newError(e, market.CodeUpstreamTimeout, &CallFailure{Kind: KindCaller, Text: "the caller's deadline passed"})
@@ -183,7 +181,6 @@ type streamReset struct {
 	Cause    error
 }
 
-// Error implements error.
 func (r streamReset) Error() string {
 	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
 }
@@ -298,7 +295,6 @@ func isBool(v wire.Value, kind wire.Kind, text string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }
 
-// isError reports whether the value of an error field reports an error.
 func isError(v wire.Value) bool {
 	switch v.Kind() {
 	case wire.String:

@@ -13,7 +13,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// rateLimits are the rate-limit headers of a response.
 type rateLimits struct {
 	// limit and remaining are -1 if the header is missing or invalid.
 	limit, remaining int

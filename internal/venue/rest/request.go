@@ -87,7 +87,6 @@ func (q *Query) Instant(name string, b queries.Bound) *Query {
 	return q.Set(name, b.Format(time.RFC3339Nano))
 }
 
-// name appends the name of a parameter and "=".
 func (q *Query) name(name string) {
 	if q.b.Len() > 0 {
 		q.b.WriteByte('&')
@@ -182,7 +181,6 @@ func (c *Client) subject(ctx context.Context, rq *Request) string {
 	return rq.Path + "?" + rq.Query.String() + string(rq.Body)
 }
 
-// outcomeOf returns the value of UpstreamCall.Outcome for a call that returned err.
 func outcomeOf(err error) string {
 	if err == nil {
 		return reqctx.OutcomeOK
@@ -259,7 +257,6 @@ func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Cr
 	return credentials, nil
 }
 
-// newRequest returns the HTTP request of a call.
 func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
 	u := c.base
 	u.Path += cmp.Or(rq.Path, c.cfg.Paths[rq.Endpoint])
@@ -295,13 +292,11 @@ func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *marke
 // the repeated call would bypass the rate limit.
 type emptyBody struct{}
 
-// Read implements io.Reader.
 func (emptyBody) Read([]byte) (int, error) { return 0, io.EOF }
 
 // WriteTo implements io.WriterTo. Without this method, net/http would allocate a buffer of 32 KB to copy the empty body.
 func (emptyBody) WriteTo(io.Writer) (int64, error) { return 0, nil }
 
-// Close implements io.Closer.
 func (emptyBody) Close() error { return nil }
 
 // identityEncoding is the transfer encoding of a request without a body. net/http does not send it in a header. Without

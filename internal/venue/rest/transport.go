@@ -21,8 +21,7 @@ const (
 	maxConns          = MaxInFlight * reqctx.Endpoints
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
-	// maxErrorBody is the greatest number of bytes that are read from an error response.
-	maxErrorBody = 64 << 10
+	maxErrorBody      = 64 << 10
 	// The client refuses a response with more than bombSize decompressed bytes if it has more than bombRatio of them for each
 	// received byte.
 	bombSize  = 1 << 20

@@ -82,7 +82,6 @@ const (
 	// maxIdentities is the maximum number of user topics. Each user topic has its own connection, because some frames do not name
 	// their account.
 	maxIdentities = 1000
-	// maxFrameBytes is the maximum size of a frame from the venue.
 	maxFrameBytes = 4 << 20
 )
 
@@ -159,7 +158,9 @@ type Client struct {
 	log     *slog.Logger
 	count   counters
 
-	// mu protects the fields from pool to since, and some fields of connection. It must not be held during calls of the Handler.
+	// mu guards the fields from pool to since, and some fields of connection. It must not be held during calls of the Handler.
+	// start, updateState, assign, hasRoom, add, addWatched, unwatch and release are called with it held, and so are changeLoad,
+	// carries and markDirty of a connection.
 	mu   sync.Mutex
 	pool pool
 	// ctx is the context of Run. It is nil before Run is called.
@@ -272,7 +273,7 @@ func (c *Client) Run(ctx context.Context) error {
 }
 
 // start starts the goroutine of a connection, or leaves this to Run if Run was not called yet. It does nothing if the client has
-// stopped. The caller holds c.mu.
+// stopped.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -301,7 +302,6 @@ func (c *Client) Stats() Stats {
 	return s
 }
 
-// setState sets the state of a connection and updates the client's state.
 func (c *Client) setState(k *connection, state State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -309,7 +309,7 @@ func (c *Client) setState(k *connection, state State) {
 	c.updateState()
 }
 
-// updateState sets the client's state to the worst state of the public connections. The caller holds c.mu.
+// updateState sets the client's state to the worst state of the public connections.
 func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {

@@ -60,7 +60,7 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) isUser() bool { return k.identity.Channel == messages.ChannelUser }
 
-// changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1. The caller holds Client.mu.
+// changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1.
 func (k *connection) changeLoad(t messages.Topic, delta int) {
 	subjectOf := k.client.cfg.Protocol.Subject
 	if subjectOf == nil || k.isUser() {
@@ -74,14 +74,14 @@ func (k *connection) changeLoad(t messages.Topic, delta int) {
 	k.load = len(k.subjects)
 }
 
-// carries reports whether the connection has a watched topic with the same subject as t. It returns false if
-// Protocol.Subject is nil. The caller holds Client.mu.
+// carries reports whether the connection has a watched topic with the same subject as t. It returns false if Protocol.Subject is
+// nil.
 func (k *connection) carries(t messages.Topic) bool {
 	subjectOf := k.client.cfg.Protocol.Subject
 	return subjectOf != nil && k.subjects[subjectOf(t)] > 0
 }
 
-// markDirty tells the goroutine that a topic was watched or unwatched. The caller holds Client.mu.
+// markDirty tells the goroutine that a topic was watched or unwatched.
 func (k *connection) markDirty(t messages.Topic) {
 	k.dirty = append(k.dirty, t)
 	k.signal()
@@ -206,7 +206,6 @@ func (k *connection) reportOpen() {
 	k.client.setState(k, StateLive)
 }
 
-// count returns the number of topics.
 func (k *connection) count() int {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()

@@ -56,7 +56,6 @@ func Documented() *Protocol {
 	}
 }
 
-// Encode implements Codec.
 func (d *decoder) Encode(r *Request) [][]byte { return [][]byte{encode(r)} }
 
 var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
@@ -86,7 +85,6 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
 	"balance_update":  (*decoder).balanceUpdate,
 }
 
-// Decode implements Codec.
 func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 	v, err := wire.Parse(frame)
 	if err != nil {

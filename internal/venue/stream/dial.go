@@ -34,12 +34,9 @@ type Conn interface {
 }
 
 const (
-	// maxHeaderBytes is the maximum size of the HTTP header in the venue's response.
 	maxHeaderBytes = 64 << 10
-	// closeWithin is the maximum wait for the venue's close frame.
-	closeWithin = time.Second
-	// closeNormal is the code of a normal close.
-	closeNormal = 1000
+	closeWithin    = time.Second
+	closeNormal    = 1000
 )
 
 // dialer is the default Dialer. It uses no proxy and follows no redirects. It uses HTTP/1.1, because the WebSocket handshake

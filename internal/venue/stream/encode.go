@@ -57,7 +57,6 @@ func appendIDs(b []byte, r *Request) []byte {
 	return append(b, ']')
 }
 
-// appendText appends s as a JSON string.
 func appendText(b []byte, s string) []byte {
 	text, _ := json.Marshal(s) // Marshal cannot fail for a string
 	return append(b, text...)

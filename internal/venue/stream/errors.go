@@ -63,7 +63,6 @@ var (
 	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}
 )
 
-// reasonOf returns the reason for Observer.Reconnect.
 func reasonOf(err error) string {
 	var l *disconnectError
 	if errors.As(err, &l) {

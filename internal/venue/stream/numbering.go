@@ -5,7 +5,6 @@ import "oddsgraph/internal/market/messages"
 // Numbering numbers the messages of each topic on one socket. Codecs use it if the venue does not number the messages of each
 // topic. The zero value is ready for use.
 type Numbering struct {
-	// last contains the number of the last message of each topic.
 	last map[messages.Topic]uint64
 	// highest is the greatest number of a message of any ended topic. The numbers of a new topic start above highest. So a topic that
 	// is subscribed again does not repeat numbers.

@@ -12,8 +12,7 @@ type pool struct {
 	topics map[messages.Topic]*entry
 	// public contains the connections for public topics, oldest first.
 	public []*connection
-	// users contains the connections for user topics.
-	users map[messages.Topic]*connection
+	users  map[messages.Topic]*connection
 	// watchedCount is the number of watched topics. identityCount is the number of watched user topics.
 	watchedCount, identityCount int
 	// perConnection is the maximum number of subjects on a public connection (see Protocol.Subject). The venue's hello may reduce
@@ -44,7 +43,6 @@ func newPool(perConnection int) pool {
 	}
 }
 
-// countOpen returns the number of connections whose state is StateLive.
 func (p *pool) countOpen() int {
 	n := 0
 	for _, k := range p.public {
@@ -118,7 +116,6 @@ func (c *Client) Resync(t messages.Topic) {
 	}
 }
 
-// validTopic reports whether a topic can be subscribed.
 func validTopic(t messages.Topic) bool {
 	switch t.Channel {
 	case messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades, messages.ChannelMarket:
@@ -129,7 +126,7 @@ func validTopic(t messages.Topic) bool {
 	return false
 }
 
-// assign returns a connection for a new topic, or nil if the pool is full. It may add a connection. The caller holds c.mu.
+// assign returns a connection for a new topic, or nil if the pool is full. It may add a connection.
 func (c *Client) assign(t messages.Topic) *connection {
 	if t.Channel == messages.ChannelUser {
 		return c.add(t)
@@ -152,8 +149,8 @@ func (c *Client) assign(t messages.Topic) *connection {
 
 // hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
 // carries its subject. hasRoom limits the total number of subjects on all public connections, but not the number on each
-// connection. A connection may have more than perConnection subjects, because an unwatched topic may be watched again after another
-// topic has taken its place. The caller holds c.mu.
+// connection. A connection may have more than perConnection subjects, because an unwatched topic may be watched again after
+// another topic has taken its place.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identityCount < maxIdentities
@@ -165,7 +162,7 @@ func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	return load < c.pool.perConnection*c.cfg.Connections || slices.ContainsFunc(connections, func(k *connection) bool { return k.carries(t) })
 }
 
-// add adds a connection for the user topic identity, or for public topics if identity is the zero topic. The caller holds c.mu.
+// add adds a connection for the user topic identity, or for public topics if identity is the zero topic.
 func (c *Client) add(identity messages.Topic) *connection {
 	c.pool.lastNumber++
 	k := newConnection(c, c.pool.lastNumber, identity)
@@ -179,7 +176,7 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched adds 1 or -1 to the counts of watched topics. The caller holds c.mu.
+// addWatched adds 1 or -1 to the counts of watched topics.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.watchedCount += by
 	e.conn.changeLoad(e.topic, by)
@@ -188,14 +185,14 @@ func (c *Client) addWatched(e *entry, by int) {
 	}
 }
 
-// unwatch marks a topic as no longer watched. The connection of the topic releases the entry later. The caller holds c.mu.
+// unwatch marks a topic as no longer watched. The connection of the topic releases the entry later.
 func (c *Client) unwatch(e *entry) {
 	e.wanted = false
 	e.creds = nil
 	c.addWatched(e, -1)
 }
 
-// release removes the entry of an unwatched topic. Only the connection's goroutine calls release, and it holds c.mu.
+// release removes the entry of an unwatched topic. Only the connection's goroutine calls release.
 func (c *Client) release(e *entry) {
 	delete(e.conn.topics, e.topic)
 	if c.pool.topics[e.topic] == e {

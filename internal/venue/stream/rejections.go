@@ -41,7 +41,6 @@ func classify(code string) class {
 	return classes[code]
 }
 
-// rejection is a topic that the venue rejected.
 type rejection struct {
 	topic messages.Topic
 	turn  uint64

@@ -43,7 +43,6 @@ func (q *sendQueue) takeSubscription(now time.Time) *Request {
 	return r
 }
 
-// batch collects topics for one request.
 type batch struct {
 	channel messages.Channel
 	topics  []messages.Topic

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	// batchIDs is the maximum number of ids in one request.
 	batchIDs = 100
 	// assumedFrames (frames per second) and assumedBytes (bytes in a frame) replace limits that the venue's hello does not contain.
 	assumedFrames = 20
@@ -24,15 +23,13 @@ const (
 	resyncJitter = 250 * time.Millisecond
 	resyncWithin = 1500 * time.Millisecond
 	// If the venue rejects some topics of a request, ackWithin is the maximum wait for the confirmation of the other topics.
-	ackWithin = 300 * time.Millisecond
-	// maxAwaited is the maximum number of sent requests in sendQueue.awaited.
+	ackWithin  = 300 * time.Millisecond
 	maxAwaited = 1024
 )
 
 // resyncBackoff is the minimum time between two resyncs of a topic. Each bad frame since the last good snapshot counts as a failure.
 var resyncBackoff = market.Backoff{Min: time.Second, Max: 30 * time.Second}
 
-// sub is the subscription of a topic on one socket.
 type sub struct {
 	topic messages.Topic
 	turn  uint64 // the value of entry.turn when the sub was made
@@ -112,13 +109,11 @@ func (q *sendQueue) nextRid() string {
 	return strconv.FormatUint(q.rid, 10)
 }
 
-// isSubscribed reports whether this socket is subscribed to a topic.
 func (q *sendQueue) isSubscribed(t messages.Topic) bool {
 	s := q.subs[t]
 	return s != nil && s.subscribed
 }
 
-// upTopics returns the watched topics that are up.
 func (q *sendQueue) upTopics() []messages.Topic {
 	c := q.k.client
 	c.mu.Lock()
@@ -149,7 +144,6 @@ func (q *sendQueue) remove(s *sub) {
 	delete(q.subs, s.topic)
 }
 
-// add queues the subscription of a topic.
 func (q *sendQueue) add(s *sub) {
 	q.subs[s.topic] = s
 	q.pending = append(q.pending, s)
@@ -296,7 +290,6 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	return nil
 }
 
-// markSent records that a subscription or a resync was sent.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
 	q.awaited[r.Rid] = r
 	for _, t := range r.Topics {

@@ -48,9 +48,8 @@ type session struct {
 	readErr error // set before events is closed
 	// decoding is locked while a frame is decoded and until its events are in the channel. Without the lock, the events of read
 	// and maintain could be in the wrong order. ended reports whether the channel is closed.
-	decoding sync.Mutex
-	ended    bool
-	// maintained receives the error of Maintainer.Maintain.
+	decoding   sync.Mutex
+	ended      bool
 	maintained chan error
 	out        chan [][]byte
 	written    chan error
@@ -212,7 +211,6 @@ func (s *session) setSilence(heartbeat time.Duration) {
 	s.silentAt = s.lastFrame.Add(s.silence)
 }
 
-// expire handles deadlines that have passed.
 func (s *session) expire(now time.Time) error {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {

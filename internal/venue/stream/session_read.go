@@ -5,7 +5,6 @@ import (
 	"time"
 )
 
-// read reads and decodes frames until the socket is closed.
 func (s *session) read(ctx context.Context) {
 	for {
 		frame, err := s.socket.Read(ctx)
@@ -37,7 +36,6 @@ func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 	}
 }
 
-// maintain runs the background work of a codec that is a Maintainer.
 func (s *session) maintain(ctx context.Context, m Maintainer) {
 	err := m.Maintain(ctx, func(produce func(now time.Time) []Event) {
 		s.deliver(ctx, func() []Event {

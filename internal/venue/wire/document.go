@@ -159,7 +159,6 @@ func (v Value) Parent() Value {
 	return Value{}
 }
 
-// children yields the elements of a list or the members of an object.
 func (v Value) children(yield func(Value) bool) {
 	for at, end := v.at+1, v.in.nodes[v.at].after; at < end; at = v.in.nodes[at].after {
 		if !yield(Value{v.in, at}) {

@@ -8,8 +8,7 @@ import (
 
 // Field is a property of an object, with all names that venues use for the property.
 type Field struct {
-	names []string
-	// interned reports that the texts of the field are interned.
+	names    []string
 	interned bool
 }
 

@@ -65,7 +65,6 @@ func Parse(b []byte) (Value, error) {
 // parsers is a pool, because the decoder of a parser needs more memory than most documents.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// parser fills one document.
 type parser struct {
 	in   jsontext.Decoder
 	text bytes.Buffer
@@ -110,7 +109,6 @@ func (p *parser) value(n node) (err error) {
 	return err
 }
 
-// member reads a member of an object.
 func (p *parser) member() error {
 	name, err := p.in.ReadValue()
 	if err != nil {
