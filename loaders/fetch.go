@@ -38,10 +38,8 @@ type response struct {
 	// pending reports whether a read of the current pass has returned ErrPending.
 	pending bool
 	// failed is nil until Fail is called. From then on, it is the error of all reads of missing keys.
-	failed error
-	// began is the start of the current pass.
-	began time.Time
-	// inFlight is the number of keys that are being fetched.
+	failed   error
+	began    time.Time
 	inFlight int
 	// arrivals delivers the results of batches to the Set's goroutine.
 	arrivals chan func()

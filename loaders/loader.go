@@ -290,14 +290,12 @@ func (l *Loader[K, T]) forget(key K) {
 	}
 }
 
-// refreshStale refreshes the stale values in the background.
 func (l *Loader[K, T]) refreshStale() {
 	if len(l.stale) > 0 {
 		l.source.Refresh(l.ctx, l.stale)
 	}
 }
 
-// reset clears the loader for another response.
 func (l *Loader[K, T]) reset() {
 	l.source = nil
 	if len(l.results) == 0 {

@@ -50,7 +50,6 @@ type Set struct {
 	searches      Loader[queries.SearchKey, queries.SearchPage]
 	eventSearches Loader[queries.SearchKey, queries.EventPage]
 	categories    Loader[struct{}, queries.Categories]
-	// marketTrades reads the public trades of markets.
 	marketTrades  Loader[queries.MarketTrades, queries.TradePage]
 	trades        Loader[queries.TradesKey, queries.TradePage]
 	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
@@ -106,7 +105,6 @@ type responseContext struct {
 	set *Set
 }
 
-// Value implements context.Context.
 func (r *responseContext) Value(key any) any {
 	if key == (setKey{}) {
 		return r.set

@@ -36,7 +36,6 @@ func pageSize(first *int, fallback, limit int) (int, error) {
 	return *first, nil
 }
 
-// checkIDCount returns an error if an argument has more than maxIDs ids.
 func checkIDCount(argument string, ids []string) error {
 	if len(ids) > maxIDs {
 		return badInput("%s holds %d ids; at most %d are accepted", argument, len(ids), maxIDs)
@@ -112,7 +111,6 @@ func textOf[T any](p *T) string {
 	return fmt.Sprint(*p)
 }
 
-// valueOr returns *p, or fallback if p is nil.
 func valueOr[T any](p *T, fallback T) T {
 	if p == nil {
 		return fallback

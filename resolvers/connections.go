@@ -9,10 +9,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// page is one page of a Relay connection.
 type page[T any] struct {
-	items []T
-	// cursor returns the cursor of items[i].
+	items  []T
 	cursor func(i int) string
 	info   model.PageInfo
 	total  *int

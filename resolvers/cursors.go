@@ -81,7 +81,6 @@ func (h *keyHashes) index(hash uint64) int {
 	return -1
 }
 
-// listCursor returns the cursor of element i of a list.
 func listCursor(list uint64, hashes *keyHashes, i int) string {
 	var buf [8 + 8*maxHashes]byte
 	b := binary.BigEndian.AppendUint64(buf[:0], list)

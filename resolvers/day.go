@@ -17,8 +17,7 @@ const (
 	// no such price, because the history starts at the beginning of yesterday. In this case, Change24h uses the first price of the
 	// history if its age is at least 24 hours minus lateReference.
 	lateReference = time.Hour
-	// maxSamples is the greatest number of points of a sparkline.
-	maxSamples = 100
+	maxSamples    = 100
 )
 
 // lastDay reads the price history of yesterday and today. It returns nil if the token is unknown.

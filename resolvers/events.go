@@ -212,7 +212,6 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	return eventConnection(ctx, found, part), nil
 }
 
-// eventConnection returns the requested page of the found events.
 func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
 	addLeftOut(ctx, found.leftOut)
 	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) uint64 { return keyHash(e.EventID) }, part)

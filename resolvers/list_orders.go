@@ -38,7 +38,6 @@ type ListOrders struct {
 	bytes int
 }
 
-// orderKey identifies a list of a caller.
 type orderKey struct {
 	// credentials is a hash of the caller's credentials. address is the name of a caller without credentials; see reqctx.CallerFrom.
 	credentials uint64

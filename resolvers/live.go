@@ -13,7 +13,6 @@ import (
 	"oddsgraph/loaders"
 )
 
-// maxPerSecondLimit is the maximum value of an argument maxPerSecond.
 const maxPerSecondLimit = 100
 
 type groupKey struct{}
@@ -24,7 +23,6 @@ func WithGroup(ctx context.Context, g follow.Group) context.Context {
 	return context.WithValue(ctx, groupKey{}, g)
 }
 
-// source returns the feed, group and timeout of a subscription.
 func (r *Resolver) source(ctx context.Context) follow.Source {
 	g, _ := ctx.Value(groupKey{}).(follow.Group)
 	return follow.Source{Feed: r.Feed, Group: g, Timeout: r.Timeout}
@@ -121,7 +119,6 @@ func DistinctIDs(ids []string) []string {
 	return ids
 }
 
-// distinctIDs checks the ids of a subscription and removes duplicates.
 func distinctIDs(argument string, ids []string) ([]string, error) {
 	if len(ids) == 0 || len(ids) > maxIDs {
 		return nil, badInput("%s holds %d ids; it must hold 1 to %d", argument, len(ids), maxIDs)

@@ -175,7 +175,6 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
-// marketConnection returns a page of markets as a connection.
 func marketConnection(ctx context.Context, p page[*market.Market], meta market.Meta) *model.MarketConnection {
 	nodes := marketsOf(p.items, meta)
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
@@ -210,7 +209,6 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	return marketConnection(ctx, p, meta), nil
 }
 
-// searchOf checks the arguments of a search and returns the query.
 func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, order queries.Direction) (queries.Search, error) {
 	q := queries.Search{Text: text, Sort: sort, Direction: order}
 	if len(text) > 1000 {

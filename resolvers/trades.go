@@ -42,7 +42,6 @@ func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, 
 	return readMarketTrades(ctx, q, n, after)
 }
 
-// defaultTrades is the default size of a page of public trades.
 const defaultTrades = 20
 
 // readMarketTrades reads a page of the public trades that q selects. It ignores the fields Page and Limit of q.
@@ -96,7 +95,6 @@ func latestTrades(set *loaders.Set, tokenID string) (read market.Read[*queries.T
 	return read, nil
 }
 
-// tradePage converts the result of a read to a venuePage.
 func tradePage(read market.Read[*queries.TradePage], err error) (venuePage[market.Trade], error) {
 	if err != nil || read.Value == nil {
 		return venuePage[market.Trade]{}, err
@@ -104,7 +102,6 @@ func tradePage(read market.Read[*queries.TradePage], err error) (venuePage[marke
 	return venuePage[market.Trade]{read.Value.Trades, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
 }
 
-// tradeConnection returns a page of trades as a connection.
 func tradeConnection(ctx context.Context, p page[market.Trade]) *model.TradeConnection {
 	nodes, edges := rowsOf(ctx, p, func(t *market.Trade) model.Trade { return model.Trade{Trade: t} }, tokenRefOfTrade,
 		func(cursor string, node model.Trade) model.TradeEdge {
