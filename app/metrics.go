@@ -201,7 +201,7 @@ var cacheFamilies = []cacheFamily{
 				sample(float64(s.NotFound), s.Kind, "not_found")
 			}
 		}},
-	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that were, or may have been, older than a streamed value."}, func(s cache.Stats) uint64 { return s.Late }),
+	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_late_answers_total", Help: "Responses of the venue that contradicted a streamed value or were older."}, func(s cache.Stats) uint64 { return s.Late }),
 	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_coalesced_keys_total", Help: "Keys that joined a call to the venue that was already queued or in flight."}, func(s cache.Stats) uint64 { return s.Coalesced }),
 	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_calls_total", Help: "Calls to the venue that the cache made."}, func(s cache.Stats) uint64 { return s.Calls }),
 	ofKinds(cacheFamily{Kind: telemetry.Counter, Name: "oddsgraph_cache_upstream_keys_total", Help: "Keys that the cache requested from the venue."}, func(s cache.Stats) uint64 { return s.Keys }),

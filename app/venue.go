@@ -127,7 +127,7 @@ func (s *App) Call(c reqctx.UpstreamCall, failure error) {
 		s.readiness.answered.Store(true)
 	}
 	if !c.Date.IsZero() {
-		s.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second+c.Age.Most))
+		s.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second))
 	}
 	if failure != nil {
 		s.outage.failed(c.Endpoint, failure)

@@ -332,7 +332,7 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 		mustRead(t, c.Markets(), byID("m"))
 		mustRead(t, c.Markets(), byID("same"))
 		mustRead(t, c.Prices(), "t")
-		c.StreamMarket(new(market.Session), "m", nil)
+		c.StreamMarket("m", nil)
 		v.setUnknown("t", false)
 		ttl := DefaultConfig().Market
 		time.Sleep(ttl.Fresh + ttl.Stale)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/messages"
 )
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
@@ -22,76 +21,34 @@ func marketSetter(v *venue) (setMarket func(status market.Status, description st
 	}
 }
 
-// TestResponseOlderThanChange checks that a response from an HTTP cache is stale if the response is older than a change of the
-// market. A read must fetch the market again as soon as the HTTP cache can have a newer response.
-func TestResponseOlderThanChange(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
-		setMarket := marketSetter(v)
-		setMarket(market.StatusOpen, "old")
-		c := open(t, v)
-		mustRead(t, c.Markets(), marketM)
-		c.StreamMarket(new(market.Session), "m", nil)
-		v.age = market.Age{Known: true, Least: 3 * time.Second, Most: 4 * time.Second, Renewed: 7 * time.Second}
-		for range 3 { // only the first read makes a call
-			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Handle.Age().Renewed != 7*time.Second || len(v.calls()) != 2 {
-				t.Fatalf("after the change: got %+v, %d calls; want a stale market and 2 calls", r, len(v.calls()))
-			}
-			c.Markets().Refresh(t.Context(), []market.MarketRef{marketM})
-			synctest.Wait()
-			time.Sleep(2 * time.Second)
-		}
-		// The next change causes a call at once.
-		setMarket(market.StatusOpen, "new")
-		c.StreamMarket(new(market.Session), "m", nil)
-		if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Value.Description != "new" || len(v.calls()) != 3 {
-			t.Errorf("after the next change: got %+v, %d calls; want the new market, stale, and 3 calls", r, len(v.calls()))
-		}
-		time.Sleep(7 * time.Second)
-		if r := mustRead(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
-			t.Errorf("after the wait: got %+v, %d calls; want a fresh market and 4", r, len(v.calls()))
-		}
-		if r := mustRead(t, c.Markets(), marketM); r.Stale || len(v.calls()) != 4 {
-			t.Errorf("later: got %+v, %d calls; want a fresh market and 4", r, len(v.calls()))
-		}
-	})
-}
-
-// TestStatusOfStream checks when reads return the status that the stream sent, and when they return the status of REST.
+// TestStatusOfStream checks that reads return the status that the stream sent if the response contradicts it and was requested less
+// than a minute later, and the status of REST otherwise.
 func TestStatusOfStream(t *testing.T) {
 	closed := &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed}
 	for name, test := range map[string]struct {
 		changes []*market.MarketChange
 		rest    market.Status
-		age     market.Age
-		end     bool // whether the session ends right after the change
 		after   time.Duration
 		want    market.Status
 		stale   bool
 	}{
-		"REST lags behind the stream":                  {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
-		"REST lags behind the stream for an hour":      {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, false, time.Hour, market.StatusClosed, true},
-		"50 s after the end of the stream":             {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 50 * time.Second, market.StatusClosed, true},
-		"2 minutes after the end of the stream":        {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{}, true, 2 * time.Minute, market.StatusOpen, false},
-		"REST response made right after the change":    {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Second, market.StatusClosed, true},
-		"REST response made a minute after the change": {[]*market.MarketChange{closed}, market.StatusOpen, market.Age{Known: true}, false, time.Minute, market.StatusOpen, false},
-		"REST shows a later status":                    {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 0, market.StatusClosed, true},
-		"REST shows a later status after 2 minutes":    {[]*market.MarketChange{closed}, market.StatusResolved, market.Age{}, false, 2 * time.Minute, market.StatusResolved, false},
-		"further changes without a status":             {[]*market.MarketChange{closed, {Kind: "METADATA"}, nil}, market.StatusOpen, market.Age{}, false, 0, market.StatusClosed, true},
-		"two changes of the status":                    {[]*market.MarketChange{closed, {Kind: "STATUS", Status: market.StatusOpen}}, market.StatusClosed, market.Age{}, false, 0, market.StatusOpen, true},
-		"change to an unknown status":                  {[]*market.MarketChange{{Kind: "STATUS", Status: market.StatusUnknown, StatusRaw: "HALTED"}}, market.StatusOpen, market.Age{}, false, 0, market.StatusOpen, false},
-		"REST has the status of the stream":            {[]*market.MarketChange{closed}, market.StatusClosed, market.Age{}, false, 0, market.StatusClosed, false},
+		"REST lags behind the stream":              {[]*market.MarketChange{closed}, market.StatusOpen, 0, market.StatusClosed, true},
+		"59 seconds after the change":              {[]*market.MarketChange{closed}, market.StatusOpen, 59 * time.Second, market.StatusClosed, true},
+		"a minute after the change":                {[]*market.MarketChange{closed}, market.StatusOpen, time.Minute, market.StatusOpen, false},
+		"REST shows a later status":                {[]*market.MarketChange{closed}, market.StatusResolved, 0, market.StatusClosed, true},
+		"REST shows a later status after a minute": {[]*market.MarketChange{closed}, market.StatusResolved, time.Minute, market.StatusResolved, false},
+		"further changes without a status":         {[]*market.MarketChange{closed, {Kind: "METADATA"}, nil}, market.StatusOpen, 0, market.StatusClosed, true},
+		"two changes of the status":                {[]*market.MarketChange{closed, {Kind: "STATUS", Status: market.StatusOpen}}, market.StatusClosed, 0, market.StatusOpen, true},
+		"change to an unknown status":              {[]*market.MarketChange{{Kind: "STATUS", Status: market.StatusUnknown, StatusRaw: "HALTED"}}, market.StatusOpen, 0, market.StatusOpen, false},
+		"REST has the status of the stream":        {[]*market.MarketChange{closed}, market.StatusClosed, 0, market.StatusClosed, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{age: test.age}
+				v := &venue{}
 				marketSetter(v)(test.rest, "")
-				c, session := open(t, v), new(market.Session)
+				c := open(t, v)
 				for _, change := range test.changes {
-					c.StreamMarket(session, "m", change)
-				}
-				if test.end {
-					session.End(time.Now())
+					c.StreamMarket("m", change)
 				}
 				time.Sleep(test.after)
 				if r := mustRead(t, c.Markets(), marketM); r.Value.Status != test.want || r.Stale != test.stale {
@@ -110,7 +67,7 @@ func TestWinnerOfStream(t *testing.T) {
 		setMarket(market.StatusOpen, "")
 		c := open(t, v)
 		mustRead(t, c.Markets(), marketM)
-		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "RESOLVED", WinningTokenID: "no"})
+		c.StreamMarket("m", &market.MarketChange{Kind: "RESOLVED", WinningTokenID: "no"})
 		want := func(when string) {
 			t.Helper()
 			r := mustRead(t, c.Markets(), marketM)
@@ -125,19 +82,27 @@ func TestWinnerOfStream(t *testing.T) {
 	})
 }
 
-// TestRESTContradictsStream checks that the cache reads a market at growing intervals while REST contradicts the stream.
+// TestRESTContradictsStream checks that the cache reads a market at growing intervals while REST contradicts the stream, and at once
+// after the next change.
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{}
 		marketSetter(v)(market.StatusOpen, "")
 		c := open(t, v)
-		c.StreamMarket(new(market.Session), "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
-		for range 3600 {
-			mustRead(t, c.Markets(), marketM)
+		c.StreamMarket("m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
+		for range 50 {
+			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Value.Status != market.StatusClosed {
+				t.Fatalf("got %+v, want a stale closed market", r)
+			}
+			c.Markets().Refresh(t.Context(), []market.MarketRef{marketM})
 			time.Sleep(time.Second)
 		}
-		if n := len(v.calls()); n < 15 || n > 25 || c.markets.stats().Late != uint64(n) {
-			t.Errorf("got %d calls in an hour and %d late responses, want 15 to 25 of both", n, c.markets.stats().Late)
+		if n := len(v.calls()); n != 5 || c.markets.stats().Late != 5 { // after 0, 2, 6, 14 and 30 seconds
+			t.Errorf("got %d calls and %d late responses, want 5 of both", n, c.markets.stats().Late)
+		}
+		c.StreamMarket("m", nil)
+		if mustRead(t, c.Markets(), marketM); len(v.calls()) != 6 {
+			t.Errorf("after the next change: got %d calls, want 6", len(v.calls()))
 		}
 	})
 }
@@ -150,61 +115,16 @@ func TestChangesOfManyMarkets(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			v := &venue{}
 			marketSetter(v)(market.StatusOpen, "")
-			c, session := open(t, v, func(cfg *Config) { cfg.Changes = changes }), new(market.Session)
-			c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
+			c := open(t, v, func(cfg *Config) { cfg.Changes = changes })
+			c.StreamMarket("m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 			for i := range markets - 1 {
-				c.StreamMarket(session, strconv.Itoa(i), nil)
+				c.StreamMarket(strconv.Itoa(i), nil)
 			}
 			if r := mustRead(t, c.Markets(), marketM); r.Value.Status != want {
 				t.Errorf("with Changes %d and %d changed markets, the status of the first market is %s, want %s", changes, markets, r.Value.Status, want)
 			}
 		})
 	}
-}
-
-// TestStatusAfterGap checks that a REST response does not replace a streamed status right after StreamStale, but replaces it two
-// minutes later.
-func TestStatusAfterGap(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
-		marketSetter(v)(market.StatusOpen, "")
-		c, session := open(t, v), new(market.Session)
-		c.StreamMarket(session, "m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
-		c.StreamStale(messages.Topic{Channel: messages.ChannelMarket, ID: "m"})
-		c.StreamMarket(session, "m", nil)
-		if r := mustRead(t, c.Markets(), marketM); r.Value.Status != market.StatusClosed || !r.Stale {
-			t.Errorf("right after the gap: got %+v, want closed and stale", r)
-		}
-		time.Sleep(2 * time.Minute)
-		if r := mustRead(t, c.Markets(), marketM); r.Value.Status != market.StatusOpen || r.Stale {
-			t.Errorf("two minutes later: got %+v, want open and fresh", r)
-		}
-	})
-}
-
-// TestResponseOlderThanEndOfStream checks that a REST response that is older than the end of a session does not replace the value
-// that the session streamed.
-func TestResponseOlderThanEndOfStream(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		v := &venue{age: market.Age{Known: true, Least: 10 * time.Second, Most: 11 * time.Second, Renewed: 10 * time.Second}}
-		c, session := open(t, v), new(market.Session)
-		ctx := withCredentials(t, "alice")
-		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
-		streamed := &market.Balance{}
-		c.StreamAccount(session, topic, nil, nil, streamed, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
-		time.Sleep(time.Minute)
-		session.End(time.Now())
-		for range 4 {
-			time.Sleep(2 * time.Second)
-			if r, err := readOne(ctx, c.Balances(), wallet); err != nil || r.Value != streamed {
-				t.Errorf("response from before the end: got %+v, %v; want the streamed balance", r, err)
-			}
-		}
-		time.Sleep(4 * time.Second)
-		if r, err := readOne(ctx, c.Balances(), wallet); err != nil || r.Value == streamed {
-			t.Errorf("response from after the end: got %+v, %v; want the balance of REST", r, err)
-		}
-	})
 }
 
 // TestChangedMarketWhileVenueFails checks that a changed market is served stale until the end of its stale time if the venue fails.
@@ -214,12 +134,12 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 		c := open(t, v)
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := mustRead(t, c.Markets(), byID)
-		c.StreamMarket(new(market.Session), "other", nil)
+		c.StreamMarket("other", nil)
 		if mustRead(t, c.Markets(), byID); len(v.calls()) != 1 || first.Handle.Version() != 0 {
 			t.Errorf("after a change of another market: got %d more calls, want 0", len(v.calls())-1)
 		}
 		for range 3 {
-			c.StreamMarket(new(market.Session), "m", nil)
+			c.StreamMarket("m", nil)
 		}
 		if first.Handle.Version() == 0 {
 			t.Error("the handle does not show the change")
@@ -263,7 +183,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 				before := make(chan market.Read[*market.Market], 1)
 				go func() { before <- mustRead(t, c.Markets(), asked) }()
 				synctest.Wait()
-				c.StreamMarket(new(market.Session), "m", nil)
+				c.StreamMarket("m", nil)
 				setMarket(market.StatusClosed)
 				// A later caller makes a new call. The result of the old call does not replace the result of the new call.
 				after := make(chan market.Read[*market.Market], 1)
@@ -305,7 +225,7 @@ func TestCallBeforeChangeIsCancelled(t *testing.T) {
 		defer cancel()
 		go func() { _, _ = readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "m"}) }()
 		synctest.Wait()
-		c.StreamMarket(new(market.Session), "m", nil)
+		c.StreamMarket("m", nil)
 		if synctest.Wait(); v.calls()[0].ctx.Err() != nil {
 			t.Error("the change cancelled a call with a waiter")
 		}

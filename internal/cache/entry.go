@@ -36,8 +36,8 @@ type entry[T any] struct {
 	// outdated reports that the value has changed, or may have changed, at the venue. Such an entry is served only if the venue fails,
 	// or until answersUntil.
 	outdated bool
-	// Until answersUntil, the venue's HTTP cache would return the same old value again. The zero time means that a new call may return
-	// a newer value at once.
+	// answersUntil is the time before which no new call is made, because the last response contradicted the stream. It is the zero time
+	// if a new call may return a newer value at once.
 	answersUntil time.Time
 	// bytes is the size of the entry with its key.
 	bytes int

@@ -179,7 +179,7 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 		bytes += bytesOf(keys[i])
 	}
 	var results []market.Result[*T]
-	from := c.origin(b)
+	from := origin{changes: b.change, startedAt: b.startedClock}
 	if c.shared != nil {
 		defer func() { c.shared.put(keys, indexes, results, reads, from) }()
 	}
@@ -194,7 +194,7 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	case len(answers) != len(requested):
 		return fmt.Errorf("fetching %d keys gave %d results", len(requested), len(answers))
 	}
-	results, from = answers, c.origin(b)
+	results = answers
 	for n, i := range indexes {
 		if reads[i].Err = results[n].Err; reads[i].Err == nil {
 			reads[i].Value = c.accept(keys[i], results[n].Value, from)
@@ -203,38 +203,14 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	return nil
 }
 
-// origin says when a response was requested and received, and how old its data was.
+// origin says when a response was requested and received.
 type origin struct {
 	// startedAt is the time at which the batch started. changes is the value of store.changes at that time.
 	changes   uint64
 	startedAt time.Time
-	age       market.Age
 	// receivedAt is the time at which another process received the response. It is the zero time if this process has just received
 	// the response.
 	receivedAt time.Time
-}
-
-// before reports whether the venue certainly created the response before the time bound. arrival is the time at which the response
-// arrived.
-func (o *origin) before(arrival, bound time.Time) bool {
-	return o.age.Least > 0 && arrival.Add(-o.age.Least).Before(bound)
-}
-
-// origin returns the origin of a batch's responses. The age of the origin covers only the HTTP calls that have succeeded so far.
-func (c *coalescer[K, T]) origin(b *batch[K, T]) origin {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	from, first := origin{changes: b.change, startedAt: b.startedClock}, true
-	for _, x := range b.calls {
-		switch {
-		case x.Outcome != reqctx.OutcomeOK:
-		case first:
-			from.age, first = x.Age, false
-		default:
-			from.age = from.age.With(x.Age)
-		}
-	}
-	return from
 }
 
 // batchCall implements reqctx.Call for a batch.

@@ -53,12 +53,9 @@ func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }
 
-// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message. A market's
-// streamed changes override REST values for at most one minute (restLag) after the first such call.
+// StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message.
 func (c *Cache) StreamStale(t messages.Topic) {
 	switch t.Channel {
-	case messages.ChannelMarket:
-		c.markets.markMissed(market.MarketRef{By: market.ByMarketID, Value: t.ID})
 	case messages.ChannelPrices:
 		c.prices.cutOff(t.ID)
 		c.spreads.cutOff(t.ID)
@@ -74,10 +71,10 @@ func (c *Cache) StreamStale(t messages.Topic) {
 }
 
 // StreamMarket records a streamed change of a market, so that the next read fetches the market again. If this fetch fails, the read
-// returns the cached market. A status or winner in the change overrides the status or winner of older REST values. A market with an
-// overridden value is marked stale. change is nil if the stream sent no values.
-func (c *Cache) StreamMarket(s *market.Session, marketID string, change *market.MarketChange) {
-	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, s, change)
+// returns the cached market. For restLag, a status, winner or tick size in the change overrides that of REST values. A market with
+// an overridden value is marked stale. change is nil if the stream sent no values.
+func (c *Cache) StreamMarket(marketID string, change *market.MarketChange) {
+	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, change)
 }
 
 // CachedMarket returns a market of the cache, of any age, or nil. It never calls the venue.
@@ -122,11 +119,11 @@ func (c *Cache) StreamUnread(t messages.Topic, kind messages.Kind) {
 	}
 	switch kind {
 	case messages.KindOrder:
-		c.orders.markChanged(key, nil, nil)
+		c.orders.markChanged(key, nil)
 	case messages.KindPosition:
-		c.positions.markChanged(key, nil, nil)
+		c.positions.markChanged(key, nil)
 	case messages.KindBalance:
-		c.balances.markChanged(key, nil, nil)
+		c.balances.markChanged(key, nil)
 	}
 }
 
@@ -142,7 +139,8 @@ func keyOfTopic(t messages.Topic) (userKey, bool) {
 }
 
 // restLag is the assumed greatest lag of the venue's REST values behind its stream. A streamed value overrides older REST values
-// until restLag after the end of its session. Without this bound, a value with a wrong timestamp in the future would stay forever.
+// until restLag after the end of its session, a streamed change of a market until restLag after its arrival. Without this bound, a
+// value with a wrong timestamp in the future would stay forever.
 const restLag = time.Minute
 
 // overrideEnd returns the time until which a streamed value overrides older REST values. It returns the zero time if the entry has

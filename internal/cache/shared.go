@@ -78,7 +78,6 @@ func (c *sharedCounters) stats() *SharedStats {
 // rejected.
 type sharedValue[T any] struct {
 	Name  string
-	Age   market.Age
 	Value *T
 }
 
@@ -214,7 +213,7 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 		}
 		r := Record{Key: name}
 		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale && complete(results[n].Value) {
-			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value, from.age)
+			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value)
 		}
 		records = append(records, r)
 	}
@@ -225,11 +224,11 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 
 // encode returns the encoded value and its lifetime in the shared cache. The encoded form of an absence is empty. If the value must
 // not be stored, the lifetime is 0.
-func (s *sharedCache[K, T]) encode(key K, name string, value *T, age market.Age) ([]byte, time.Duration) {
+func (s *sharedCache[K, T]) encode(key K, name string, value *T) ([]byte, time.Duration) {
 	if value == nil {
 		return nil, s.store.notFound
 	}
-	text, err := json.Marshal(sharedValue[T]{name, age, value})
+	text, err := json.Marshal(sharedValue[T]{name, value})
 	if err != nil || s.store.ttl.Fresh == 0 || !sound(key, value) {
 		return nil, 0
 	}
@@ -291,7 +290,7 @@ func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt t
 	if v.Value == nil {
 		fresh = s.notFound
 	}
-	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), startedAt: requestedAt, age: v.Age, receivedAt: receivedAt})
+	read = s.accept(key, v.Value, origin{changes: s.changes.Load(), startedAt: requestedAt, receivedAt: receivedAt})
 	return read, now.Before(receivedAt.Add(fresh)) && !read.Stale
 }
 

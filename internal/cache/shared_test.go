@@ -304,7 +304,7 @@ func TestSharedInvalidation(t *testing.T) {
 		var g sync.WaitGroup
 		g.Go(func() { mustRead(t, a.Markets(), byID("m1")) })
 		time.Sleep(500 * time.Millisecond)
-		b.StreamMarket(new(market.Session), "m1", nil)
+		b.StreamMarket("m1", nil)
 		g.Wait() // the shared cache rejects the result of process a, because Drop came after the start of the call
 		status = market.StatusClosed
 		if r := mustRead(t, b.Markets(), byID("m1")); r.Value.Status != market.StatusClosed {
@@ -316,7 +316,7 @@ func TestSharedInvalidation(t *testing.T) {
 		status = market.StatusOpen
 		g.Go(func() { mustRead(t, a.Markets(), byID("m2")) })
 		time.Sleep(500 * time.Millisecond)
-		b.StreamMarket(new(market.Session), "m2", nil)
+		b.StreamMarket("m2", nil)
 		m.forgetDrops()
 		g.Wait()
 		status = market.StatusClosed

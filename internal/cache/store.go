@@ -86,7 +86,7 @@ type store[K comparable, T any] struct {
 	changed *lru.Cache[K, *change]
 	changes atomic.Uint64
 	// amend applies streamed changes to a value; see announced.apply.
-	amend func(w *announced, value *T) (amended *T, contradicts, later bool)
+	amend func(w *announced, value *T) (amended *T, contradicts bool)
 
 	// shared is the shared cache. It is nil for user data, and if no shared cache is configured.
 	shared *sharedCache[K, T]
@@ -270,7 +270,7 @@ func (s *store[K, T]) freshFor(key K) time.Duration {
 }
 
 // newEntry returns the entry of a value, or of an absence if value is nil. receivedAt is the time at which the response arrived.
-func (s *store[K, T]) newEntry(key K, value *T, from origin, receivedAt time.Time) *entry[T] {
+func (s *store[K, T]) newEntry(key K, value *T, receivedAt time.Time) *entry[T] {
 	e := &entry[T]{}
 	e.read.Value = value
 	e.read.ReceivedAt = receivedAt
@@ -285,7 +285,7 @@ func (s *store[K, T]) newEntry(key K, value *T, from origin, receivedAt time.Tim
 	if value == nil || s.ttl.Fresh == 0 {
 		e.staleUntil = e.freshUntil
 	}
-	e.read.Handle = market.NewHandleOfAge(e.freshUntil, from.age)
+	e.read.Handle = market.NewHandle(e.freshUntil)
 	return e
 }
 
@@ -298,7 +298,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		receivedAt = from.receivedAt
 	}
 	key = s.ownKey(key, value)
-	e := s.newEntry(key, value, from, receivedAt)
+	e := s.newEntry(key, value, receivedAt)
 	if value != nil && s.learn != nil {
 		s.learn(value)
 	}
@@ -332,7 +332,7 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
 			return old.read
 		}
-		if until := old.overrideEnd(now, s.ttl); now.Before(until) && (s.older != nil && s.older(value, old.read.Value) || from.before(now, until.Add(-restLag))) {
+		if until := old.overrideEnd(now, s.ttl); now.Before(until) && s.older != nil && s.older(value, old.read.Value) {
 			if !s.answers(old, key) {
 				e.read.Handle.Invalidate()
 				return e.read

@@ -45,8 +45,7 @@ type venue struct {
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
 	search func(q queries.Search) *queries.SearchPage
-	age    market.Age // the age of every response
-	short  bool       // whether the response to a list lacks the result of the first key
+	short  bool // whether the response to a list lacks the result of the first key
 }
 
 // ask is a call that the venue got.
@@ -76,7 +75,7 @@ func (v *venue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) err
 		v.running--
 		v.mu.Unlock()
 		if c, ok := reqctx.CallFrom(ctx); ok {
-			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK, Age: v.age})
+			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK})
 		}
 	}()
 	if v.blocked != nil {

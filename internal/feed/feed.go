@@ -32,7 +32,7 @@ type Sink interface {
 	StreamStale(t messages.Topic)
 	// StreamMarket reports that a market has changed and that earlier reads of the market are therefore out of date. change is nil if
 	// the feed does not know what changed.
-	StreamMarket(s *market.Session, marketID string, change *market.MarketChange)
+	StreamMarket(marketID string, change *market.MarketChange)
 	// StreamAccount stores an account that stays fresh until the session s ends. A nil list or balance is unknown, and StreamAccount
 	// does not store it.
 	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)

@@ -171,7 +171,7 @@ func (s *sink) StreamStale(t messages.Topic) {
 	}
 }
 
-func (s *sink) StreamMarket(_ *market.Session, id string, _ *market.MarketChange) {
+func (s *sink) StreamMarket(id string, _ *market.MarketChange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.markets = append(s.markets, id)

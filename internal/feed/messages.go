@@ -276,7 +276,7 @@ func (t *topic) commit(next State, items Items) {
 		if n := len(items.Changes); n > 0 {
 			change = &items.Changes[n-1]
 		}
-		sink.StreamMarket(in, t.key.ID, change)
+		sink.StreamMarket(t.key.ID, change)
 	case messages.ChannelUser:
 		t.flushSoon()
 	}

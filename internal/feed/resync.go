@@ -65,8 +65,7 @@ func (t *topic) handleGap() {
 	if t.isEventsOnly() {
 		t.countResync()
 		if t.key.Channel == messages.ChannelMarket {
-			t.feed.cfg.Sink.StreamStale(t.key)
-			t.feed.cfg.Sink.StreamMarket(&t.session.Session, t.key.ID, nil)
+			t.feed.cfg.Sink.StreamMarket(t.key.ID, nil)
 		} else {
 			t.queue(Items{Gap: true})
 		}

@@ -92,16 +92,10 @@ type Handle struct {
 	version    atomic.Uint64
 	freshUntil time.Time
 	session    *Session
-	age        Age
 }
 
 // NewHandle returns the handle of an entry that is fresh until freshUntil.
 func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
-
-// NewHandleOfAge is like NewHandle, but also stores the age that the entry's response had on arrival.
-func NewHandleOfAge(freshUntil time.Time, age Age) *Handle {
-	return &Handle{freshUntil: freshUntil, age: age}
-}
 
 // NewStreamHandle returns the handle of an entry that the stream updates during a session.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
@@ -122,43 +116,8 @@ func (h *Handle) Version() uint64 {
 // fresh while Version is 0.
 func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
 
-// Age returns the age that the entry's response had on arrival. It is zero for a nil Handle and for entries that the stream
-// updates.
-func (h *Handle) Age() Age {
-	if h == nil {
-		return Age{}
-	}
-	return h.age
-}
-
 // Invalidate marks the entry as replaced, evicted or no longer live. It is safe for concurrent use.
 func (h *Handle) Invalidate() { h.version.Add(1) }
-
-// Age bounds the age that a response had on arrival. A response is old on arrival if it comes from an HTTP cache. The zero Age
-// means that the response had no headers of an HTTP cache.
-type Age struct {
-	// Known reports whether a header contained the age.
-	Known bool
-	// Least and Most bound the time between the creation of the response and its arrival.
-	Least, Most time.Duration
-	// Renewed is the wait, counted from the arrival, until another call can return a newer response. It is 0 if it is unknown.
-	Renewed time.Duration
-}
-
-// With combines the ages of two responses from which one value was read.
-func (a Age) With(b Age) Age {
-	return Age{Known: a.Known || b.Known, Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Renewed: max(a.Renewed, b.Renewed)}
-}
-
-// outdatedBackoff is the wait after responses that are older than a known change. It is for HTTP caches that do not say when they
-// renew a response.
-var outdatedBackoff = Backoff{Min: 2 * time.Second, Max: 5 * time.Minute}
-
-// Retry returns the wait, counted from the arrival, before a call may return a newer response. The parameter outdated is the number
-// of responses in a row that may be older than a known change.
-func (a Age) Retry(outdated int) time.Duration {
-	return max(a.Renewed, outdatedBackoff.Wait(outdated, 1))
-}
 
 // Session is the lifetime of one connection to the venue's stream. The handles of all values from the connection point to the
 // Session, so that one call of End makes all these values stale. A Session is safe for concurrent use.

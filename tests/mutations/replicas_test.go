@@ -35,7 +35,7 @@ var replicas = []mutation{
 	},
 	{
 		name: "the age of a shared value is counted from its arrival",
-		file: "internal/cache/shared.go", oldText: "age: v.Age, receivedAt: receivedAt}", newText: "age: v.Age, receivedAt: now}",
+		file: "internal/cache/shared.go", oldText: "startedAt: requestedAt, receivedAt: receivedAt}", newText: "startedAt: requestedAt, receivedAt: now}",
 		run: "^TestSharedOfEveryKind$",
 	},
 	{

@@ -28,8 +28,7 @@
 //   - A successful read settles everything that was pending when the read started. Reasons and changes that were added during the
 //     read stay pending and cause another read.
 //   - After a failed read, everything stays pending, and the next read is delayed. A stale result has the same effect, except for a
-//     portfolio. The delay is the random readBackoff. If the error contains a retry time, or if it is known when the venue will return a newer value, the delay lasts at least until that
-//     time.
+//     portfolio. The delay is the random readBackoff, and lasts at least until the retry time that an error contains.
 //   - If the venue's stream sends a newer value during the read, the body drops the result of the read or reads again.
 //
 // As a result, an event that reports a change never contains a value from before that change, and a failed read loses no change.

@@ -152,11 +152,11 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 		m.pending.retryNow() // a change arrived during the read
 		return nil
 	case now.Stale && m.sent:
-		m.pending.awaitRenewal(time.Now(), now.Meta)
+		m.pending.delay(time.Now(), 0)
 		return b.sendStale(m, now)
 	case now.Stale:
 		m.market, m.meta = now.Value, now.Meta
-		m.pending.awaitRenewal(time.Now(), now.Meta)
+		m.pending.delay(time.Now(), 0)
 		return b.send(m, Initial, "")
 	}
 	pendingReason, changes := m.pending.settle()

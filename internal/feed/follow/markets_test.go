@@ -67,43 +67,6 @@ func TestMarketReadIsStale(t *testing.T) {
 	})
 }
 
-// agedMeta returns the metadata of a stale response that the venue renews three seconds later.
-func agedMeta() market.Meta {
-	m := staleMeta()
-	m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: time.Second, Most: 2 * time.Second, Renewed: 3 * time.Second})
-	return m
-}
-
-// TestMarketReadIsOld checks that an old response is sent as stale, and that the next read waits until the venue has a newer
-// response.
-func TestMarketReadIsOld(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Market]{value: marketNow("a", market.StatusOpen)}
-		f := run(t, follow.Markets(s.ctx, s.source(), []string{"M"}, r.list))
-		s.connect(marketsOf("M"))
-		f.want(showMarket, "INITIAL a/OPEN")
-		r.edit(func() { r.value, r.meta = marketNow("b", market.StatusClosed), agedMeta })
-		s.announce("STATUS", market.StatusClosed)
-		f.want(showMarket, "CHANGE STATUS b/CLOSED stale")
-		s.announce("METADATA", "")
-		f.want(showMarket)
-		reads := r.calls
-		time.Sleep(2900 * time.Millisecond)
-		f.want(showMarket)
-		if r.calls != reads {
-			t.Errorf("the stream made %d reads before the venue had a newer response, want 0", r.calls-reads)
-		}
-		r.edit(func() { r.value, r.meta = marketNow("c", market.StatusClosed), nil })
-		time.Sleep(200 * time.Millisecond)
-		f.want(showMarket, "CHANGE METADATA c/CLOSED")
-		time.Sleep(time.Minute)
-		f.want(showMarket)
-		if r.calls != reads+1 {
-			t.Errorf("the stream made %d reads after the venue had a newer response, want 1", r.calls-reads)
-		}
-	})
-}
-
 // TestMarketReadFails checks that a change of the status is sent while reads fail. Other changes wait until a read succeeds.
 func TestMarketReadFails(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {

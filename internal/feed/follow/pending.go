@@ -88,12 +88,6 @@ func (p *pending[C]) readFailed(now time.Time, err error) {
 	p.delay(now, minimum)
 }
 
-// awaitRenewal delays the next read after a stale result, until the venue may have a newer value. Everything stays pending.
-func (p *pending[C]) awaitRenewal(now time.Time, stale market.Meta) {
-	renewed := stale.Handle.Age().Renewed // 0 if the time of a newer value is unknown
-	p.delay(now, min(max(renewed-now.Sub(stale.ReceivedAt), 0), renewed))
-}
-
 // delay delays the next read by a random backoff, but at least by the parameter minimum. Everything stays pending.
 func (p *pending[C]) delay(now time.Time, minimum time.Duration) {
 	p.failures++

@@ -250,7 +250,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 		}
 	}
 	if meta.Stale {
-		it.pending.awaitRenewal(time.Now(), meta) // the venue may soon return a newer value
+		it.pending.delay(time.Now(), 0) // the venue may soon return a newer value
 	} else {
 		it.pending.settle()
 	}

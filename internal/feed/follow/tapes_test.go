@@ -179,12 +179,10 @@ func TestAGapIsNotClosedInTime(t *testing.T) {
 	for name, test := range map[string]struct {
 		err    error
 		within time.Duration
-		age    time.Duration
 	}{
-		"the venue is down":                      {errDown, 10 * time.Second, 0},
-		"the limit admits no call for a minute":  {&market.Error{Code: market.CodeRateLimited, RetryAfter: time.Minute}, time.Second, 0},
-		"the response was made before":           {nil, 12 * time.Second, time.Minute},
-		"the venue does not serve trades at all": {market.Errorf(market.CodeUnsupported, "no"), time.Second, 0},
+		"the venue is down":                      {errDown, 10 * time.Second},
+		"the limit admits no call for a minute":  {&market.Error{Code: market.CodeRateLimited, RetryAfter: time.Minute}, time.Second},
+		"the venue does not serve trades at all": {market.Errorf(market.CodeUnsupported, "no"), time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			eventVenue(t, func(t *testing.T, s *testVenue) {
@@ -193,14 +191,7 @@ func TestAGapIsNotClosedInTime(t *testing.T) {
 				s.connect(tapeOf("T"))
 				f.want(showTrades, "INITIAL ?", "RESYNC t1 ")
 				s.disconnect(tapeOf("T"))
-				r.edit(func() {
-					r.err = test.err
-					r.meta = func() market.Meta {
-						m := freshMeta()
-						m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Most: test.age, Renewed: time.Second})
-						return m
-					}
-				})
+				r.fail(test.err)
 				s.connect(tapeOf("T"))
 				s.trade("T", "t4")
 				time.Sleep(test.within)

@@ -73,8 +73,6 @@ type tape struct {
 	gap     bool
 	closeBy time.Time
 	pending pending[market.Trade]
-	// followedSince is the time when the topic became live or had its last gap. readStart is the start of the current read.
-	followedSince, readStart time.Time
 }
 
 // latest returns the latest trades of all tokens, at most MaxTrades, oldest first.
@@ -120,9 +118,6 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 	}
 	before := *t
 	t.live, t.resyncs, t.tape, t.known = s.Live, s.Resyncs, s.Tape, t.known || s.Tape
-	if !before.live && s.Live || items.Gap {
-		t.followedSince = time.Now()
-	}
 	if !b.sent {
 		t.trades = s.Trades
 		return b.checkFirst()
@@ -205,7 +200,6 @@ func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 		}
 		if t.pending.ready(now) {
 			t.pending.readStarted()
-			t.readStart = now
 			wanted = append(wanted, t)
 		} else {
 			wake = earlierOf(wake, t.pending.retryAt())
@@ -217,11 +211,9 @@ func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 	return readItems(wanted, b.read, b.apply, b.out.problem), time.Time{}
 }
 
-// apply handles the result of a read for one token. A response from before followedSince may lack trades that the stream has not
-// sent, so it does not count. A failure is no problem of the subscription, because the stream still sends the new trades.
+// apply handles the result of a read for one token. A failure is no problem of the subscription, because the stream still sends the new trades.
 func (b *tapes) apply(t *tape, r market.Result[market.Read[*queries.TradePage]]) error {
 	page, now := r.Value, time.Now()
-	age := page.Handle.Age().Most
 	switch {
 	case isPermanent(r.Err):
 		b.read = nil
@@ -236,8 +228,8 @@ func (b *tapes) apply(t *tape, r market.Result[market.Read[*queries.TradePage]])
 	case page.Value == nil:
 		t.known = true
 		return b.out.reportUnknown(b.unknown, t.key)
-	case page.Stale, age > 0 && t.readStart.Add(-age).Before(t.followedSince):
-		t.pending.awaitRenewal(now, page.Meta)
+	case page.Stale:
+		t.pending.delay(now, 0)
 	default:
 		return b.addRows(t, page.Value)
 	}

@@ -72,37 +72,6 @@ func TestFillsWhileTradesAreRead(t *testing.T) {
 	})
 }
 
-// TestUserTradesOfAnOldResponse checks that trades are read again if the response was made before the account's topic was live.
-// Fills from the stream are sent at once.
-func TestUserTradesOfAnOldResponse(t *testing.T) {
-	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*queries.TradePage]{value: pageOf("t1"), meta: func() market.Meta {
-			m := freshMeta()
-			m.Handle = market.NewHandleOfAge(time.Now(), market.Age{Known: true, Least: 9 * time.Second, Most: 10 * time.Second, Renewed: 20 * time.Second})
-			return m
-		}}
-		f := run(t, s.userTrades(r))
-		s.openAccount()
-		f.want(showTrades, "INITIAL t1 ")
-		s.fill("t3")
-		f.want(showTrades, "CHANGE t3 ")
-		time.Sleep(19 * time.Second)
-		if f.want(showTrades); r.calls != 1 {
-			t.Errorf("the stream made %d reads before the venue had a newer response, want 1", r.calls)
-		}
-		r.edit(func() { r.err, r.value = errDown, pageOf("t3", "t2", "t1") })
-		time.Sleep(2 * time.Second)
-		r.fail(nil)
-		time.Sleep(5 * time.Second)
-		f.want(showTrades, "CHANGE t2 ")
-		reads := r.calls
-		time.Sleep(time.Minute)
-		if f.want(showTrades); r.calls != reads {
-			t.Errorf("the stream made %d more reads after a new response, want 0", r.calls-reads)
-		}
-	})
-}
-
 // TestGapInUserTrades checks that an event reports a gap if the REST response contains none of the trades that were sent before.
 func TestGapInUserTrades(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {

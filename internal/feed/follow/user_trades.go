@@ -38,14 +38,10 @@ type userTrades struct {
 	// pending contains the trades that the venue's stream has sent since a read became necessary.
 	pending pending[market.Trade]
 	problem error
-	// followedSince is the time when the account's topic became live or had its last gap. A response from before followedSince may
-	// lack trades, and the venue's stream has not sent these trades. readStart is the start of the current read. If the last response
-	// may be from before followedSince, recheckAt is the time of the next read. Otherwise recheckAt is zero.
-	followedSince, readStart, recheckAt time.Time
-	// rechecks is the number of responses in a row that may be from before followedSince.
-	rechecks int
-	// unread is feed.Unread.Trades of the last state.
-	unread uint64
+	// unread is feed.Unread.Trades of the last state. readStart is the start of the current read. recheckAt is the time of the read
+	// after unread has changed, or zero.
+	unread               uint64
+	readStart, recheckAt time.Time
 }
 
 func (b *userTrades) handleChange(w *feed.Watch) error {
@@ -61,11 +57,10 @@ func (b *userTrades) handleChange(w *feed.Watch) error {
 	}
 	switch {
 	case s.Live && (s.Resyncs != b.resyncs || !b.live):
-		b.live, b.resyncs, b.followedSince = true, s.Resyncs, time.Now()
+		b.live, b.resyncs = true, s.Resyncs
 		b.pending.add(Resync, items.Trades...)
 		return nil
 	case items.Gap:
-		b.followedSince = time.Now()
 		b.pending.add(Resync, items.Trades...)
 	case b.pending.wanted || !b.sent:
 		b.pending.add("", items.Trades...)
@@ -135,10 +130,9 @@ func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) erro
 		b.problem = err
 		return b.out.problem(err)
 	case page.Stale && b.sent:
-		b.pending.awaitRenewal(time.Now(), page.Meta)
+		b.pending.delay(time.Now(), 0)
 		return nil
 	}
-	b.scheduleRecheck(page.Handle.Age())
 	full := len(page.Value.Trades) >= MaxTrades || page.Value.Next != ""
 	trades := slices.Clone(page.Value.Trades[:min(len(page.Value.Trades), MaxTrades)]) // a venue may ignore the limit
 	slices.Reverse(trades)                                                             // now oldest first
@@ -169,16 +163,6 @@ func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) erro
 	later := b.pending.changes // trades that arrived during the read
 	b.pending = pending[market.Trade]{}
 	return b.send(Changed, later, false)
-}
-
-// scheduleRecheck sets recheckAt if the response may be older than followedSince.
-func (b *userTrades) scheduleRecheck(age market.Age) {
-	if age.Most == 0 || !b.readStart.Add(-age.Most).Before(b.followedSince) {
-		b.rechecks = 0
-		return
-	}
-	b.rechecks++
-	b.recheckAt = time.Now().Add(age.Retry(b.rechecks))
 }
 
 func (b *userTrades) isCurrent() bool { return b.live && !b.pending.wanted }

@@ -3,8 +3,6 @@ package reqctx
 import (
 	"context"
 	"time"
-
-	"oddsgraph/internal/market"
 )
 
 // Call describes a read of the venue, which may take several HTTP calls, and the operations that wait for the read. Priority and
@@ -48,10 +46,8 @@ type UpstreamCall struct {
 	Waited, Elapsed time.Duration
 	// Trace is the trace context of the operation that is the parent of the call. It is zero if the call is not traced.
 	Trace TraceContext
-	// Age is the age that the response had on arrival. It is zero for a failed call.
-	Age market.Age
-	// Date is the time of the venue's clock when it sent the response, rounded down to seconds. It is zero if it is unknown. If the
-	// response is a cached one, the clock shows up to Age.Most more.
+	// Date is the time of the venue's clock when it sent the response, rounded down to seconds. It is zero if it is unknown, or if the
+	// response comes from an HTTP cache.
 	Date time.Time
 }
 

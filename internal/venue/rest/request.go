@@ -209,8 +209,8 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow
-// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. exchange sets Status, Age
-// and Date of x.
+// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. exchange sets Status and
+// Date of x.
 func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, x *reqctx.UpstreamCall) (payload wire.Value, err error) {
 	r := c.newRequest(call, rq, credentials, x.Trace)
 	var signature http.Header
@@ -238,8 +238,9 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 		return wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
 	}
 	if payload, err = c.decode(rq.Endpoint, resp, body, redact); err == nil {
-		x.Age = ageOf(resp.Header)
-		x.Date, _ = http.ParseTime(resp.Header.Get("Date")) // the zero time if there is no date
+		if resp.Header.Get("Age") == "" { // otherwise the date is that of a cached response
+			x.Date, _ = http.ParseTime(resp.Header.Get("Date")) // the zero time if there is no date
+		}
 	}
 	return payload, err
 }
