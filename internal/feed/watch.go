@@ -196,11 +196,6 @@ func (w *Watch) ended() bool {
 	return w.topic.ended
 }
 
-// isOnlyWatch reports whether the topic has no other watch.
-func (w *Watch) isOnlyWatch() bool {
-	return !w.topic.hasWatch(func(other *Watch) bool { return other != w })
-}
-
 // notify signals the reader. topic.mu must be locked.
 func (w *Watch) notify() {
 	if w.reader != nil {
