@@ -6,8 +6,8 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// Streamer subscribes to tokens on the venue's stream. While less than half of the rate limit is free, the cache tells the Streamer
-// which tokens are missing from the cache.
+// Streamer subscribes to tokens on the venue's stream. While calls would have to wait, the cache tells the Streamer which tokens are
+// missing from the cache.
 type Streamer interface {
 	// AutoWatch subscribes to tokens whose price, spread or book a request is waiting for. All tokens exist at the venue; a token may
 	// occur repeatedly. If a streamed value arrives in the cache before the REST response, the request gets the streamed value.
@@ -15,8 +15,8 @@ type Streamer interface {
 	AutoWatch(c messages.Channel, tokenIDs []string)
 }
 
-// SetStreamer sets the Streamer that is told about missing prices, spreads and books while less than half of the rate limit is
-// free. SetStreamer must be called before the first read.
+// SetStreamer sets the Streamer that is told about missing prices, spreads and books while calls would have to wait. SetStreamer must
+// be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
 	want := func(channel messages.Channel, tokens []string) {
 		exist := make([]string, 0, len(tokens))

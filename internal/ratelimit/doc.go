@@ -20,8 +20,7 @@
 //     of data gets some calls.
 //  3. If rules 1 and 2 do not decide, the greater priority goes first, then the earlier arrival.
 //
-// Refreshes of stale data go last and leave a quarter of the window free. While less than half of the window is free, refreshes are
-// spread over the time until the oldest call leaves the window.
+// Refreshes of stale data go last and leave a quarter of the window free.
 //
 // A waiting reservation is refused when as many calls as wait before it cannot leave the window in time for its deadline. The error
 // contains the time until they have left. That is a hint: later reservations with a greater priority may go first.
