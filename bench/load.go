@@ -115,7 +115,7 @@ func (c clients) send(ctx context.Context, requests []*request, d time.Duration)
 	defer context.AfterFunc(ctx, c.close)()
 	var g errgroup.Group
 	for i := range c {
-		_ = c[i].conn.SetDeadline(begun.Add(d + patience)) // a connection of net has deadlines
+		_ = c[i].conn.SetDeadline(begun.Add(d + patience + time.Duration(len(requests))*slowest)) // a connection of net has deadlines
 		g.Go(func() error {
 			var response bytes.Buffer
 			for {

@@ -134,8 +134,8 @@ type benchmark struct {
 func (b *bench) measureMode(ctx context.Context) error {
 	rounds := b.rounds
 	if b.mode.name == "large" {
-		if !b.filter.MatchString("Curve") {
-			return nil // its venue needs half a minute to start
+		if !strings.Contains(b.filter.String(), "Curve") {
+			return nil // it takes minutes, because each market is read for the first time
 		}
 		rounds = max(1, rounds/5)
 	}

@@ -112,8 +112,9 @@ const (
 	perAddress  = 100
 	maxDialing  = 32 // subscribers that connect at once
 	dialTimeout = time.Minute
-	silence     = time.Second // time without messages after which no more are expected
-	patience    = time.Minute // how much longer than planned a run may take
+	silence     = time.Second           // time without messages after which no more are expected
+	patience    = time.Minute           // how much longer than planned a run may take
+	slowest     = 50 * time.Millisecond // time for one request of the first round, in which nothing is in the cache
 )
 
 // crowd is all subscribers of a server, each with one WebSocket.
