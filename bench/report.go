@@ -59,6 +59,9 @@ func (b *bench) markdown() string {
 		fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
 	}
 	for _, mode := range b.modes() {
+		if !slices.ContainsFunc(b.results, func(r result) bool { return r.mode == mode.name }) {
+			continue
+		}
 		fmt.Fprintf(&out, "\nFlags of %s:\n\n", mode.about)
 		for _, f := range append(demoFlags, mode.flags...) {
 			fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
