@@ -11,6 +11,8 @@ type hint struct {
 	maxAge time.Duration
 	// private marks data of one user. noStore marks data that must not be cached.
 	private, noStore bool
+	// dated marks data that changes with each refresh, even if the refreshed values are equal.
+	dated bool
 }
 
 // hints contains the hints by type name, or by Type.field. If neither a field nor its type has a hint, the field does not change
@@ -41,6 +43,7 @@ var hints = map[string]hint{
 	"Position":            {private: true},
 	"Order":               {private: true},
 	"ServiceStatus":       {noStore: true},
+	"Freshness":           {maxAge: 5 * time.Minute, dated: true},
 }
 
 // policy combines the strictest hints of all fields of an operation.
@@ -57,7 +60,7 @@ func (p *policy) add(name string) {
 	if !p.hinted || h.maxAge < p.maxAge {
 		p.maxAge = h.maxAge
 	}
-	p.private, p.noStore, p.hinted = p.private || h.private, p.noStore || h.noStore, true
+	p.private, p.noStore, p.dated, p.hinted = p.private || h.private, p.noStore || h.noStore, p.dated || h.dated, true
 }
 
 // policyOf returns the policy of an operation of a valid document. It includes the fields that @skip or @include may exclude,

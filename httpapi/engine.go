@@ -50,7 +50,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		identities:     who,
 		documents:      newDocumentCache(cfg),
 		compileLimiter: newLimiter(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
-		responses:      newResponses(cfg),
+		responses:      newResponses(cfg, who),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
 		eventLimiter:   newLimiter(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
 		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),

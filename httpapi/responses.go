@@ -19,11 +19,11 @@ import (
 )
 
 // newResponses returns the response cache, or nil if it is disabled.
-func newResponses(cfg Config) *respcache.Cache {
+func newResponses(cfg Config, who *identities) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
 	}
-	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Wait: awaitVenue, Encode: func(body []byte, coding string) []byte {
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Wait: awaitVenue, Reading: who.reading, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
 		compress(buf, body, coding)
@@ -104,7 +104,7 @@ func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *opera
 			run.recorder = nil
 		}
 	}
-	cached := respcache.NewResponse(body, meta, run.recorder)
+	cached := respcache.NewResponse(body, meta, run.recorder, op.plan.policy.dated)
 	cached.NoteBytes = errorBytes(resp.Errors, op.document)
 	return cached
 }
@@ -179,7 +179,7 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
-	cached := e.responses.FindRequest(e.responses.Identity(r.credentials), form(r.Method, r.media), text)
+	cached := e.responses.FindRequest(r.Context(), e.responses.Identity(r.credentials), form(r.Method, r.media), text)
 	if cached != nil {
 		meta := metaOf(cached)
 		log.Response, log.Info, log.Trusted, log.Points = verdictHit, meta.info, meta.trusted, meta.points

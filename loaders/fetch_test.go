@@ -318,8 +318,8 @@ func TestSetReadsFromItsSources(t *testing.T) {
 			}
 		}
 	})
-	if len(seen) != len(kinds) || len(recorder.Handles()) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(marketTrades.fetches) != 2 || len(records.fetches) != 8 {
-		t.Errorf("got %d values and %d recorded handles, want %d of both; or a source got a wrong number of fetches", len(seen), len(recorder.Handles()), len(kinds))
+	if len(seen) != len(kinds) || len(handlesOf(recorder)) != len(kinds) || len(searches.fetches) != 7 || len(trades.fetches) != 4 || len(marketTrades.fetches) != 2 || len(records.fetches) != 8 {
+		t.Errorf("got %d values and %d recorded handles, want %d of both; or a source got a wrong number of fetches", len(seen), len(handlesOf(recorder)), len(kinds))
 	}
 }
 
@@ -328,7 +328,7 @@ func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[queries.Book, market.Book]{}).setCached(queries.Book{TokenID: "a", Depth: 20})
 		ctx, set, recorder := With(reqctx.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
-		if len(recorder.Handles()) != 0 || set.Pending() {
+		if len(handlesOf(recorder)) != 0 || set.Pending() {
 			t.Fatal("a reused set has handles or a pending read of the previous response")
 		}
 		_, err := set.Prices.Get("a")
@@ -338,7 +338,7 @@ func TestDoneForgets(t *testing.T) {
 		}
 		_, _ = set.Prices.Get("b")
 		set.Done()
-		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(recorder.Handles()) != 2 {
+		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(handlesOf(recorder)) != 2 {
 			t.Fatal("the context still has a set, or has lost its other values")
 		}
 		if _, ok := set.Prices.Peek("a"); ok || set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
@@ -451,4 +451,10 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 			set.Done()
 		}
 	})
+}
+
+// handlesOf returns the handles that a recorder has recorded.
+func handlesOf(recorder *reqctx.Dependencies) []*market.Handle {
+	recorded, _ := recorder.Snapshot()
+	return recorded.Handles
 }

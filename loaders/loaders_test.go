@@ -184,7 +184,7 @@ func TestMissingKeysAreOneBatch(t *testing.T) {
 		if set.Pending() || len(s.lookups) != 4 || len(s.fetches) != 1 {
 			t.Errorf("got pending %v, look-ups %v, fetches %v; want false, 4 look-ups and one fetch", set.Pending(), s.lookups, s.fetches)
 		}
-		if got := recorder.Handles(); len(got) != 4 {
+		if got := handlesOf(recorder); len(got) != 4 {
 			t.Errorf("got %d recorded handles, want 4", len(got))
 		}
 	})

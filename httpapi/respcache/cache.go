@@ -20,8 +20,8 @@ const (
 	// keeps only entries that are read, and the feed keeps only streams that are read. A cached response prevents these reads, so it
 	// must not be used for long.
 	maxAge = 5 * time.Second
-	// staleAge is maxAge of a response with stale values. Its execution has begun their refresh, which makes the response invalid. If
-	// the refresh fails, the cache begins the next one after this time, and only if the values are read.
+	// staleAge is maxAge of a response that shows that values are stale, or whose values are too old to be served without a reason such
+	// as a failing venue. Another execution after this time finds out whether the reason still exists.
 	staleAge = time.Second
 	// overhead is the size of a response without its body, in bytes. perHandle is the size of each handle. perRequest is the size of
 	// each stored request without its body.
@@ -57,6 +57,8 @@ type Config struct {
 	// Do calls Wait before it waits for an execution that another call of Do has started. If Wait returns an error, Do does not
 	// wait, and returns that error. Wait may be nil.
 	Wait func(ctx context.Context) error
+	// Reading returns a context for the refresh of values on behalf of a client. ctx is the context of Do or FindRequest.
+	Reading func(ctx context.Context) context.Context
 }
 
 // Cache stores responses. It is safe for concurrent use. Do starts a goroutine for each execution, and several calls of Do may wait
@@ -66,6 +68,7 @@ type Cache struct {
 	clock      market.Clock
 	encode     func(body []byte, coding string) []byte
 	beforeWait func(ctx context.Context) error // Config.Wait
+	reading    func(ctx context.Context) context.Context
 	identities *identities
 	seed       maphash.Seed
 
@@ -88,7 +91,7 @@ type Cache struct {
 // New returns an empty cache.
 func New(cfg Config) *Cache {
 	c := &Cache{
-		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, beforeWait: cfg.Wait, identities: newIdentities(), seed: maphash.MakeSeed(),
+		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, beforeWait: cfg.Wait, reading: cfg.Reading, identities: newIdentities(), seed: maphash.MakeSeed(),
 		requests: make(map[requestKey]*request), flights: make(map[Key]*flight),
 	}
 	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.onEvict(r) })
@@ -149,14 +152,14 @@ func (c *Cache) Flush() (responses int) {
 
 // find returns a valid response to the operation of a key. The response was made for everybody or for the identity of the key. If
 // there is no such response, find returns nil.
-func (c *Cache) find(key Key) *Response {
+func (c *Cache) find(ctx context.Context, key Key) *Response {
 	c.mu.Lock()
 	r, ok := c.lru.Get(Key{Operation: key.Operation})
 	if !ok {
 		r, ok = c.lru.Get(key)
 	}
 	c.mu.Unlock()
-	if !ok || !c.usable(r) {
+	if !ok || !c.use(ctx, r) {
 		return nil
 	}
 	return r
@@ -173,10 +176,13 @@ func (c *Cache) Contains(key Key) bool {
 	return ok && r.valid(c.clock.Now())
 }
 
-// usable reports whether a response is valid. It counts a hit for a valid response, and removes an invalid response.
-func (c *Cache) usable(r *Response) bool {
-	if r.valid(c.clock.Now()) {
+// use reports whether a response is valid. It removes an invalid response. It counts a hit for a valid response, and begins the refresh
+// of its stale values.
+func (c *Cache) use(ctx context.Context, r *Response) bool {
+	now := c.clock.Now()
+	if r.valid(now) {
 		c.hits.Add(1)
+		r.refresh(ctx, now)
 		return true
 	}
 	c.mu.Lock()
@@ -195,7 +201,7 @@ func (c *Cache) invalidate(r *Response) {
 // store stores a valid response for a key. A response that is too large is not stored. A response that does not depend on the
 // client is stored for everybody. A full cache stores the response only if Cache.seen remembers its operation, and evicts other
 // responses to make room.
-func (c *Cache) store(key Key, r *Response, now time.Time) {
+func (c *Cache) store(key Key, r *Response) {
 	size := int64(overhead + perHandle*cap(r.handles) + cap(r.Body) + r.NoteBytes)
 	again := c.seen.Again(binary.LittleEndian.Uint64(key.Operation[:]))
 	if size > c.limit/maxShare || c.bytes+size > c.limit && !again {
@@ -206,11 +212,6 @@ func (c *Cache) store(key Key, r *Response, now time.Time) {
 		key.Identity = Identity{}
 	}
 	c.lru.Remove(key)
-	age := maxAge
-	if r.stale {
-		age = staleAge
-	}
-	r.limit(now.Add(age))
 	r.stored, r.key, r.size = true, key, size
 	c.lru.Add(key, r)
 	c.stored.Add(1)

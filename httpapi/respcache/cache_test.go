@@ -91,6 +91,57 @@ func TestStaleResponses(t *testing.T) {
 	g.want(t, "after the refresh", key, Executed)
 }
 
+// refreshes counts the keys of RefreshKeys.
+type refreshes int
+
+func (n *refreshes) RefreshKeys(_ context.Context, keys []any) { *n += refreshes(len(keys)) }
+
+// TestServedWhileRefreshed checks that the use of a response refreshes its stale values, and that the cache serves the response
+// while the refreshed values are equal. A response that shows when its values were read is executed again.
+func TestServedWhileRefreshed(t *testing.T) {
+	for _, dated := range []bool{false, true} {
+		g, asked := newRig(1<<20), refreshes(0)
+		g.dated = dated
+		h := g.freshHandle(2 * time.Second)
+		h.SetRefresher(&asked, "key")
+		fresh := func() { h.Renew(g.clock.Now().Add(2*time.Second), g.clock.Now().Add(3*time.Second)) }
+		fresh()
+		key := g.keyFor("q", g.Identity(nil))
+		read := func(_ context.Context, r *reqctx.Dependencies) {
+			stale := !g.clock.Now().Before(time.Unix(0, h.FreshUntil()))
+			reqctx.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: market.Meta{Handle: h, Stale: stale}}}})
+		}
+		steps := []struct {
+			what    string
+			do      func()
+			undated Outcome
+			dated   Outcome
+			asked   refreshes
+		}{
+			{"at first", func() {}, Executed, Executed, 0},
+			{"while the value is fresh", func() { g.clock.Advance(2*time.Second - 1) }, Hit, Hit, 0},
+			{"when it is stale", func() { g.clock.Advance(1) }, Hit, Executed, 1},
+			{"when it has been stale for a while", func() { g.clock.Advance(time.Second / 2) }, Hit, Hit, 1},
+			{"after its refresh", fresh, Hit, Executed, 1},
+			{"when it is too old", func() { g.clock.Advance(3 * time.Second) }, Executed, Executed, 1},
+			{"after it has changed", func() { fresh(); h.Invalidate() }, Executed, Executed, 1},
+		}
+		for _, s := range steps {
+			s.do()
+			want := s.undated
+			if dated {
+				want = s.dated
+			}
+			if _, got := g.ask(t, key, read); got != want {
+				t.Errorf("dated %v, %s: the outcome is %d, want %d", dated, s.what, got, want)
+			}
+			if !dated && asked != s.asked {
+				t.Errorf("%s: %d keys were refreshed, want %d", s.what, asked, s.asked)
+			}
+		}
+	}
+}
+
 func TestNeverStored(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
@@ -114,8 +165,8 @@ func TestNeverStored(t *testing.T) {
 	}
 	g := newRig(1 << 20)
 	for name, r := range map[string]*Response{
-		"errors":          NewResponse([]byte("x"), nil, nil),
-		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies)),
+		"errors":          NewResponse([]byte("x"), nil, nil, false),
+		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies), false),
 	} {
 		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
@@ -302,7 +353,7 @@ func TestBytesAreCounted(t *testing.T) {
 				for range test.handles {
 					recorder.Record(g.freshHandle(time.Hour))
 				}
-				return NewResponse(make([]byte, test.body), nil, &recorder)
+				return NewResponse(make([]byte, test.body), nil, &recorder, false)
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -332,7 +383,7 @@ func TestFindRequest(t *testing.T) {
 	}
 	want := func(what string, identity Identity, form, body string, found bool) {
 		t.Helper()
-		if r := g.FindRequest(identity, form, []byte(body)); (r != nil) != found {
+		if r := g.FindRequest(t.Context(), identity, form, []byte(body)); (r != nil) != found {
 			t.Errorf("%s: found a response: %v, want %v", what, r != nil, found)
 		}
 	}
@@ -360,7 +411,7 @@ func TestFindRequest(t *testing.T) {
 	g.Forget(account(t, "alice"))
 	want("after Forget", alice, "POST", "{ mine }", false)
 
-	r := g.FindRequest(bob, "POST", []byte("{ public }"))
+	r := g.FindRequest(t.Context(), bob, "POST", []byte("{ public }"))
 	for i := range 100 {
 		g.StoreRequest(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
 	}
@@ -389,7 +440,7 @@ func TestHashCollision(t *testing.T) {
 		q.body = []byte("{ another }")
 		g.requests[key] = q
 	}
-	if g.FindRequest(Identity{1}, "POST", []byte("{ one }")) != nil {
+	if g.FindRequest(t.Context(), Identity{1}, "POST", []byte("{ one }")) != nil {
 		t.Error("got the response to another request with the same hash")
 	}
 }
@@ -397,7 +448,7 @@ func TestHashCollision(t *testing.T) {
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
 	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), func(context.Context) *Response {
-		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies))
+		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies), false)
 	})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -429,7 +480,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	r.Encoded("br")
 	ctx := t.Context()
 	for name, f := range map[string]func() bool{
-		"FindRequest": func() bool { return g.FindRequest(key.Identity, "POST", body) == r },
+		"FindRequest": func() bool { return g.FindRequest(t.Context(), key.Identity, "POST", body) == r },
 		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
 		"Encoded":     func() bool { return r.Encoded("br") != nil },
 	} {
@@ -484,7 +535,7 @@ func TestNothingOldIsServed(t *testing.T) {
 					a, b := now[i].Load(), now[j].Load()
 					recorder.Record(a.handle)
 					recorder.Record(b.handle)
-					return NewResponse(fmt.Appendf(nil, "%d %d", a.n, b.n), nil, recorder)
+					return NewResponse(fmt.Appendf(nil, "%d %d", a.n, b.n), nil, recorder, false)
 				})
 				if err != nil {
 					t.Error(err)

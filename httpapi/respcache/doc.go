@@ -2,15 +2,18 @@
 // most five seconds.
 //
 // A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
-// valid and no fresh value has expired. A response that depends on the present date is not served on later dates. This check needs one
-// or two atomic loads for each handle and no look-up. A hit is equal to the response that an execution would return at that moment,
+// valid and usable. A response that depends on the present date is not served on later dates. This check needs some atomic loads for
+// each handle and no look-up. If a value is stale, the use of the response begins its refresh, as an execution would. A hit is equal to the response that an execution would return at that moment,
 // so nobody needs to set a time to live.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //
 //   - Values, absent values, pages, and everything computed from them: the handle of each cache entry reports that the entry was
-//     replaced, was evicted or has expired. A response with stale values is served until one of them is replaced by its refresh, but
-//     for at most a second. If the refresh has failed meanwhile, the response may name an older reason of the staleness.
+//     replaced by another value, was evicted, or is too old to be served. A response with a value that is too old, because the venue
+//     fails or a call would have to wait, is served for at most a second.
+//   - The times at which the values were read: only responses with the type Freshness contain them. Such a response is valid until
+//     the first fresh value expires or any value is refreshed. With a stale value it is valid for at most a second, and may name an
+//     older reason of the staleness.
 //   - The stream of the venue: the handle of an entry that the stream updates reports when the stream session of the entry ends or
 //     has a gap.
 //   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.

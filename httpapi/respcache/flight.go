@@ -64,7 +64,7 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 	var previous *flight // the last flight that ended without a response for this caller
 	var arrival time.Time
 	for {
-		if r := c.find(key); r != nil {
+		if r := c.find(ctx, key); r != nil {
 			return r, Hit, nil
 		}
 		c.mu.Lock()
@@ -209,9 +209,10 @@ func (c *Cache) fly(f *flight, run func(ctx context.Context) *Response) {
 	}
 	f.response.cache = c
 	now := c.clock.Now()
+	f.response.begin(now)
 	f.current = !f.interrupted && f.response.valid(now)
 	if f.current && f.flushes == c.flushes {
-		c.store(f.key, f.response, now)
+		c.store(f.key, f.response)
 	}
 }
 

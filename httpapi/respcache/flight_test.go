@@ -54,7 +54,7 @@ func (a *asker) start(ctx context.Context) chan answer {
 				<-ctx.Done()
 				return nil
 			case <-ctx.Done():
-				return NewResponse(fmt.Appendf(nil, "cut: %v", context.Cause(ctx)), nil, nil)
+				return NewResponse(fmt.Appendf(nil, "cut: %v", context.Cause(ctx)), nil, nil, false)
 			}
 			return a.executed(x.recorder)
 		})

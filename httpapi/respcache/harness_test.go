@@ -22,11 +22,13 @@ type rig struct {
 	clock                 *tool.Clock
 	mu                    sync.Mutex
 	executions, encodings int
+	// dated is an argument of NewResponse.
+	dated bool
 }
 
 func newRig(bytes int64) *rig {
 	g := &rig{clock: tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))}
-	g.Cache = New(Config{Bytes: bytes, Clock: g.clock, Encode: func(body []byte, coding string) []byte {
+	g.Cache = New(Config{Bytes: bytes, Clock: g.clock, Reading: func(ctx context.Context) context.Context { return ctx }, Encode: func(body []byte, coding string) []byte {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.encodings++
@@ -45,7 +47,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.executions++
-	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder)
+	return NewResponse(fmt.Appendf(nil, "execution %d", g.executions), nil, recorder, g.dated)
 }
 
 // ask calls Do for a key. The function record records the dependencies of the response.

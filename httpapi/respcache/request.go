@@ -2,6 +2,7 @@ package respcache
 
 import (
 	"bytes"
+	"context"
 	"hash/maphash"
 )
 
@@ -24,7 +25,7 @@ type request struct {
 
 // FindRequest returns a valid response to a stored request with the same form and body, or nil. The response was made for this
 // identity or for everybody. form must contain everything that the response depends on, except the identity and the body.
-func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Response {
+func (c *Cache) FindRequest(ctx context.Context, identity Identity, form string, body []byte) *Response {
 	key := requestKey{hash: maphash.Bytes(c.seed, body)}
 	c.mu.Lock()
 	q := c.requests[key]
@@ -38,7 +39,7 @@ func (c *Cache) FindRequest(identity Identity, form string, body []byte) *Respon
 	}
 	_, _ = c.lru.Get(q.response.key) // makes the response the most recently used
 	c.mu.Unlock()
-	if !q.current() || !c.usable(q.response) {
+	if !q.current() || !c.use(ctx, q.response) {
 		return nil
 	}
 	return q.response

@@ -1,6 +1,7 @@
 package respcache
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -19,12 +20,16 @@ type Response struct {
 	// NoteBytes is the size of Note in bytes. It is set before Do returns.
 	NoteBytes int
 
-	// handles and deadline determine how long the response is valid.
+	// handles, deadline and renewals determine how long the response is valid. dated reports that the response shows when its values
+	// were read. So it is valid only while none of them is refreshed, which would change the sum renewals.
 	handles  []*market.Handle
 	deadline time.Time // zero if there is no deadline
+	renewals int64
+	dated    bool
 	personal bool
-	// stale reports that the response has stale values; see staleAge.
-	stale bool
+	// stale reports that the response has stale values. late reports that one of them is too old to be served while it is refreshed,
+	// and is served because the venue fails or a call would have to wait; see staleAge.
+	stale, late bool
 	// known is false if it is not known how long the response is valid, for example after a failed read.
 	known bool
 
@@ -40,15 +45,27 @@ type Response struct {
 
 // NewResponse returns a response that is valid while the recorded values are valid. The caller must not use body afterwards.
 // recorder contains the recorded values. It must be nil if another execution may return something else, for example after an error
-// of the venue.
-func NewResponse(body []byte, note any, recorder *reqctx.Dependencies) *Response {
+// of the venue. dated reports that the response shows when its values were read, or whether they are stale.
+func NewResponse(body []byte, note any, recorder *reqctx.Dependencies, dated bool) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Snapshot()
 	if !ok {
 		return r
 	}
-	r.known, r.handles, r.deadline, r.stale, r.personal = true, basis.Handles, basis.Until, basis.Stale, basis.Personal
+	r.known, r.handles, r.deadline, r.renewals, r.stale, r.personal = true, basis.Handles, basis.Until, basis.Renewals, basis.Stale, basis.Personal
+	if r.dated = dated; dated && !basis.FreshUntil.IsZero() {
+		r.limit(basis.FreshUntil)
+	}
 	return r
+}
+
+// begin sets how long a response may be valid from now on.
+func (r *Response) begin(now time.Time) {
+	age := maxAge
+	if r.late = r.stale && !r.usable(now); r.late || r.stale && r.dated {
+		age = staleAge
+	}
+	r.limit(now.Add(age))
 }
 
 // limit sets r.deadline to deadline, unless r.deadline is earlier.
@@ -62,12 +79,40 @@ func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
 	}
+	renewals := int64(0)
 	for _, h := range r.handles {
-		if h.Version() != 0 {
+		if !h.Valid() {
+			return false
+		}
+		renewals += h.FreshUntil()
+	}
+	if r.dated {
+		return renewals == r.renewals
+	}
+	return r.late || r.usable(now)
+}
+
+// usable reports whether all values are fresh, or stale and may be served while they are refreshed.
+func (r *Response) usable(now time.Time) bool {
+	for _, h := range r.handles {
+		if !h.Usable(now) {
 			return false
 		}
 	}
 	return true
+}
+
+// refresh begins to refresh the stale values of a valid response, as an execution would.
+func (r *Response) refresh(ctx context.Context, now time.Time) {
+	var due []*market.Handle
+	for _, h := range r.handles {
+		if h.Due(now) {
+			due = append(due, h)
+		}
+	}
+	if due != nil {
+		market.Refresh(r.cache.reading(ctx), due)
+	}
 }
 
 var codings = [...]string{"zstd", "br", "gzip"}

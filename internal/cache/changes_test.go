@@ -91,7 +91,7 @@ func TestRESTContradictsStream(t *testing.T) {
 		c := open(t, v)
 		c.StreamMarket("m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
 		for range 50 {
-			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Version() == 0 || r.Value.Status != market.StatusClosed {
+			if r := mustRead(t, c.Markets(), marketM); !r.Stale || r.Handle.Valid() || r.Value.Status != market.StatusClosed {
 				t.Fatalf("got %+v, want a stale closed market", r)
 			}
 			c.Markets().Refresh(t.Context(), []market.MarketRef{marketM})
@@ -135,13 +135,13 @@ func TestChangedMarketWhileVenueFails(t *testing.T) {
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := mustRead(t, c.Markets(), byID)
 		c.StreamMarket("other", nil)
-		if mustRead(t, c.Markets(), byID); len(v.calls()) != 1 || first.Handle.Version() != 0 {
+		if mustRead(t, c.Markets(), byID); len(v.calls()) != 1 || !first.Handle.Valid() {
 			t.Errorf("after a change of another market: got %d more calls, want 0", len(v.calls())-1)
 		}
 		for range 3 {
 			c.StreamMarket("m", nil)
 		}
-		if first.Handle.Version() == 0 {
+		if first.Handle.Valid() {
 			t.Error("the handle does not show the change")
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
@@ -199,8 +199,8 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 				}
 				setMarket(market.StatusOpen)
 				close(hold)
-				if r := <-before; !r.Stale || r.Value.Status != market.StatusOpen || r.Handle.Version() == 0 {
-					t.Errorf("before the change: got %+v, stale %v, version %d; want open and stale", r.Value.Status, r.Stale, r.Handle.Version())
+				if r := <-before; !r.Stale || r.Value.Status != market.StatusOpen || r.Handle.Valid() {
+					t.Errorf("before the change: got %+v, stale %v, valid %v; want open and stale", r.Value.Status, r.Stale, r.Handle.Valid())
 				}
 				synctest.Wait()
 				setMarket(market.StatusClosed)

@@ -33,6 +33,8 @@ type entry[T any] struct {
 	refreshAt atomic.Int64
 	// failure is the market.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
+	// renewed reports that another entry has the handle, because a refresh returned an equal value.
+	renewed atomic.Bool
 	// outdated reports that the value has changed, or may have changed, at the venue. Such an entry is served only if the venue fails,
 	// or until answersUntil.
 	outdated bool
@@ -92,7 +94,11 @@ func (e *entry[T]) pollDue(at int64) bool {
 
 func (e *entry[T]) size() int { return e.bytes }
 
-func (e *entry[T]) leave() { e.read.Handle.Invalidate() }
+func (e *entry[T]) leave() {
+	if !e.renewed.Load() {
+		e.read.Handle.Invalidate()
+	}
+}
 
 // live reports whether the entry is streamed, its session is open, and the stream has not missed a message about the value.
 func (e *entry[T]) live() bool {

@@ -135,7 +135,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 		c.StreamSpread(session, newSpread(".4", ".6", 4), streamed(at(4)))
 		c.StreamBook(session, newBook("A", 7, 9, 200, 2), streamed(at(9)))
 		if p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20)); p.Source != market.SourceREST ||
-			s.Source != market.SourceREST || b.Source != market.SourceREST || p.Handle.Version()+s.Handle.Version()+b.Handle.Version() != 0 {
+			s.Source != market.SourceREST || b.Source != market.SourceREST || !p.Handle.Valid() || !s.Handle.Valid() || !b.Handle.Valid() {
 			t.Errorf("got %v %v %v, want the newer values of REST", p, s, b)
 		}
 		// A streamed value replaces the REST value if both are equal.
@@ -183,7 +183,7 @@ func TestFlightBeforeStream(t *testing.T) {
 				time.Sleep(time.Second)
 				synctest.Wait()
 				for _, r := range readers {
-					if r.Value != live || r.Source != market.SourceStream || r.Handle.Version() != 0 {
+					if r.Value != live || r.Source != market.SourceStream || !r.Handle.Valid() {
 						t.Errorf("waiting caller: got %+v, want the streamed price", r)
 					}
 				}
@@ -226,7 +226,7 @@ func TestRESTBehindStream(t *testing.T) {
 		c.StreamBook(again, shallow, streamed(at(6)))
 		again.End(time.Now())
 		deep, err := readOne(t.Context(), c.Books(), depth(200))
-		if err != nil || deep.Value.Seq != 6 || deep.Value.Depth != 200 || deep.Handle.Version() == 0 {
+		if err != nil || deep.Value.Seq != 6 || deep.Value.Depth != 200 || deep.Handle.Valid() {
 			t.Errorf("got %+v, %v; want the deep book, not cached", deep, err)
 		}
 		if b := mustRead(t, c.Books(), depth(20)); b.Value != shallow || !b.Stale {

@@ -27,12 +27,12 @@ func TestStreamedValueDuringSession(t *testing.T) {
 		rest := mustRead(t, c.Prices(), "k")
 		price := &market.Price{TokenID: "k", Price: market.MustDecimal("0.7")}
 		c.StreamPrice(session, price, streamed(time.Now()))
-		if rest.Handle.Version() == 0 {
+		if rest.Handle.Valid() {
 			t.Error("the handle of REST's value does not show its replacement")
 		}
 		time.Sleep(time.Hour)
 		live := mustRead(t, c.Prices(), "k")
-		if live.Value != price || live.Stale || live.Source != market.SourceStream || live.Handle.Version() != 0 {
+		if live.Value != price || live.Stale || live.Source != market.SourceStream || !live.Handle.Valid() {
 			t.Errorf("after an hour: got %+v, want the streamed price", live)
 		}
 		// REST calls that started before the stream return these late results.
@@ -42,11 +42,11 @@ func TestStreamedValueDuringSession(t *testing.T) {
 				t.Errorf("late REST result: got %+v, want the streamed price", r.Value)
 			}
 		}
-		if again := mustRead(t, c.Prices(), "k"); again.Handle != live.Handle || live.Handle.Version() != 0 || len(v.calls()) != 1 {
+		if again := mustRead(t, c.Prices(), "k"); again.Handle != live.Handle || !live.Handle.Valid() || len(v.calls()) != 1 {
 			t.Errorf("after late REST results: got %+v, want the streamed price", again)
 		}
 		session.End(time.Now())
-		if live.Handle.Version() == 0 {
+		if live.Handle.Valid() {
 			t.Error("the handle does not show the end of the session")
 		}
 		if r := mustRead(t, c.Prices(), "k"); !r.Stale || r.Value != price {
@@ -66,7 +66,7 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 		c := open(t, v)
 		absent := mustRead(t, c.Books(), depth(20))
 		c.StreamBook(&market.Session{}, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
-		if r := mustRead(t, c.Books(), depth(20)); r.Value == nil || absent.Value != nil || absent.Handle.Version() == 0 {
+		if r := mustRead(t, c.Books(), depth(20)); r.Value == nil || absent.Value != nil || absent.Handle.Valid() {
 			t.Error("the handle of the absence does not show the book")
 		}
 	})
@@ -82,7 +82,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 		session := &market.Session{}
 		c.StreamBook(session, live, streamed(time.Now()))
 		for range 3 {
-			if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 200 || r.Handle.Version() != 0 || r.Source != market.SourceREST {
+			if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 200 || !r.Handle.Valid() || r.Source != market.SourceREST {
 				t.Errorf("depth 200: got %+v, want a book of REST", r)
 			}
 			if r := mustRead(t, c.Books(), depth(50)); r.Value != live {
@@ -95,7 +95,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 		time.Sleep(500 * time.Millisecond)
 		deep := mustRead(t, c.Books(), depth(120))
 		synctest.Wait()
-		if !deep.Stale || deep.Handle.Version() == 0 || !slices.Equal(v.depths(), []int{200, 200}) {
+		if !deep.Stale || !slices.Equal(v.depths(), []int{200, 200}) {
 			t.Errorf("got %+v and calls for depths %v, want a stale book and 200 twice", deep, v.depths())
 		}
 		session.End(time.Now())
@@ -121,14 +121,14 @@ func TestGapMakesStreamedValuesStale(t *testing.T) {
 		c.StreamBook(session, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
 		p, s, b := mustRead(t, c.Prices(), "t"), mustRead(t, c.Spreads(), "t"), mustRead(t, c.Books(), depth(20))
 		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})
-		if p.Handle.Version() == 0 || s.Handle.Version() == 0 || b.Handle.Version() != 0 {
-			t.Errorf("after a gap of prices: got versions %d %d %d, want 0 only for the book", p.Handle.Version(), s.Handle.Version(), b.Handle.Version())
+		if p.Handle.Valid() || s.Handle.Valid() || !b.Handle.Valid() {
+			t.Errorf("after a gap of prices: got valid handles %v %v %v, want only that of the book", p.Handle.Valid(), s.Handle.Valid(), b.Handle.Valid())
 		}
 		if !mustRead(t, c.Prices(), "t").Stale || !mustRead(t, c.Spreads(), "t").Stale || mustRead(t, c.Books(), depth(20)).Stale {
 			t.Error("after a gap of prices: want stale price and spread, and a fresh book")
 		}
 		c.StreamStale(messages.Topic{Channel: messages.ChannelOrderbook, ID: "t"})
-		if b.Handle.Version() == 0 || !mustRead(t, c.Books(), depth(20)).Stale {
+		if b.Handle.Valid() || !mustRead(t, c.Books(), depth(20)).Stale {
 			t.Error("after a gap of the book: want a stale book")
 		}
 	})
@@ -253,11 +253,11 @@ func TestEndOfSession(t *testing.T) {
 		ended.End(time.Now().Add(time.Hour)) // a second call of End has no effect
 		for i, r := range readAll(t.Context(), c.Prices(), keys...) {
 			stays := i%4 == 0
-			if r.Value.Stale == stays || (before[i].Value.Handle.Version() == 0) != stays || before[i].Value.Stale {
+			if r.Value.Stale == stays || before[i].Value.Handle.Valid() != stays || before[i].Value.Stale {
 				t.Fatalf("token %d: got %+v, want stale %v", i, r, !stays)
 			}
-			if _, timed := r.Value.Handle.FreshUntil(); timed {
-				t.Fatalf("token %d: got a time in FreshUntil, want none", i)
+			if at := r.Value.Handle.FreshUntil(); at != 0 {
+				t.Fatalf("token %d: FreshUntil returned %d, want 0", i, at)
 			}
 		}
 		// Stale values are served until their stale time ends.
@@ -284,16 +284,14 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 		one := mustRead(t, c.Prices(), "t")
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		two := mustRead(t, c.Prices(), "t")
-		if one.Handle.Version() == 0 || two.Handle.Version() != 0 || one.Handle == two.Handle {
+		if one.Handle.Valid() || !two.Handle.Valid() || one.Handle == two.Handle {
 			t.Error("the handle does not show the replacement")
 		}
 		c.StreamStale(topic)
-		cut := two.Handle.Version()
-		c.StreamStale(topic)
-		if cut == 0 || two.Handle.Version() != cut {
-			t.Errorf("after a gap: got versions %d and %d, want one change", cut, two.Handle.Version())
+		if two.Handle.Valid() {
+			t.Error("after a gap the handle is valid")
 		}
-		if r := mustRead(t, c.Prices(), "t"); !r.Stale || r.Handle.Version() == 0 {
+		if r := mustRead(t, c.Prices(), "t"); !r.Stale || r.Handle.Valid() {
 			t.Errorf("after a gap: got %+v, want a stale price", r)
 		}
 		session.End(time.Now())
@@ -301,7 +299,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 			t.Errorf("after the end: got %+v, want a stale price", r)
 		}
 		c.StreamPrice(&market.Session{}, newPrice(".6", 1), streamed(at(1)))
-		if r := mustRead(t, c.Prices(), "t"); r.Stale || r.Handle.Version() != 0 || r.Value.Price.String() != "0.6" {
+		if r := mustRead(t, c.Prices(), "t"); r.Stale || !r.Handle.Valid() || r.Value.Price.String() != "0.6" {
 			t.Errorf("after the snapshot: got %+v, want a fresh price of 0.6", r)
 		}
 	})

@@ -100,18 +100,18 @@ func TestPoolRandom(t *testing.T) {
 					t.Fatalf("list %d has %d keys, want %d", n, len(kept), len(want[n]))
 				}
 			}
-			if sum != p.bytes || sum > p.limit || stored != nil && stored.read.Handle.Version() != 0 {
+			if sum != p.bytes || sum > p.limit || stored != nil && !stored.read.Handle.Valid() {
 				t.Fatalf("the lists have %d bytes, the pool counts %d, and the stored entry is %v", sum, p.bytes, stored)
 			}
 		}
 		for _, e := range left {
-			if n := e.read.Handle.Version(); n != 1 {
-				t.Fatalf("the handle of an entry that has left changed %d times, want once", n)
+			if e.read.Handle.Valid() {
+				t.Fatal("the handle of an entry that has left is valid")
 			}
 		}
 		for n := range lists {
 			for key, e := range want[n] {
-				if e.read.Handle.Version() != 0 {
+				if !e.read.Handle.Valid() {
 					t.Fatalf("the handle of %s changed, although the entry is cached", key)
 				}
 			}
@@ -159,7 +159,7 @@ func TestPoolEvicts(t *testing.T) {
 		n := small.len()
 		for _, bytes := range []int{200, 201} {
 			e := testEntry(bytes, time.Hour, nil)
-			if small.put("big", e); (e.read.Handle.Version() == 0) != (bytes == 200) || has(small, "big") != (bytes == 200) {
+			if small.put("big", e); (e.read.Handle.Valid()) != (bytes == 200) || has(small, "big") != (bytes == 200) {
 				t.Errorf("%d bytes: cached %v, want %v", bytes, has(small, "big"), bytes == 200)
 			}
 		}

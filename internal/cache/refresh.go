@@ -32,6 +32,15 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 	}
 }
 
+// RefreshKeys is Refresh for keys of market.Handles.
+func (s *store[K, T]) RefreshKeys(ctx context.Context, keys []any) {
+	typed := make([]K, len(keys))
+	for i, key := range keys {
+		typed[i] = key.(K)
+	}
+	s.Refresh(ctx, typed)
+}
+
 // claimRefresh reports whether the calling function must refresh the entry. After claimRefresh has returned true, it returns false
 // until the refresh has ended and refreshPause has passed.
 func (e *entry[T]) claimRefresh(now time.Time) bool {

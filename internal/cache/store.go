@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -349,7 +350,10 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 // replace stores an entry in one of the fields entries and absent. If the entry is streamed, replace also ends the flights that
 // wait for its value. The calling function holds the lock.
 func (s *store[K, T]) replace(on *list[K, *entry[T]], key K, e *entry[T]) {
-	e.bytes = overhead(&key, int(unsafe.Sizeof(e))) + allocated(int(unsafe.Sizeof(*e))) + allocated(int(unsafe.Sizeof(*e.read.Handle)))
+	if e.session == nil && !e.outdated {
+		s.inherit(on, key, e)
+	}
+	e.bytes = overhead(&key, int(unsafe.Sizeof(e))) + allocated(int(unsafe.Sizeof(key))) + allocated(int(unsafe.Sizeof(*e))) + allocated(int(unsafe.Sizeof(*e.read.Handle)))
 	if e.read.Value != nil {
 		e.bytes += weigh(e.read.Value)
 	}
@@ -357,6 +361,20 @@ func (s *store[K, T]) replace(on *list[K, *entry[T]], key K, e *entry[T]) {
 	if e.session != nil && len(s.routes) > 0 {
 		s.resolve(key, e)
 	}
+}
+
+// inherit gives a REST entry the handle of the entry that it replaces, if their values are equal. So responses that were made from the
+// value stay valid. Otherwise the new handle asks the store for refreshes.
+func (s *store[K, T]) inherit(on *list[K, *entry[T]], key K, e *entry[T]) {
+	old := on.get(key)
+	if old == nil || old.session != nil || old.outdated || !old.read.Handle.Valid() || !reflect.DeepEqual(old.read.Value, e.read.Value) {
+		e.read.Handle.SetRefresher(s, key)
+		e.read.Handle.Renew(e.freshUntil, e.staleUntil)
+		return
+	}
+	e.read.Value, e.read.Handle = old.read.Value, old.read.Handle
+	e.read.Handle.Renew(e.freshUntil, e.staleUntil)
+	old.renewed.Store(true)
 }
 
 // resolve ends the flights of all keys whose data a streamed entry contains.

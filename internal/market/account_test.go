@@ -35,15 +35,15 @@ func TestHeldByBuys(t *testing.T) {
 func TestStreamHandle(t *testing.T) {
 	s := &Session{}
 	h := NewStreamHandle(s)
-	if _, timed := h.FreshUntil(); timed || h.Version() != 0 {
-		t.Errorf("a new handle has version %d and a fresh time: %v; want version 0 and no fresh time", h.Version(), timed)
+	if !h.Valid() || !h.Usable(time.Now()) || h.FreshUntil() != 0 || h.Due(time.Now()) {
+		t.Errorf("a new handle: valid %v, usable %v, fresh until %d; want true, true, 0", h.Valid(), h.Usable(time.Now()), h.FreshUntil())
 	}
 	s.End(time.Unix(7, 0))
 	s.End(time.Unix(9, 0))
-	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Version() != 1 {
-		t.Errorf("after two calls of End: got ended %v at %s and version %d, want the time of the first call and version 1", ended, at, h.Version())
+	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Valid() {
+		t.Errorf("after two calls of End: got ended %v at %s and valid %v, want the time of the first call and false", ended, at, h.Valid())
 	}
-	if late := NewStreamHandle(s); late.Version() == 0 {
-		t.Error("the handle of an ended session has version 0")
+	if late := NewStreamHandle(s); late.Valid() {
+		t.Error("the handle of an ended session is valid")
 	}
 }

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"context"
 	"sync/atomic"
 	"time"
 )
@@ -86,38 +87,91 @@ func Combine(metas ...Meta) Meta {
 	return out
 }
 
-// Handle reports whether a cache entry is still valid, without a look-up in the cache. Each entry has one handle. An entry also has
-// a handle if it records that the venue does not have the value.
+// Handle reports whether a cache entry still has the value that was read, without a look-up in the cache. If a refresh returns an
+// equal value, the new entry gets the handle of the old one. An entry also has a handle if it records that the venue does not have
+// the value. A Handle is safe for concurrent use.
 type Handle struct {
-	version    atomic.Uint64
-	freshUntil time.Time
-	session    *Session
+	changed atomic.Bool
+	session *Session // nil for a REST value
+	// The times are in nanoseconds since 1970. askAt is the earliest time at which Due returns true.
+	freshUntil, staleUntil, askAt atomic.Int64
+
+	refresher Refresher
+	key       any
 }
 
-// NewHandle returns the handle of an entry that is fresh until freshUntil.
-func NewHandle(freshUntil time.Time) *Handle { return &Handle{freshUntil: freshUntil} }
+// Refresher refreshes values in the background.
+type Refresher interface {
+	// RefreshKeys begins to fetch the values of keys, which are keys of SetRefresher. It does not wait.
+	RefreshKeys(ctx context.Context, keys []any)
+}
+
+// NewHandle returns the handle of a REST value that is fresh until freshUntil.
+func NewHandle(freshUntil time.Time) *Handle {
+	h := &Handle{}
+	h.Renew(freshUntil, freshUntil)
+	return h
+}
 
 // NewStreamHandle returns the handle of an entry that the stream updates during a session.
 func NewStreamHandle(s *Session) *Handle { return &Handle{session: s} }
 
-// Version returns 0 while the entry is valid. The version increases when the entry is replaced or evicted, and when its stream
-// session ends. Version is safe for concurrent use.
-func (h *Handle) Version() uint64 {
-	v := h.version.Load()
-	if h.session != nil {
-		if _, ended := h.session.Ended(); ended {
-			v++
-		}
-	}
-	return v
+// SetRefresher makes by responsible for the refresh of the value. It must be called before other goroutines know the handle.
+func (h *Handle) SetRefresher(by Refresher, key any) { h.refresher, h.key = by, key }
+
+// Renew sets the ends of the fresh and of the stale time of a REST value.
+func (h *Handle) Renew(freshUntil, staleUntil time.Time) {
+	h.freshUntil.Store(freshUntil.UnixNano())
+	h.staleUntil.Store(staleUntil.UnixNano())
 }
 
-// FreshUntil returns the time until which the entry is fresh. ok is false for an entry that the stream updates. Such an entry is
-// fresh while Version is 0.
-func (h *Handle) FreshUntil() (at time.Time, ok bool) { return h.freshUntil, h.session == nil }
+// Valid reports whether the entry has neither been replaced by another value nor evicted, and its stream session has not ended.
+func (h *Handle) Valid() bool {
+	if h.changed.Load() {
+		return false
+	}
+	if h.session == nil {
+		return true
+	}
+	_, ended := h.session.Ended()
+	return !ended
+}
 
-// Invalidate marks the entry as replaced, evicted or no longer live. It is safe for concurrent use.
-func (h *Handle) Invalidate() { h.version.Add(1) }
+// FreshUntil returns the time in nanoseconds since 1970 until which the value is fresh. It returns 0 for an entry that the stream
+// updates. Such an entry is fresh while it is valid.
+func (h *Handle) FreshUntil() int64 { return h.freshUntil.Load() }
+
+// Usable reports whether a valid entry is fresh, or is stale and may be served while it is refreshed.
+func (h *Handle) Usable(now time.Time) bool {
+	return h.session != nil || now.UnixNano() < h.staleUntil.Load()
+}
+
+// refreshPause is the least time between two results true of Due.
+const refreshPause = time.Second
+
+// Due reports whether the value is stale and the calling function must pass the handle to Refresh.
+func (h *Handle) Due(now time.Time) bool {
+	at := now.UnixNano()
+	if h.refresher == nil || at < h.freshUntil.Load() {
+		return false
+	}
+	due := h.askAt.Load()
+	return at >= due && h.askAt.CompareAndSwap(due, at+int64(refreshPause))
+}
+
+// Refresh begins to refresh the values of handles for which Due has returned true. It does not wait.
+func Refresh(ctx context.Context, handles []*Handle) {
+	keys := make(map[Refresher][]any)
+	for _, h := range handles {
+		keys[h.refresher] = append(keys[h.refresher], h.key)
+	}
+	for by, keys := range keys {
+		by.RefreshKeys(ctx, keys)
+	}
+}
+
+// Invalidate marks the entry as replaced, evicted or no longer live.
+func (h *Handle) Invalidate() { h.changed.Store(true) }
 
 // Session is the lifetime of one connection to the venue's stream. The handles of all values from the connection point to the
 // Session, so that one call of End makes all these values stale. A Session is safe for concurrent use.

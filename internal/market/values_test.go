@@ -244,14 +244,49 @@ func TestCombine(t *testing.T) {
 	}
 }
 
+// refreshes records the keys that were passed to RefreshKeys.
+type refreshes [][]any
+
+func (r *refreshes) RefreshKeys(_ context.Context, keys []any) { *r = append(*r, keys) }
+
 func TestHandle(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := NewHandle(until), NewHandle(until)
-	if at, ok := h.FreshUntil(); h.Version() != 0 || !ok || !at.Equal(until) {
-		t.Errorf("a new handle has version %d and is fresh until %s (%v), want version 0 and %s", h.Version(), at, ok, until)
+	if !h.Valid() || h.FreshUntil() != until.UnixNano() || !h.Usable(until.Add(-1)) || h.Usable(until) || h.Due(until) {
+		t.Errorf("a new handle: valid %v, fresh until %d; want true, %d, and usable until then", h.Valid(), h.FreshUntil(), until.UnixNano())
 	}
 	h.Invalidate()
-	if h.Version() != 1 || other.Version() != 0 {
-		t.Errorf("after Invalidate of the first handle: got versions %d and %d, want 1 and 0", h.Version(), other.Version())
+	if h.Valid() || !other.Valid() {
+		t.Errorf("after Invalidate of the first handle: got valid %v and %v, want false and true", h.Valid(), other.Valid())
+	}
+}
+
+func TestRefresh(t *testing.T) {
+	at := time.Unix(5, 0)
+	var prices, books refreshes
+	handle := func(by Refresher, key any) *Handle {
+		h := NewHandle(at)
+		h.SetRefresher(by, key)
+		h.Renew(at, at.Add(time.Minute))
+		return h
+	}
+	a, b, c := handle(&prices, "a"), handle(&books, 2), handle(&prices, "c")
+	for _, step := range []struct {
+		at   time.Duration
+		want bool
+	}{{-1, false}, {0, true}, {0, false}, {refreshPause - 1, false}, {refreshPause, true}} {
+		if got := a.Due(at.Add(step.at)); got != step.want {
+			t.Errorf("%v after the end of its fresh time, a value is due: %v, want %v", step.at, got, step.want)
+		}
+	}
+	if a.Renew(at.Add(time.Hour), at.Add(time.Hour)); a.Due(at.Add(time.Minute)) {
+		t.Error("a renewed value is due")
+	}
+	if !b.Usable(at.Add(time.Minute-1)) || b.Usable(at.Add(time.Minute)) {
+		t.Error("a value is not usable until the end of its stale time")
+	}
+	Refresh(t.Context(), []*Handle{a, b, c})
+	if fmt.Sprint(prices, books) != "[[a c]] [[2]]" {
+		t.Errorf("the keys %v and %v were refreshed, want a and c, and 2", prices, books)
 	}
 }

@@ -13,12 +13,15 @@ import (
 // Dependencies collects everything on which one response depends: the handles of all cache entries that were read, the client, and
 // the time. Dependencies is safe for concurrent use. A nil Dependencies records nothing.
 type Dependencies struct {
-	// mu guards the fields up to stale. grow, record and limit are called with it held.
+	// mu guards the fields up to stale. grow and record are called with it held.
 	mu sync.Mutex
 	// handles may contain duplicates. Up to 8 handles are stored in first, which saves an allocation.
 	handles []*market.Handle
 	first   [8]*market.Handle
 	until   time.Time
+	// freshUntil is the earliest end of the fresh times of all values that were fresh when they were read, in nanoseconds since 1970.
+	// renewals is the sum of the ends of all fresh times.
+	freshUntil, renewals int64
 	// unknown reports that a nil handle was recorded, and stale that a stale value was read.
 	unknown, stale bool
 
@@ -65,17 +68,12 @@ func (d *Dependencies) record(m *market.Meta) {
 		return
 	}
 	d.handles = append(d.handles, m.Handle)
+	at := m.Handle.FreshUntil()
+	d.renewals += at
 	if m.Stale {
 		d.stale = true
-	} else if at, ok := m.Handle.FreshUntil(); ok {
-		d.limit(at)
-	}
-}
-
-// limit sets d.until to at, unless d.until is earlier.
-func (d *Dependencies) limit(at time.Time) {
-	if d.until.IsZero() || at.Before(d.until) {
-		d.until = at
+	} else if at != 0 && (d.freshUntil == 0 || at < d.freshUntil) {
+		d.freshUntil = at
 	}
 }
 
@@ -87,7 +85,9 @@ func (d *Dependencies) Until(at time.Time) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.limit(at)
+	if d.until.IsZero() || at.Before(d.until) {
+		d.until = at
+	}
 }
 
 // AnswerAccount records that the venue has sent account data and thus accepts the client's credentials.
@@ -106,21 +106,17 @@ func (d *Dependencies) markPersonal() {
 	}
 }
 
-// Handles returns the handles that were recorded so far.
-func (d *Dependencies) Handles() []*market.Handle {
-	s, _ := d.Snapshot()
-	return s.Handles
-}
-
 // Snapshot lists what a response depends on. The same request of the same client gets an equal response while all Handles are valid
-// and the time Until has not passed.
+// and usable and the time Until has not passed. A response that shows when its values were read also changes with each refresh.
 type Snapshot struct {
 	// Handles contains a handle twice only if a loader has read a value again, such as a deeper order book.
 	Handles []*market.Handle
-	// Until is the time when the response changes even if no cache entry is replaced, for example because a value is no longer fresh.
-	// It is zero if there is no such time.
-	Until time.Time
-	// Stale reports that a stale value was read. Its refresh replaces the value soon, or fails.
+	// Until is the time when the response changes even if no value changes, such as the end of the day. It is zero if there is no such
+	// time. FreshUntil is the time when the first value that was fresh is no longer fresh, or zero.
+	Until, FreshUntil time.Time
+	// Renewals is the sum of FreshUntil of all handles. Each refresh changes it.
+	Renewals int64
+	// Stale reports that a stale value was read.
 	Stale bool
 	// Personal reports that the response may depend on the client's credentials or their absence.
 	Personal bool
@@ -133,7 +129,11 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return Snapshot{Handles: slices.Clone(d.handles), Until: d.until, Stale: d.stale, Personal: d.personal.Load()}, !d.unknown
+	s = Snapshot{Handles: slices.Clone(d.handles), Until: d.until, Renewals: d.renewals, Stale: d.stale, Personal: d.personal.Load()}
+	if d.freshUntil != 0 {
+		s.FreshUntil = time.Unix(0, d.freshUntil)
+	}
+	return s, !d.unknown
 }
 
 // ResponseContext is the context of one response. It contains the response's Dependencies, so that the context and the Dependencies

@@ -47,14 +47,15 @@ func TestDependencies(t *testing.T) {
 	}
 	var wg sync.WaitGroup
 	for range 8 {
-		wg.Go(func() { d.Record(h); d.Record(nil); d.Record(other); h.Invalidate(); _ = d.Handles() })
+		wg.Go(func() { d.Record(h); d.Record(nil); d.Record(other); h.Invalidate(); _, _ = d.Snapshot() })
 	}
 	wg.Wait()
 	if _, ok := d.Snapshot(); ok {
 		t.Error("Snapshot returned true after a read without a handle")
 	}
-	if got := d.Handles(); len(got) != 16 || !slices.Contains(got, h) || !slices.Contains(got, other) || h.Version() != 8 {
-		t.Errorf("got handles %v and version %d, want each of two handles eight times, and version 8", got, h.Version())
+	s, _ := d.Snapshot()
+	if got := s.Handles; len(got) != 16 || !slices.Contains(got, h) || !slices.Contains(got, other) || s.Renewals != 16*until.UnixNano() || !s.FreshUntil.Equal(until) {
+		t.Errorf("got snapshot %+v, want each of two handles eight times, with the fresh time of each", s)
 	}
 }
 
@@ -82,7 +83,7 @@ func TestNoDependencies(t *testing.T) {
 	none := reqctx.DependenciesFrom(t.Context())
 	none.Record(market.NewHandle(time.Unix(9, 0)))
 	none.Until(time.Unix(5, 0))
-	if _, ok := none.Snapshot(); ok || none != nil || none.Handles() != nil || reqctx.CredentialsFrom(t.Context()) != nil {
+	if _, ok := none.Snapshot(); ok || none != nil || reqctx.CredentialsFrom(t.Context()) != nil {
 		t.Error("a context without dependencies has a snapshot, or credentials")
 	}
 }
