@@ -82,7 +82,7 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 }
 
 // TestDeadlineWithoutATurn checks that a caller gets a timeout, not RATE_LIMITED, if its call is still not admitted at the deadline
-// and ReadyAt of the reservation returns the zero time.
+// and Late of the reservation returns nil.
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission()

@@ -75,10 +75,13 @@ func (t *ticket) Err() error {
 	return t.err
 }
 
-func (t *ticket) ReadyAt() time.Time {
+func (t *ticket) Late(deadline time.Time) error {
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
-	return t.turn
+	if t.turn.IsZero() || deadline.IsZero() || t.turn.Before(deadline) {
+		return nil
+	}
+	return reqctx.RateLimited(time.Until(t.turn))
 }
 
 func (t *ticket) Join(want reqctx.CallRequest) {

@@ -32,8 +32,9 @@ type batch[K comparable, T any] struct {
 	// waitedKeys is the number of keys that have waiters. It is 0 until the batch starts.
 	waitedKeys int
 	// round is the value of coalescer.round when the last caller joined the batch. formedRound is the value when the batch was
-	// formed.
+	// formed. late is the error of the last caller if the rate limit cannot admit the batch before its deadline.
 	round, formedRound uint64
+	late               error
 
 	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
 	serial                               uint64
@@ -96,8 +97,9 @@ func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 	return keys <= 1 || keys <= c.maxKeys && b.ctx.Err() == nil && c.cost(keys, b.bytes+bytesOf(key)) <= 1
 }
 
-// join adds a waiter to a flight. round is the present value of coalescer.round. The calling function holds the coalescer's lock.
-func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
+// join adds a waiter to a flight. It returns an error if the waiter must leave the flight; see batch.late. round is the present
+// value of coalescer.round. The calling function holds the coalescer's lock.
+func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) error {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
 		b.waitedKeys++
@@ -105,7 +107,9 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) {
 	if b.round != round {
 		b.round = round
 		b.raise(req)
+		b.late = b.reservation.Late(req.Deadline)
 	}
+	return b.late
 }
 
 // raise updates the priority and the deadline of a batch for a new waiter; see batch.request. The calling function holds the lock.

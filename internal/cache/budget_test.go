@@ -84,71 +84,58 @@ func TestOnlyLateCallerIsRefused(t *testing.T) {
 	})
 }
 
-// TestTooLateResultIsRefused checks that a read is refused at once if its call would start before the deadline and probably end
-// after it.
-func TestTooLateResultIsRefused(t *testing.T) {
+// TestLateCallerOfARefresh checks a caller that needs the key of a refresh that waits through a pause of the venue. If its deadline
+// is before the end of the pause, it must get an answer at once: the stale value in the stale time, later RATE_LIMITED.
+func TestLateCallerOfARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 400 * time.Millisecond}
-		c, b := openLimited(t, v, ratelimit.Config{})
-		for i := range 20 {
-			wantPrices(t, readAll(callerContext(t, "z", time.Second), c.Prices(), fmt.Sprint(i)), fmt.Sprint(i))
+		v := &venue{}
+		c, b := openLimited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Stretch = 0 })
+		mustRead(t, c.Prices(), "k")
+		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
+		k.Answered(reqctx.Answer{Endpoint: reqctx.EndpointPrices, Refused: true, RetryAfter: window, Limit: -1, Remaining: -1})
+		k.Release(false)
+		start := time.Now()
+		time.Sleep(29 * time.Second)
+		mustRead(t, c.Prices(), "k") // starts the refresh
+		synctest.Wait()
+		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 1 {
+			t.Fatalf("got %+v, want a waiting refresh", s)
 		}
-		spend(t, b, 0)
-		turn := time.Until(b.Status().ThrottledUntil)
-		refused := func() {
-			t.Helper()
-			hasty := fetch(callerContext(t, "a", turn+v.latency-time.Millisecond), c, "k")
-			if wait := retryAfter(t, receive(t, hasty)[0].Err); wait != turn {
-				t.Errorf("got retry after %s, want %s", wait, turn)
-			}
+		if r := c.Prices().Fetch(callerContext(t, "a", 10*time.Second), []string{"k"})[0]; r.Err != nil || !r.Value.Stale || time.Since(start) != 29*time.Second {
+			t.Errorf("in the stale time: got %+v after %s, want a stale price after 29s", r, time.Since(start))
 		}
-		refused()
-		patient := fetch(callerContext(t, "b", turn+time.Second), c, "k")
+		time.Sleep(3 * time.Second)
+		_, err := readOne(callerContext(t, "a", 10*time.Second), c.Prices(), "k")
+		if wait := retryAfter(t, err); wait != window-32*time.Second || time.Since(start) != 32*time.Second {
+			t.Errorf("after the stale time: got retry after %s after %s, want the rest of the pause after 32s", wait, time.Since(start))
+		}
+		patient := fetch(callerContext(t, "b", window), c, "k")
 		wantPending(t, patient)
-		refused() // refused although a caller with a later deadline waits for the same key
-		time.Sleep(turn + v.latency)
+		time.Sleep(window - 32*time.Second)
 		wantPrices(t, receive(t, patient), "k")
-		if calls := v.calls(); len(calls) != 21 {
-			t.Errorf("got %d calls, want 21", len(calls))
-		}
 		wantIdle(t, c.prices.routes[0])
 	})
 }
 
-// TestDeadlineSoonAfterTurn checks that a caller gets RATE_LIMITED, not a timeout, if it waited longer for the admission than for
-// the response. Otherwise the caller must get a timeout.
-func TestDeadlineSoonAfterTurn(t *testing.T) {
-	for name, at := range map[string]time.Duration{"late turn": 900 * time.Millisecond, "early turn": 400 * time.Millisecond} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				v, a := &venue{latency: 700 * time.Millisecond}, newAdmission()
-				c := open(t, v, withAdmission(a))
-				hasty := fetch(callerContext(t, "a", time.Second), c, "k")
-				patient := fetch(callerContext(t, "b", time.Minute), c, "k")
-				time.Sleep(at)
-				a.verdict <- nil
-				synctest.Wait()
-				route := c.prices.routes[0]
-				route.mu.Lock()
-				route.pace = pace{known: true, mean: v.latency}
-				route.mu.Unlock()
-				time.Sleep(time.Second - at)
-				switch err := receive(t, hasty)[0].Err; {
-				case at < time.Second/2:
-					if market.CodeOf(err) != market.CodeUpstreamTimeout {
-						t.Error(err)
-					}
-				default:
-					if wait := retryAfter(t, err); wait != at+v.latency-time.Second {
-						t.Errorf("got retry after %s, want %s", wait, at+v.latency-time.Second)
-					}
-				}
-				wantPending(t, patient)
-				time.Sleep(at + v.latency - time.Second)
-				wantPrices(t, receive(t, patient), "k")
-			})
-		})
-	}
+// TestTurnJustBeforeTheDeadline checks that a call is made even if its turn is just before the deadline. The deadline ends the call
+// with a timeout, not with RATE_LIMITED.
+func TestTurnJustBeforeTheDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{latency: 400 * time.Millisecond}
+		c, b := openLimited(t, v, ratelimit.Config{})
+		spend(t, b, 0)
+		hasty := fetch(callerContext(t, "a", window+time.Millisecond), c, "k")
+		patient := fetch(callerContext(t, "b", window+time.Second), c, "k")
+		time.Sleep(window + time.Millisecond)
+		wantErrors(t, receive(t, hasty), market.CodeUpstreamTimeout)
+		wantPending(t, patient)
+		time.Sleep(v.latency)
+		wantPrices(t, receive(t, patient), "k")
+		if calls := v.calls(); len(calls) != 1 {
+			t.Errorf("got %d calls, want 1", len(calls))
+		}
+		wantIdle(t, c.prices.routes[0])
+	})
 }
 
 // TestAbandonedBatch checks that a batch without waiters releases its reservation at once, before and after its admission.

@@ -263,7 +263,7 @@ func (admitAll) Reserve(reqctx.CallRequest) reqctx.Reservation { return admitAll
 func (admitAll) Scarce(string, reqctx.Endpoint) bool           { return false }
 func (admitAll) Decided() <-chan struct{}                      { return decided }
 func (admitAll) Err() error                                    { return nil }
-func (admitAll) ReadyAt() time.Time                            { return time.Time{} }
+func (admitAll) Late(time.Time) error                          { return nil }
 func (admitAll) Join(reqctx.CallRequest)                       {}
 func (admitAll) Release(bool)                                  {}
 func (admitAll) AdmitCall(context.Context) error               { return nil }

@@ -1,13 +1,13 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -70,8 +70,6 @@ type coalescer[K comparable, T any] struct {
 	// round counts the calls of coalescer.do. Batches store the round, so that one call of do with several keys raises the priority
 	// and the deadline of a batch only once.
 	round uint64
-	// pace estimates the duration of a call.
-	pace pace
 }
 
 // flight is the fetch of one key.
@@ -104,7 +102,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		return out
 	}
-	start, log := time.Now(), reqctx.LogFrom(ctx)
+	log := reqctx.LogFrom(ctx)
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	joined := c.join(ctx, keys, refresh, log, out)
@@ -119,9 +117,9 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		case <-f.done:
 			out[i] = f.result
 		case <-ctx.Done():
-			return c.abandon(waitError(ctx), start, joined, out)
+			return c.abandon(waitError(ctx), joined, out)
 		case <-c.tasks.ctx.Done():
-			return c.abandon(errClosed, start, joined, out)
+			return c.abandon(errClosed, joined, out)
 		}
 	}
 	return out
@@ -144,7 +142,6 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	coalesced := uint32(0)
 	var refused error
 	c.mu.Lock()
-	req.Takes = c.pace.max()
 	c.round++
 	fresh := reqctx.WantsFresh(ctx)
 	if fresh {
@@ -165,14 +162,16 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 			out[i].Err = refused
 			continue
 		}
+		if out[i].Err = f.join(req, c.round); out[i].Err != nil {
+			c.leave(f)
+			continue
+		}
 		joined[i] = f
-		f.join(req, c.round)
 		f.batch.fresh = f.batch.fresh || fresh
 		if log != nil && c.observer != nil {
 			f.logs = append(f.logs, log)
 		}
 	}
-	c.refuseLate(joined, req, out)
 	c.mu.Unlock()
 	c.counters.coalesced.Add(uint64(coalesced))
 	log.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
@@ -243,29 +242,6 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.maxKeys-1)/c.maxKeys, c.cost(keys, bytes))
 }
 
-// refuseLate fails the keys whose call is not expected to end before the deadline of req. Other callers can continue to wait for
-// these keys. The calling function holds the lock.
-func (c *coalescer[K, T]) refuseLate(joined []*flight[K, T], req reqctx.CallRequest, out []market.Result[market.Read[*T]]) {
-	if req.Deadline.IsZero() || len(c.queue) == 0 {
-		return
-	}
-	var last *batch[K, T]
-	var turn time.Time
-	for i, f := range joined {
-		if f == nil || f.batch.started {
-			continue
-		}
-		if f.batch != last {
-			last, turn = f.batch, f.batch.reservation.ReadyAt()
-		}
-		if !turn.IsZero() && !turn.Add(req.Takes).Before(req.Deadline) {
-			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
-			c.leave(f)
-			joined[i] = nil
-		}
-	}
-}
-
 // errClosed is the error of reads during and after Close.
 var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service is shutting down")
 
@@ -279,24 +255,21 @@ func waitError(ctx context.Context) error {
 }
 
 // abandon ends the wait of a caller. It removes the caller from the flights in joined, and returns the results so far. A key
-// without a result fails with err. But if the caller has timed out and has waited mostly for the rate limit, the key fails with
-// RATE_LIMITED. arrival is the time at which the caller began to wait.
-func (c *coalescer[K, T]) abandon(err error, arrival time.Time, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+// without a result fails with err. But if the caller has timed out and the key still waits for the rate limit, the key fails with
+// RATE_LIMITED.
+func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	late, now := market.CodeOf(err) == market.CodeUpstreamTimeout, time.Now()
+	late := market.CodeOf(err) == market.CodeUpstreamTimeout
 	for i, f := range joined {
 		if f == nil {
 			continue
 		}
-		turn := f.batch.reservation.ReadyAt() // zero if the reservation no longer waits
 		switch {
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
-		case late && !turn.IsZero():
-			out[i].Err = reqctx.RateLimited(turn.Sub(c.clock.Now()))
-		case late && f.batch.started && f.batch.admitted.Sub(arrival) > now.Sub(f.batch.admitted):
-			out[i].Err = reqctx.RateLimited(f.batch.admitted.Add(c.pace.max()).Sub(now))
+		case late:
+			out[i].Err = cmp.Or(f.batch.reservation.Late(c.clock.Now()), err)
 		default:
 			// The coalescer cancels a call when the last waiter gives up. In that case, this caller gets the error of its own wait.
 			out[i].Err = err

@@ -49,7 +49,6 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.endedAt, b.err = time.Now(), err
-	c.recordPace(b)
 	for i, f := range b.flights {
 		// The results are stored before their flights are deleted, so a caller that finds no flight finds the entry.
 		if c.flights[f.key] == f {
@@ -64,19 +63,6 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 		}
 	}
 	return c.describe(b, 0)
-}
-
-// recordPace adds the total duration of a batch's HTTP calls to c.pace. It ignores a cancelled batch. The calling function holds
-// the lock.
-func (c *coalescer[K, T]) recordPace(b *batch[K, T]) {
-	if b.ctx.Err() != nil || len(b.calls) == 0 {
-		return
-	}
-	took := time.Duration(0)
-	for _, x := range b.calls {
-		took += x.Elapsed
-	}
-	c.pace.add(took)
 }
 
 // logs returns the logs of the operations that waited for an ended batch.

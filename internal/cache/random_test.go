@@ -123,6 +123,16 @@ func (t *randomTicket) Err() error {
 	return t.err
 }
 
+// Late returns an error at random while the reservation waits.
+func (t *randomTicket) Late(time.Time) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.admitted || t.owner.mood().IntN(10) > 0 {
+		return nil
+	}
+	return reqctx.RateLimited(time.Millisecond)
+}
+
 func (t *randomTicket) Release(bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -47,8 +47,8 @@ type Record = struct {
 }
 
 const (
-	// minHold and maxHold bound the duration of a claim.
-	minHold, maxHold = 250 * time.Millisecond, 2 * time.Second
+	// hold is the duration of a claim. A claim ends earlier when its call ends.
+	hold = 2 * time.Second
 	// pollEvery is the time between two look-ups of a key that another process has claimed.
 	pollEvery = 20 * time.Millisecond
 	// clockError is the greatest expected error of requestedAt and receivedAt if another process measured them.
@@ -144,7 +144,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 
 // claim looks up keys in the shared cache and writes their values to out. For the other keys, claim returns two lists of indexes.
 // ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
-func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, hold time.Duration, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
+func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
 	answered, claimedElsewhere, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
 		all[i] = i
@@ -321,7 +321,6 @@ func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) [
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
-	hold := c.hold()
 	until := c.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
 		// Wait for other processes for at most a third of the time until the deadline. This process may need the rest of the time for its
@@ -329,7 +328,7 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 		now := c.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.shared.claim(ctx, keys, hold, reads)
+	ours, theirs := c.shared.claim(ctx, keys, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {
 		return nil, err
 	}
@@ -343,11 +342,4 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 	}
 	c.mu.Unlock()
 	return reads, c.call(ctx, b, keys, theirs, reads)
-}
-
-// hold returns the duration of a claim: twice the expected duration of a call, within bounds.
-func (c *coalescer[K, T]) hold() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return min(max(2*c.pace.max(), minHold), maxHold)
 }

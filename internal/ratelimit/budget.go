@@ -146,7 +146,7 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, now := b.windowOf(req.Scope, req.Endpoint), b.clock.Now()
-	t := &reservation{budget: b, window: w, scope: req.Scope, deadline: req.Deadline, takes: req.Takes, endpoint: req.Endpoint}
+	t := &reservation{budget: b, window: w, scope: req.Scope, deadline: req.Deadline, endpoint: req.Endpoint}
 	if t.err = b.heldError(req.Scope, now); t.err != nil {
 		b.refused++
 		return t

@@ -140,13 +140,13 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		first, second := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c"})
 		wantWaiting(t, first)
 		wantWaiting(t, second)
-		turnBefore := second.ReadyAt()
+		turnBefore := turnOf(t, second)
 		if s := b.Status(); s.Admitted != 8 { // Admitted counts calls, and the reservation unused has made no call
 			t.Errorf("the status is %+v, want 8 admitted calls", s)
 		}
 		first.Release(false)
 		first.Release(false)
-		if turn := second.ReadyAt(); turn.After(turnBefore) {
+		if turn := turnOf(t, second); turn.After(turnBefore) {
 			t.Errorf("the turn moved from %s to %s, want no later turn", turnBefore, turn)
 		}
 		unused.Release(false)

@@ -23,7 +23,8 @@
 // Refreshes of stale data go last and leave a quarter of the window free.
 //
 // A waiting reservation is refused when as many calls as wait before it cannot leave the window in time for its deadline. The error
-// contains the time until they have left. That is a hint: later reservations with a greater priority may go first.
+// contains the time until they have left. That is a hint: later reservations with a greater priority may go first. A caller that
+// joins a waiting read is refused by the same rule, while the read goes on for callers with later deadlines.
 //
 // # Calls of others
 //

@@ -96,11 +96,23 @@ func spend(t *testing.T, b *Budget, caller string, n int) {
 // retryAfter returns the wait in the error of a refused reservation.
 func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
 	t.Helper()
+	return waitIn(t, k.Err())
+}
+
+// waitIn returns the wait in a RATE_LIMITED error.
+func waitIn(t *testing.T, err error) time.Duration {
+	t.Helper()
 	var e *market.Error
-	if err := k.Err(); !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
-		t.Fatalf("the reservation has the error %v, want RATE_LIMITED with a wait", err)
+	if !errors.As(err, &e) || e.Code != market.CodeRateLimited || e.RetryAfter <= 0 {
+		t.Fatalf("got the error %v, want RATE_LIMITED with a wait", err)
 	}
 	return e.RetryAfter
+}
+
+// turnOf returns the turn of a reservation that waits in the queue.
+func turnOf(t *testing.T, k reqctx.Reservation) time.Time {
+	t.Helper()
+	return within(waitIn(t, k.Late(time.Now())))
 }
 
 // wantWaiting fails the test if a reservation does not wait in the queue.

@@ -86,7 +86,7 @@ func (w *window) next(now time.Time) *reservation {
 	return nil
 }
 
-// readyAt returns the turn of a waiting reservation; see eachTurn.
+// readyAt returns the turn of a reservation, or the zero time if it has none; see eachTurn.
 func (w *window) readyAt(t *reservation, now time.Time) (at time.Time) {
 	w.eachTurn(now, func(waiting *reservation, turn time.Time) {
 		if waiting == t {
@@ -141,13 +141,13 @@ func (w *window) shareAt(c *caller, now time.Time) time.Time {
 	return now.Add(w.span)
 }
 
-// refuseLate refuses the late reservations, except refreshes; see reservation.late.
+// refuseLate refuses the reservations that are late for all callers of their reads, except refreshes.
 func (w *window) refuseLate(now time.Time) {
 	if w.waiting == len(w.queue[reqctx.PriorityRefresh]) {
 		return
 	}
 	w.eachTurn(now, func(t *reservation, turn time.Time) {
-		if t.late(turn) {
+		if late(turn, cmp.Or(t.first, t).deadline) {
 			w.refuse(t, now, turn)
 		}
 	})

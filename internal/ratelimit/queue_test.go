@@ -42,10 +42,10 @@ func TestPriorityRises(t *testing.T) {
 			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
 		}
 		history, books, first := reserve(reqctx.PriorityHistory, "h"), reserve(reqctx.PriorityBooks, "b"), reserve(reqctx.PriorityPrices, "p")
-		turnBefore, firstTurn := history.ReadyAt(), first.ReadyAt()
+		turnBefore, firstTurn := turnOf(t, history), turnOf(t, first)
 		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
-		if turn := history.ReadyAt(); !turn.Before(turnBefore) || !turn.Before(books.ReadyAt()) || !first.ReadyAt().Equal(firstTurn) {
-			t.Errorf("the turn moved from %s to %s, want an earlier turn; the turn of the first moved from %s to %s, want no change", turnBefore, history.ReadyAt(), firstTurn, first.ReadyAt())
+		if turn := turnOf(t, history); !turn.Before(turnBefore) || !turn.Before(turnOf(t, books)) || !turnOf(t, first).Equal(firstTurn) {
+			t.Errorf("the turn moved from %s to %s, want an earlier turn; the turn of the first moved from %s to %s, want no change", turnBefore, turnOf(t, history), firstTurn, turnOf(t, first))
 		}
 		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // a lower priority changes nothing
 		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
@@ -78,21 +78,35 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 	})
 }
 
-// TestTooLateReadsAreRefused checks that a read is refused if it is expected to end at or after its deadline.
+// TestTooLateReadsAreRefused checks that a read is refused if its turn is at or after its deadline. A caller that joins a waiting
+// read must be late by the same rule, also if the read was a refresh.
 func TestTooLateReadsAreRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spend(t, b, "a", 9)
 		turn := time.Until(b.Status().ThrottledUntil)
-		reserve := func(d time.Duration) reqctx.Reservation {
-			want := prices("b", d)
-			want.Takes = 300 * time.Millisecond
-			return b.Reserve(want)
-		}
-		if wait := retryAfter(t, reserve(turn+300*time.Millisecond)); wait != turn {
+		if wait := retryAfter(t, b.Reserve(prices("b", turn))); wait != turn {
 			t.Errorf("got retry after %s, want %s", wait, turn)
 		}
-		wantWaiting(t, reserve(turn+301*time.Millisecond))
+		wantWaiting(t, b.Reserve(prices("b", turn+1)))
+		refresh := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(2 * time.Minute)})
+		if err := refresh.Late(within(0)); err != nil {
+			t.Errorf("a refresh: got the error %v, want none", err)
+		}
+		refresh.Join(prices("b", turn)) // now it is a read with the second turn, at the same time as the first
+		if wait := waitIn(t, refresh.Late(within(turn))); wait != turn {
+			t.Errorf("a caller of a former refresh: got retry after %s, want %s", wait, turn)
+		}
+		for _, deadline := range []time.Time{within(turn + 1), {}} {
+			if err := refresh.Late(deadline); err != nil {
+				t.Errorf("a caller with the deadline %s: got the error %v, want none", deadline, err)
+			}
+		}
+		wantWaiting(t, refresh)
+		refresh.Release(false)
+		if err := refresh.Late(within(0)); err != nil {
+			t.Errorf("a released read: got the error %v, want none", err)
+		}
 	})
 }
 

@@ -19,10 +19,8 @@ type reservation struct {
 	priority, countedAs reqctx.Priority
 	caller              *caller
 	endpoint            reqctx.Endpoint // the endpoint that the read calls first
-	// deadline is the latest deadline of the read's callers, or the zero time if one of them has none. takes is the expected duration
-	// of the read, or 0 for any call after the first.
+	// deadline is the latest deadline of the read's callers, or the zero time if one of them has none.
 	deadline time.Time
-	takes    time.Duration
 	arrival  uint64 // orders the reservations of one priority
 
 	queued, released bool
@@ -37,15 +35,6 @@ type reservation struct {
 	credit  string        // the ledger's grant for the call, or ""
 	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
 	err     error
-}
-
-// late reports whether the response to a call at the time turn is expected at or after the deadline of the read.
-func (t *reservation) late(turn time.Time) bool {
-	read := t
-	if t.first != nil {
-		read = t.first
-	}
-	return !read.deadline.IsZero() && !turn.Add(t.takes).Before(read.deadline)
 }
 
 // admit counts the call and permits it.
@@ -85,16 +74,20 @@ func (t *reservation) Err() error {
 	return t.err
 }
 
-// ReadyAt returns the zero time for refreshes, which wait for calls that nobody else needs.
-func (t *reservation) ReadyAt() time.Time {
+// late reports whether a call that is admitted at the time turn comes too late for a deadline. The call itself counts as no time,
+// because nobody knows its duration. So the deadline may end a call that is admitted just before.
+func late(turn, deadline time.Time) bool { return !deadline.IsZero() && !turn.Before(deadline) }
+
+// Late returns nil for refreshes, which have no turn, because they wait for calls that nobody else needs.
+func (t *reservation) Late(deadline time.Time) error {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
-	if !t.queued || t.priority == reqctx.PriorityRefresh {
-		return time.Time{}
-	}
 	now := t.budget.clock.Now()
 	t.window.expire(now)
-	return t.window.readyAt(t, now)
+	if turn := t.window.readyAt(t, now); late(turn, deadline) {
+		return reqctx.RateLimited(turn.Sub(now))
+	}
+	return nil
 }
 
 func (t *reservation) Join(req reqctx.CallRequest) {

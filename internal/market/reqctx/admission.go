@@ -64,10 +64,9 @@ type CallRequest struct {
 	Endpoint Endpoint
 	// Caller is the name of the client. The rate limiter counts the calls of the read for this client; see WithCaller.
 	Caller string
-	// Deadline is the time when the last operation stops waiting for the read. It is zero if an operation has no deadline.
+	// Deadline is the time when the last operation stops waiting for the read. It is zero if an operation has no deadline. A read
+	// whose turn is not before Deadline is refused.
 	Deadline time.Time
-	// Takes is the expected duration of the read. A read that is not expected to end before Deadline is refused.
-	Takes time.Duration
 }
 
 // Reservation represents a read that waits in the rate limiter's queue. Once the read is admitted, the Reservation is its Permit.
@@ -79,9 +78,10 @@ type Reservation interface {
 	// Err returns why the read was refused, usually an error with CodeRateLimited. It returns nil while the read waits and after the
 	// read was admitted.
 	Err() error
-	// ReadyAt returns the time when the read may be admitted; reads that come later with a greater priority may delay it. It returns the
-	// zero time if the read does not wait, or if the priority is PriorityRefresh.
-	ReadyAt() time.Time
+	// Late returns an error with CodeRateLimited for an operation whose deadline is not after the turn of the read. The turn is the
+	// time when the read may be admitted; reads that come later with a greater priority may delay it. Late returns nil if the deadline
+	// is zero, if the read does not wait, or if its priority is PriorityRefresh.
+	Late(deadline time.Time) error
 	// Join adds another operation to the read. The reservation gets the later of both deadlines and the greater of both
 	// priorities. If the read still waits, the rate limiter counts the read's calls for the client that has used fewer calls: either
 	// r.Caller, or the client for which the rate limiter counted them before.
