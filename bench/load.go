@@ -100,6 +100,7 @@ type load struct {
 	elapsed   time.Duration
 	cpu       time.Duration   // processor time of the server, or 0 if the server did nothing else meanwhile
 	latencies []time.Duration // in ascending order
+	expected  int             // number of events that should arrive
 }
 
 // percentile returns the latency that the given share of the requests did not exceed.

@@ -132,12 +132,8 @@ type benchmark struct {
 
 // measureMode measures all benchmarks over one venue. The subscribers come last, because their prices move.
 func (b *bench) measureMode(ctx context.Context) error {
-	rounds := b.rounds
-	if b.mode.name == "large" {
-		if !strings.Contains(b.filter.String(), "Curve") {
-			return nil // it takes minutes, because each market is read for the first time
-		}
-		rounds = max(1, rounds/5)
+	if b.mode.name == "large" && !strings.Contains(b.filter.String(), "Curve") {
+		return nil // it takes minutes, because each market is read for the first time
 	}
 	p, err := start(ctx, b.oddsgraph[0], append([]string{"venue", "--demo-listen=127.0.0.1:0"}, arguments(append(demoFlags, b.mode.flags...)...)...)...)
 	if err != nil {
@@ -152,7 +148,7 @@ func (b *bench) measureMode(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for range rounds {
+		for range b.rounds {
 			for _, k := range benchmarks {
 				if err := b.measureRound(ctx, k); err != nil {
 					return fmt.Errorf("%s: %w", k.name, err)
@@ -176,12 +172,12 @@ func (b *bench) measureRound(ctx context.Context, k benchmark) error {
 			return err
 		}
 		if b.profile != "" && (s.kind == graphServer || s.kind == uncachedServer) {
-			p.profile = filepath.Join(b.profile, strings.ReplaceAll(name+"."+s.name(), "/", ".")+".pprof")
+			p.profile = filepath.Join(b.profile, strings.ReplaceAll(name+"."+s.name, "/", ".")+".pprof")
 		}
 		f, err := k.run(ctx, p)
 		p.stop()
 		if err != nil {
-			return fmt.Errorf("%s: %w", s.name(), err)
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 		b.add(k, s, f)
 	}

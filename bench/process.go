@@ -47,8 +47,7 @@ func start(ctx context.Context, program string, args ...string) (*process, error
 		p.cancel()
 		return nil, err
 	}
-	late := time.AfterFunc(time.Minute, p.cancel)
-	defer late.Stop()
+	defer time.AfterFunc(time.Minute, p.cancel).Stop()
 	var said strings.Builder
 	for lines := bufio.NewScanner(log); lines.Scan(); {
 		if found := addresses.FindStringSubmatch(lines.Text()); found != nil {
@@ -75,8 +74,8 @@ func (p *process) stop() {
 
 // usage returns what a process has used since it started, by the unit of an operation, and the present resident memory. It reads the
 // processor time first, because the other figures cost about a millisecond.
-func (b *bench) usage(ctx context.Context, p *process) (map[string]float64, error) {
-	cpu, err := p.cpuTime()
+func (b *bench) usage(ctx context.Context, p *process) (map[*unit]float64, error) {
+	cpu, err := cpuTime(p.cmd.Process.Pid)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +84,11 @@ func (b *bench) usage(ctx context.Context, p *process) (map[string]float64, erro
 		return nil, err
 	}
 	calls, err := b.venue.calls(ctx) // of all processes
-	return map[string]float64{
+	return map[*unit]float64{
 		cpuPerOp: float64(cpu), allocsPerOp: sample(metrics, "go_memstats_mallocs_total"), bytesPerOp: sample(metrics, "go_memstats_alloc_bytes_total"),
 		callsPerOp: calls, hitsPerOp: sample(metrics, `oddsgraph_response_cache_requests_total{verdict="hit"}`), resident: sample(metrics, "process_resident_memory_bytes"),
 	}, err
 }
-
-func (p *process) cpuTime() (time.Duration, error) { return cpuTime(p.cmd.Process.Pid) }
 
 // sample returns the value of a sample in the text format of Prometheus, or 0 if there is none. The name includes the labels.
 func sample(metrics []byte, name string) (value float64) {

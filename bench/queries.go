@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,9 +20,10 @@ func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error
 	}
 	servers, err := b.queryServers(workloads)
 	for _, w := range workloads {
-		suited := slices.DeleteFunc(slices.Clone(servers), func(s server) bool { return s.kind == uncachedServer && !w.varied })
+		// A request that does not vary is not measured without the cache of whole responses.
+		suited := slices.DeleteFunc(slices.Clone(servers), func(s server) bool { return s.kind == uncachedServer && len(w.requests) == 1 })
 		all = append(all, benchmark{querySection, w.name, suited, func(ctx context.Context, p *process) (figures, error) {
-			return b.measureQueries(ctx, p, w)
+			return b.measureQueries(ctx, p, w.requests)
 		}})
 	}
 	return all, err
@@ -31,36 +31,35 @@ func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error
 
 // curveBenchmarks measure V1 and V2 with working sets that are 1, 5 and 20 times as large.
 func (b *bench) curveBenchmarks(ctx context.Context) (all []benchmark, err error) {
-	for _, n := range []int{b.variety, 5 * b.variety, 20 * b.variety} {
-		wallets, err := b.venue.wallets(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		pages, err := b.venue.pages(ctx, n)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range []workload{{"V1", wallets, true}, {"V2", pages, true}} {
+	wallets, err := b.venue.wallets(ctx, 20*b.variety)
+	if err != nil {
+		return nil, err
+	}
+	pages, err := b.venue.pages(ctx, 20*b.variety)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range []workload{{"V1", wallets}, {"V2", pages}} {
+		for _, n := range []int{b.variety, 5 * b.variety, 20 * b.variety} {
 			all = append(all, benchmark{curveSection, fmt.Sprintf("Curve/of=%s/n=%d", w.name, n), b.graphServers(graphServer), func(ctx context.Context, p *process) (figures, error) {
-				return b.measureQueries(ctx, p, w)
+				return b.measureQueries(ctx, p, w.requests[:n])
 			}})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b benchmark) int { return strings.Compare(a.name[:11], b.name[:11]) })
-	return all, err
+	return all, nil
 }
 
 // measureQueries sends each request once and measures the requests that follow.
-func (b *bench) measureQueries(ctx context.Context, p *process, w workload) (f figures, err error) {
+func (b *bench) measureQueries(ctx context.Context, p *process, requests []*request) (f figures, err error) {
 	c, err := dial(p, connections)
 	if err != nil {
 		return f, err
 	}
 	defer c.close()
-	if _, err := c.send(ctx, w.requests, 0); err != nil {
+	if _, err := c.send(ctx, requests, 0); err != nil {
 		return f, err
 	}
-	return b.observe(ctx, p, func() (*load, error) { return c.send(ctx, w.requests, b.duration) })
+	return b.observe(ctx, p, func() (*load, error) { return c.send(ctx, requests, b.duration) })
 }
 
 func (b *bench) observe(ctx context.Context, p *process, put func() (*load, error)) (f figures, err error) {
@@ -78,38 +77,36 @@ func (b *bench) observe(ctx context.Context, p *process, put func() (*load, erro
 		return f, errors.New("no event arrived")
 	}
 	after, err := b.usage(ctx, p)
-	if err != nil {
-		return f, err
-	}
 	n := float64(len(l.latencies))
-	f = figures{len(l.latencies), map[string]float64{
+	f = figures{len(l.latencies), map[*unit]float64{
 		nsPerOp: float64(l.elapsed) / n, perSecond: n * float64(time.Second) / float64(l.elapsed),
 		p50: l.percentile(.5), p99: l.percentile(.99), resident: after[resident],
 	}}
-	for _, unit := range []string{cpuPerOp, allocsPerOp, bytesPerOp, callsPerOp, hitsPerOp} {
-		f.values[unit] = (after[unit] - before[unit]) / n
+	for _, u := range []*unit{cpuPerOp, allocsPerOp, bytesPerOp, callsPerOp, hitsPerOp} {
+		f.values[u] = (after[u] - before[u]) / n
 	}
 	if l.cpu > 0 {
 		f.values[cpuPerOp] = float64(l.cpu) / n
 	}
-	return f, nil
+	if l.expected > 0 {
+		f.values[arrivedPerOp] = n / float64(l.expected)
+	}
+	return f, err
 }
-
-var coldKinds = []string{"response", "positions", "market", "search", "price", "book"}
 
 // coldBenchmarks measure single queries that find nothing in the cache of oddsgraph.
 func (b *bench) coldBenchmarks(ctx context.Context) ([]benchmark, error) {
-	portfolio, err := b.venue.portfolio(ctx, holder, holderCredentials)
+	portfolio, err := b.venue.wallets(ctx, 1)
 	if err != nil {
 		return nil, err
 	}
 	page, err := b.venue.searchPage(ctx)
-	cold := func(query *request) func(context.Context, *process) (figures, error) {
-		return func(ctx context.Context, p *process) (figures, error) { return b.measureCold(ctx, p, query) }
-	}
+	servers := b.graphServers(graphServer)
 	return []benchmark{
-		{coldSection, "ColdPortfolio", slices.Concat(b.plainServers(), b.graphServers(graphServer)), cold(portfolio)},
-		{coldSection, "ColdPage", b.graphServers(graphServer), cold(page)},
+		{coldSection, "ColdPortfolio", append(b.plainServers(), servers...), func(ctx context.Context, p *process) (figures, error) {
+			return b.measureCold(ctx, p, portfolio[0])
+		}},
+		{coldSection, "ColdPage", servers, func(ctx context.Context, p *process) (figures, error) { return b.measureCold(ctx, p, page) }},
 	}, err
 }
 
@@ -122,12 +119,12 @@ func (b *bench) measureCold(ctx context.Context, p *process, query *request) (f 
 	}
 	defer c.close()
 	ask := func(total *load) error {
-		for _, kind := range coldKinds {
+		for _, kind := range []string{"response", "positions", "market", "search", "price", "book"} {
 			if _, err := fetch(ctx, http.MethodPost, p.admin+"/cache/flush?kind="+kind, ""); err != nil {
 				return err
 			}
 		}
-		before, err := p.cpuTime()
+		before, err := cpuTime(p.cmd.Process.Pid)
 		if err != nil {
 			return err
 		}
@@ -135,7 +132,7 @@ func (b *bench) measureCold(ctx context.Context, p *process, query *request) (f 
 		if err != nil {
 			return err
 		}
-		after, err := p.cpuTime()
+		after, err := cpuTime(p.cmd.Process.Pid)
 		total.elapsed, total.latencies, total.cpu = total.elapsed+l.elapsed, append(total.latencies, l.latencies...), total.cpu+after-before
 		return err
 	}

@@ -10,38 +10,46 @@ import (
 	"time"
 )
 
-type section struct {
-	title, about string
-	columns      []column
-}
-
-// column is a column of a table. Its value is the median of a unit in all rounds, divided by scale.
-type column struct {
-	title, unit, format string
+// unit is the unit of a figure. benchstat reads its name. A unit with a title has a column in the tables: the median of all
+// rounds, divided by scale.
+type unit struct {
+	name, title, format string
 	scale               float64
-	withRange           bool // whether the interval of the median follows
 }
 
 var (
-	cpuColumn    = column{"CPU µs", cpuPerOp, "%.1f", 1e3, false}
-	allocsColumn = column{"allocs", allocsPerOp, "%.1f", 1, false}
-	p50Column    = column{"p50 ms", p50, "%.2f", 1e6, false}
-	p99Column    = column{"p99 ms", p99, "%.2f", 1e6, false}
-	callsColumn  = column{"calls", callsPerOp, "%.3f", 1, false}
-	rssColumn    = column{"RSS MB", resident, "%.0f", 1 << 20, false}
+	nsPerOp      = &unit{name: "ns/op"} // time of the whole run, divided by the number of operations
+	cpuPerOp     = &unit{"cpu-ns/op", "CPU µs", "%.1f", 1e3}
+	ofLimit      = &unit{"of-limit", "of limit", "%.3f", 1} // cpuPerOp of limit in the same round, divided by cpuPerOp
+	perSecond    = &unit{"req/s", "req/s", "%.0f", 1}
+	rateOfLimit  = &unit{"of-limit-req/s", "req/s of limit", "%.3f", 1} // perSecond divided by perSecond of limit in the same round
+	allocsPerOp  = &unit{"allocs/op", "allocs", "%.1f", 1}
+	bytesPerOp   = &unit{"B/op", "KB", "%.1f", 1e3}
+	p50          = &unit{"p50-ns", "p50 ms", "%.2f", 1e6}
+	p99          = &unit{"p99-ns", "p99 ms", "%.2f", 1e6}
+	callsPerOp   = &unit{"calls/op", "calls", "%.3f", 1}     // calls to the venue
+	hitsPerOp    = &unit{"hits/op", "hits", "%.3f", 1}       // share of the queries that the cache of whole responses answered
+	arrivedPerOp = &unit{"arrived/op", "arrived", "%.3f", 1} // share of the events that arrived; newer events replaced the others
+	resident     = &unit{"RSS-bytes", "RSS MB", "%.0f", 1 << 20}
 )
+
+var units = []*unit{nsPerOp, cpuPerOp, ofLimit, perSecond, rateOfLimit, allocsPerOp, bytesPerOp, p50, p99, callsPerOp, hitsPerOp, arrivedPerOp, resident}
+
+type section struct {
+	title, about string
+	columns      []*unit
+}
 
 // The sections in the order of the report.
 var (
-	querySection = &section{"Queries", fmt.Sprintf("%d connections. Each run starts a new process, sends each request once, and measures what follows.", connections), []column{
-		cpuColumn, {"of limit", ofLimit, "%.3f", 1, true}, {"req/s", perSecond, "%.0f", 1, false}, {"req/s of limit", rateOfLimit, "%.3f", 1, false},
-		allocsColumn, {"KB", bytesPerOp, "%.1f", 1e3, false}, p50Column, p99Column, callsColumn, {"hits", hitsPerOp, "%.3f", 1, false}, rssColumn,
-	}}
-	coldSection  = &section{"Cold queries", "Single queries, one after the other. Nothing that a query reads is in the cache.", []column{p50Column, p99Column, cpuColumn, callsColumn}}
-	crowdSection = &section{"Subscribers", "Of one token with 10 events a second, or each of another list of 8 of 500 tokens with 2 events a second.", []column{
-		cpuColumn, allocsColumn, p50Column, p99Column, {"arrived", arrivedPerOp, "%.3f", 1, false}, rssColumn,
-	}}
-	curveSection = &section{"Working sets", "V1 and V2 with more and more portfolios and market pages.", []column{cpuColumn, {"req/s", perSecond, "%.0f", 1, false}, callsColumn, {"hits", hitsPerOp, "%.3f", 1, false}, rssColumn}}
+	querySection = &section{"Queries", fmt.Sprintf("%d connections. Each run starts a new process, sends each request once, and measures what follows.", connections),
+		[]*unit{cpuPerOp, ofLimit, perSecond, rateOfLimit, allocsPerOp, bytesPerOp, p50, p99, callsPerOp, hitsPerOp, resident}}
+	coldSection = &section{"Cold queries", "Single queries, one after the other. Nothing that a query reads is in the cache.",
+		[]*unit{p50, p99, cpuPerOp, callsPerOp}}
+	crowdSection = &section{"Subscribers", "Of one token with 10 events a second, or each of another list of 8 of 500 tokens with 2 events a second.",
+		[]*unit{cpuPerOp, allocsPerOp, p50, p99, arrivedPerOp, resident}}
+	curveSection = &section{"Working sets", "V1 and V2 with more and more portfolios and market pages.",
+		[]*unit{cpuPerOp, perSecond, callsPerOp, hitsPerOp, resident}}
 )
 
 func (b *bench) markdown() string {
@@ -81,27 +89,28 @@ func (b *bench) table(s *section, mode venueMode) string {
 		return ""
 	}
 	titles, rule, lines := "| benchmark | server |", "| --- | --- |", ""
-	for _, c := range s.columns {
-		titles, rule = titles+" "+c.title+" |", rule+" ---: |"
+	for _, u := range s.columns {
+		titles, rule = titles+" "+u.title+" |", rule+" ---: |"
 	}
 	for _, r := range rows {
 		lines += "| " + r.benchmark + " | " + r.server + " |"
-		for _, c := range s.columns {
-			lines += " " + c.text(b.runs(r, c.unit)) + " |"
+		for _, u := range s.columns {
+			lines += " " + u.text(b.runs(r, u)) + " |"
 		}
 		lines += "\n"
 	}
 	return titles + "\n" + rule + "\n" + lines
 }
 
-func (c column) text(values []float64) string {
+// text returns the median, and for ofLimit also its interval.
+func (u *unit) text(values []float64) string {
 	if len(values) == 0 {
 		return "-"
 	}
-	text := fmt.Sprintf(c.format, median(values)/c.scale)
-	if c.withRange {
+	text := fmt.Sprintf(u.format, median(values)/u.scale)
+	if u == ofLimit {
 		least, most := interval(values)
-		text += fmt.Sprintf(" ("+c.format+" to "+c.format+")", least/c.scale, most/c.scale)
+		text += fmt.Sprintf(" ("+u.format+" to "+u.format+")", least/u.scale, most/u.scale)
 	}
 	return text
 }
@@ -116,36 +125,16 @@ func machine() (computer, busy string) {
 	computer = fmt.Sprintf("%s, %s, %d processors that venue, servers and clients share, %s, %s.",
 		time.Now().Format(time.DateOnly), model, runtime.NumCPU(), runtime.Version(), runtime.GOOS)
 	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		_, load, _ := strings.Cut(string(text), " ") // of five minutes; the build has changed the load of one minute
-		load, _, _ = strings.Cut(load, " ")
+		load := strings.Fields(string(text))[1] // of five minutes; the build has changed the load of one minute
 		busy = " The load average of the five minutes before was " + load + "; if it is above 0.5, other programs made the figures rough."
 	}
 	return computer, busy
 }
 
-// The units of the figures, as benchstat reads them.
-const (
-	nsPerOp      = "ns/op" // time of the whole run, divided by the number of operations
-	cpuPerOp     = "cpu-ns/op"
-	ofLimit      = "of-limit" // cpuPerOp of limit in the same round, divided by cpuPerOp
-	perSecond    = "req/s"
-	rateOfLimit  = "of-limit-req/s" // perSecond divided by perSecond of limit in the same round
-	allocsPerOp  = "allocs/op"
-	bytesPerOp   = "B/op"
-	p50          = "p50-ns"
-	p99          = "p99-ns"
-	callsPerOp   = "calls/op"   // calls to the venue
-	hitsPerOp    = "hits/op"    // share of the queries that the cache of whole responses answered
-	arrivedPerOp = "arrived/op" // share of the events that arrived; newer events replaced the others
-	resident     = "RSS-bytes"
-)
-
-var units = []string{nsPerOp, cpuPerOp, ofLimit, perSecond, rateOfLimit, allocsPerOp, bytesPerOp, p50, p99, callsPerOp, hitsPerOp, arrivedPerOp, resident}
-
 // figures are the measurements of one run by unit. n is the number of operations, which are queries or delivered messages.
 type figures struct {
 	n      int
-	values map[string]float64
+	values map[*unit]float64
 }
 
 // row is a row of a table: a server that is measured with a benchmark. mode is the name of the venue's mode.
@@ -162,7 +151,7 @@ type result struct {
 // add records a result, and prints it in the format of Go's benchmarks. If limit has been measured in the same round, add compares
 // the result with limit's.
 func (b *bench) add(k benchmark, s server, f figures) {
-	r := row{k.section, b.mode.name, k.name, s.name()}
+	r := row{k.section, b.mode.name, k.name, s.name}
 	limit := row{k.section, b.mode.name, k.name, limitServer}
 	if all := b.runs(limit, cpuPerOp); r != limit && len(all) > 0 {
 		rates := b.runs(limit, perSecond)
@@ -170,17 +159,17 @@ func (b *bench) add(k benchmark, s server, f figures) {
 	}
 	b.results = append(b.results, result{r, f})
 	line := fmt.Sprintf("Benchmark%s/venue=%s/server=%s-%d\t%d", r.benchmark, r.mode, r.server, runtime.GOMAXPROCS(0), f.n)
-	for _, unit := range units {
-		if v, ok := f.values[unit]; ok {
-			line += fmt.Sprintf("\t%.4g %s", v, unit)
+	for _, u := range units {
+		if v, ok := f.values[u]; ok {
+			line += fmt.Sprintf("\t%.4g %s", v, u.name)
 		}
 	}
 	fmt.Fprintln(b.lines, line)
 }
 
-func (b *bench) runs(of row, unit string) (values []float64) {
+func (b *bench) runs(of row, u *unit) (values []float64) {
 	for _, r := range b.results {
-		if v, ok := r.values[unit]; ok && r.row == of {
+		if v, ok := r.values[u]; ok && r.row == of {
 			values = append(values, v)
 		}
 	}

@@ -18,18 +18,16 @@ const (
 	uncachedServer = "uncached"
 )
 
-// server is a server that is measured. binary is "", or tells the binaries of oddsgraph apart.
+// server is a server that is measured. name is its kind, and also tells the binaries of oddsgraph apart if there are several.
 type server struct {
-	kind, binary string
-	start        func(ctx context.Context) (*process, error)
+	kind, name string
+	start      func(ctx context.Context) (*process, error)
 }
-
-func (s server) name() string { return s.kind + s.binary }
 
 // setting is an argument of a measured program, or several, and the reason for it. The reasons are part of the results.
 type setting struct{ args, reason string }
 
-// The settings of oddsgraph: of all servers, of uncached, and of 10,000 subscribers.
+// The settings of oddsgraph: of all servers, of uncached, and of subscribers.
 var (
 	graphFlag    = setting{"--venue-public-per-minute=1000000 --venue-key-per-minute=1000000", "the venue allows as many calls as the service can count, and the service counts them"}
 	uncachedFlag = setting{"--cache-responses=0", "uncached executes every query"}
@@ -88,9 +86,9 @@ func (b *bench) graphServers(kind string, flags ...setting) (out []server) {
 		args = append(args, "--stream-url=ws"+strings.TrimPrefix(b.venue.url, "http")+"/ws")
 	}
 	for _, binary := range b.oddsgraph {
-		s := server{kind: kind, start: func(ctx context.Context) (*process, error) { return start(ctx, binary, args...) }}
+		s := server{kind, kind, func(ctx context.Context) (*process, error) { return start(ctx, binary, args...) }}
 		if len(b.oddsgraph) > 1 {
-			s.binary = "/binary=" + strings.ReplaceAll(binary, "/", "_")
+			s.name += "/binary=" + strings.ReplaceAll(binary, "/", "_")
 		}
 		out = append(out, s)
 	}
@@ -101,7 +99,7 @@ func (b *bench) plainServers() []server {
 	if b.plain == "" || !b.mode.plain {
 		return nil
 	}
-	return []server{{kind: plainServer, start: func(ctx context.Context) (*process, error) { return start(ctx, b.plain, "-venue-url="+b.venue.url) }}}
+	return []server{{plainServer, plainServer, func(ctx context.Context) (*process, error) { return start(ctx, b.plain, "-venue-url="+b.venue.url) }}}
 }
 
 // queryServers returns the servers that answer queries, in the order in which each round measures them.
@@ -121,6 +119,6 @@ func (b *bench) queryServers(workloads []workload) ([]server, error) {
 		return nil, err
 	}
 	self, err := os.Executable()
-	limit := server{kind: limitServer, start: func(ctx context.Context) (*process, error) { return start(ctx, self, limitCommand, file) }}
+	limit := server{limitServer, limitServer, func(ctx context.Context) (*process, error) { return start(ctx, self, limitCommand, file) }}
 	return slices.Concat([]server{limit}, b.plainServers(), b.graphServers(graphServer), b.graphServers(uncachedServer, uncachedFlag)), err
 }

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,15 +27,9 @@ type crowdKind struct {
 
 var crowdKinds = []crowdKind{{"token", 1, 1, 10}, {"lists", 500, 8, 2}}
 
-// defaultRoom is the number of subscribers for which oddsgraph has room without crowdFlag.
-const defaultRoom = 2500
-
 func (b *bench) crowdBenchmarks(context.Context) (all []benchmark, err error) {
+	servers := b.graphServers(graphServer, crowdFlag)
 	for _, n := range []int{b.subscribers / 5, b.subscribers} {
-		servers := b.graphServers(graphServer)
-		if n > defaultRoom {
-			servers = b.graphServers(graphServer, crowdFlag)
-		}
 		for _, kind := range crowdKinds {
 			all = append(all, benchmark{crowdSection, fmt.Sprintf("Subscribers/of=%s/clients=%d", kind.name, n), servers, func(ctx context.Context, p *process) (figures, error) {
 				return b.measureCrowd(ctx, p, n, kind)
@@ -67,15 +62,7 @@ func (b *bench) measureCrowd(ctx context.Context, p *process, n int, kind crowdK
 		return f, err
 	}
 	defer c.close()
-	expected := 0
-	f, err = b.observe(ctx, p, func() (l *load, err error) {
-		l, expected, err = c.deliver(ctx, b.venue, moves, every)
-		return l, err
-	})
-	if err == nil {
-		f.values[arrivedPerOp] = float64(f.n) / float64(expected)
-	}
-	return f, err
+	return b.observe(ctx, p, func() (*load, error) { return c.deliver(ctx, b.venue, moves, every) })
 }
 
 // ticker is a token with its present price and the size of a tick, both in 1/10,000.
@@ -89,9 +76,8 @@ type ticker struct {
 func (v *venue) risingTokens(n, ticks int) (tokens []ticker, err error) {
 	for _, m := range v.open() {
 		token := m.Outcomes[0].TokenID
-		price, _ := v.prices[token].Float64()
-		tick, _ := m.TickSize.Float64()
-		t := ticker{move{token, int(math.Round(price * 10_000))}, int(math.Round(tick * 10_000))}
+		price, _ := strconv.ParseFloat(string(v.prices[token]), 64)
+		t := ticker{move{token, int(math.Round(price * 10_000))}, int(math.Round(m.TickSize * 10_000))}
 		if len(tokens) < n && t.price+ticks*t.tick < 10_000 {
 			tokens = append(tokens, t)
 		}
@@ -124,8 +110,7 @@ type crowd struct {
 	reading   sync.WaitGroup
 
 	mu sync.Mutex
-	// sent has the times of the changes of the present round, by token and new price. delays are the times from a change until its
-	// events had arrived.
+	// sent has the times of the changes, by token and new price. delays are the times from a change until its events had arrived.
 	sent   map[[2]string]time.Time
 	delays []time.Duration
 	heard  time.Time // the last message
@@ -133,7 +118,7 @@ type crowd struct {
 }
 
 func openCrowd(ctx context.Context, p *process, lists [][]string) (*crowd, error) {
-	c := &crowd{conns: make([]*websocket.Conn, len(lists)), followers: map[string]int{}}
+	c := &crowd{conns: make([]*websocket.Conn, len(lists)), followers: map[string]int{}, sent: map[[2]string]time.Time{}}
 	g, dialing := errgroup.WithContext(ctx)
 	g.SetLimit(maxDialing)
 	var client *http.Client
@@ -251,13 +236,9 @@ func (c *crowd) close() {
 	c.reading.Wait()
 }
 
-// deliver makes the moves, one every interval, and waits for their events. It returns the delays of the events that arrived, and the
-// number of events that should arrive.
-func (c *crowd) deliver(ctx context.Context, v *venue, moves []move, every time.Duration) (l *load, expected int, err error) {
-	begun := time.Now()
-	c.mu.Lock()
-	c.sent, c.delays = map[[2]string]time.Time{}, nil
-	c.mu.Unlock()
+// deliver makes the moves, one every interval, and waits for their events.
+func (c *crowd) deliver(ctx context.Context, v *venue, moves []move, every time.Duration) (*load, error) {
+	begun, expected := time.Now(), 0
 	for i, m := range moves {
 		expected += c.followers[m.token]
 		time.Sleep(time.Until(begun.Add(time.Duration(i) * every)))
@@ -265,7 +246,7 @@ func (c *crowd) deliver(ctx context.Context, v *venue, moves []move, every time.
 		c.sent[[2]string{m.token, m.literal()}] = time.Now()
 		c.mu.Unlock()
 		if err := v.move(ctx, m); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 	}
 	for arrived := 0; arrived < expected && (arrived == 0 || !c.silent()) && time.Since(begun) < time.Duration(len(moves))*every+patience; time.Sleep(5 * time.Millisecond) {
@@ -275,8 +256,5 @@ func (c *crowd) deliver(ctx context.Context, v *venue, moves []move, every time.
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l = &load{elapsed: time.Since(begun), latencies: c.delays}
-	c.sent, c.delays = nil, nil
-	slices.Sort(l.latencies)
-	return l, expected, c.lost
+	return &load{elapsed: time.Since(begun), latencies: slices.Sorted(slices.Values(c.delays)), expected: expected}, c.lost
 }

@@ -18,22 +18,37 @@ type venue struct {
 	// markets are all markets, those with the greatest volume first. byID and prices have the same data by market id and token id.
 	markets []*listedMarket
 	byID    map[string]*listedMarket
-	prices  map[string]json.Number
+	prices  map[string]decimal
 }
 
 type listedMarket struct {
 	MarketID, Slug, Question, Category, Status string
-	TickSize                                   json.Number
+	TickSize                                   float64
 	Outcomes                                   []struct {
 		TokenID, Outcome string
-		Price            json.Number
+		Price            decimal
 		book             *book // nil before readBooks
 	}
 }
 
-type book struct{ Bids, Asks []venueLevel }
+// book has sorted members, like the response that it is compared with.
+type book struct {
+	Asks []level `json:"asks"`
+	Bids []level `json:"bids"`
+}
 
-type venueLevel struct{ Price, Size json.Number }
+type level struct {
+	Price decimal `json:"price"`
+	Size  decimal `json:"size"`
+}
+
+// decimal has the digits of a number of the venue. In JSON, the venue writes a number and the service a string.
+type decimal string
+
+func (d *decimal) UnmarshalJSON(number []byte) error {
+	*d = decimal(number)
+	return nil
+}
 
 const (
 	maxCalls  = 16 // concurrent calls to the venue
@@ -41,7 +56,7 @@ const (
 )
 
 func readVenue(ctx context.Context, url string) (*venue, error) {
-	v := &venue{url: url, byID: map[string]*listedMarket{}, prices: map[string]json.Number{}}
+	v := &venue{url: url, byID: map[string]*listedMarket{}, prices: map[string]decimal{}}
 	for cursor := ""; ; {
 		var page struct {
 			Markets    []*listedMarket
@@ -106,18 +121,8 @@ func (m *listedMarket) deep() bool {
 }
 
 func tokensOf(m *listedMarket) (tokens []object) {
-	levels := func(in []venueLevel) []object {
-		out := make([]object, len(in))
-		for i, l := range in {
-			out[i] = object{"price": l.Price.String(), "size": l.Size.String()}
-		}
-		return out
-	}
 	for _, t := range m.Outcomes {
-		tokens = append(tokens, object{
-			"tokenId": t.TokenID, "outcome": t.Outcome, "price": object{"price": t.Price.String()},
-			"orderbook": object{"bids": levels(t.book.Bids), "asks": levels(t.book.Asks)},
-		})
+		tokens = append(tokens, object{"tokenId": t.TokenID, "outcome": t.Outcome, "price": object{"price": t.Price}, "orderbook": t.book})
 	}
 	return tokens
 }
@@ -142,7 +147,7 @@ func (m move) literal() string { return strconv.FormatFloat(float64(m.price)/10_
 
 // move changes the price of a token. The book of the token moves too.
 func (v *venue) move(ctx context.Context, m move) error {
-	v.prices[m.token] = json.Number(m.literal())
+	v.prices[m.token] = decimal(m.literal())
 	_, err := fetch(ctx, http.MethodPost, v.url+"/__control/price", fmt.Sprintf(`{"tokenId":%q,"price":%s}`, m.token, m.literal()))
 	return err
 }

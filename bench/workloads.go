@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"net/url"
@@ -31,28 +30,18 @@ const (
 	searchSize    = 25   // markets of the page in searchQuery
 )
 
-// holder is the address of the demo account with 50 positions. anyCredentials open every account.
-const (
-	holder            = "0x2222222222222222222222222222222222222222"
-	holderCredentials = `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`
-	anyCredentials    = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
-)
+// credentials open every account of the demo venue.
+const credentials = `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`
 
-// workload is a list of requests that the clients send in turn. If varied is true, each request differs from the previous one. Only
-// these workloads are measured without the cache of whole responses too.
+// workload is a list of requests that the clients send in turn.
 type workload struct {
 	name     string
 	requests []*request
-	varied   bool
 }
 
 // workloads returns all workloads, those with the letter V with n different requests. The requests are the same in every run with
 // the same venue.
 func (v *venue) workloads(ctx context.Context, n int) ([]workload, error) {
-	held, err := v.portfolio(ctx, holder, holderCredentials)
-	if err != nil {
-		return nil, err
-	}
 	wallets, err := v.wallets(ctx, n)
 	if err != nil {
 		return nil, err
@@ -61,19 +50,17 @@ func (v *venue) workloads(ctx context.Context, n int) ([]workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	boards, err := v.boards(n)
-	empty := newRequest(typenameQuery, nil, "", object{"__typename": "Query"})
+	boards, empty := v.boards(n), newRequest(typenameQuery, nil, "", object{"__typename": "Query"})
 	return []workload{
-		{"W1", []*request{held}, false}, {"W2", pages[:1], false}, {"W3", boards[:1], false}, {"W4", []*request{empty}, false},
-		{"V1", wallets, true}, {"V2", pages, true}, {"V3", boards, true},
-	}, err
+		{"W1", wallets[:1]}, {"W2", pages[:1]}, {"W3", boards[:1]}, {"W4", []*request{empty}}, {"V1", wallets}, {"V2", pages}, {"V3", boards},
+	}, nil
 }
 
-func (v *venue) portfolio(ctx context.Context, address, credentials string) (*request, error) {
+func (v *venue) portfolio(ctx context.Context, address string) (*request, error) {
 	var in struct {
 		Positions []struct {
 			MarketID, TokenID, Outcome string
-			Size, AvgPrice             json.Number
+			Size, AvgPrice             decimal
 		}
 	}
 	query := url.Values{"address": {address}, "credentials": {credentials}}
@@ -92,9 +79,9 @@ func (v *venue) portfolio(ctx context.Context, address, credentials string) (*re
 			}
 		}
 		nodes = append(nodes, object{
-			"marketId": p.MarketID, "outcome": p.Outcome, "size": p.Size.String(), "avgPrice": p.AvgPrice.String(),
+			"marketId": p.MarketID, "outcome": p.Outcome, "size": p.Size, "avgPrice": p.AvgPrice,
 			"market": object{"question": m.Question, "slug": m.Slug},
-			"token":  object{"tokenId": p.TokenID, "outcome": p.Outcome, "price": object{"price": v.prices[p.TokenID].String()}},
+			"token":  object{"tokenId": p.TokenID, "outcome": p.Outcome, "price": object{"price": v.prices[p.TokenID]}},
 		})
 	}
 	return newRequest(portfolioQuery, object{"address": address}, credentials, object{"user": object{"positions": object{"nodes": nodes}}}), nil
@@ -108,7 +95,7 @@ func (v *venue) wallets(ctx context.Context, n int) ([]*request, error) {
 	for i := range wallets {
 		address := fmt.Sprintf("0x%016x%024x", random.Uint64(), i)
 		g.Go(func() (err error) {
-			wallets[i], err = v.portfolio(ctx, address, anyCredentials)
+			wallets[i], err = v.portfolio(ctx, address)
 			return err
 		})
 	}
@@ -137,25 +124,22 @@ func (v *venue) pages(ctx context.Context, n int) (pages []*request, err error) 
 	return pages, nil
 }
 
-func (v *venue) boards(n int) ([]*request, error) {
+func (v *venue) boards(n int) []*request {
 	var ids []string
 	for _, m := range v.open() {
 		for _, t := range m.Outcomes {
 			ids = append(ids, t.TokenID)
 		}
 	}
-	if len(ids) < boardTokens {
-		return nil, fmt.Errorf("the venue has %d open tokens, want %d", len(ids), boardTokens)
-	}
 	boards := make([]*request, n)
 	for i := range boards {
 		board, prices := make([]string, boardSize), make([]object, boardSize)
 		for k, at := range rand.New(rand.NewPCG(uint64(i), 0)).Perm(boardTokens)[:boardSize] {
-			board[k], prices[k] = ids[at], object{"tokenId": ids[at], "price": v.prices[ids[at]].String()}
+			board[k], prices[k] = ids[at], object{"tokenId": ids[at], "price": v.prices[ids[at]]}
 		}
 		boards[i] = newRequest(pricesQuery, object{"ids": board}, "", object{"tokenPrices": prices})
 	}
-	return boards, nil
+	return boards
 }
 
 func (v *venue) searchPage(ctx context.Context) (*request, error) {

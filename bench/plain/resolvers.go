@@ -1,6 +1,9 @@
 package plain
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // The resolvers, one type for each resolver interface that gqlgen generates.
 type (
@@ -18,12 +21,7 @@ func (Query) Market(ctx context.Context, marketID string) (*Market, error) {
 
 func (Query) TokenPrices(ctx context.Context, tokenIDs []string) ([]*TokenPrice, error) {
 	prices, errs := requestOf(ctx).prices.LoadMany(ctx, tokenIDs)()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
-		}
-	}
-	return prices, nil
+	return prices, errors.Join(errs...)
 }
 
 func (u Users) Positions(ctx context.Context, user *User, first *int) (*PositionConnection, error) {
