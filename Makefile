@@ -112,17 +112,17 @@ lint: ## go vet and staticcheck
 	$(GO) vet ./...
 	GOGC=400 $(GO) tool staticcheck ./...
 
-bench: plain ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 15 minutes; BENCH="-rounds 9" adds flags
+bench: plain ## measure queries and subscriptions beside a bare handler and a plain gqlgen server, about 10 minutes; BENCH="-rounds 9" adds flags
 	$(GO) run ./bench -out bench $(BENCH)
 
 bench-pairs: plain ## compare the queries with a bare handler in 30 pairs, with intervals, about 45 minutes; writes nothing
 	$(GO) run ./bench -plain= -rounds 30 -duration 1s -run '^[WV]' $(BENCH)
 
 bench-curve: plain ## measure portfolios and market pages of 1,000, 5,000 and 20,000, some ten minutes; writes nothing
-	$(GO) run ./bench -run Curve $(BENCH)
+	$(GO) run ./bench -rounds 1 -run Curve $(BENCH)
 
 bench-quick: plain ## a look at whether the benchmark works, less than a minute; writes nothing
-	$(GO) run ./bench -rounds 1 -duration 300ms -variety 100 -subscribers 500 $(BENCH)
+	$(GO) run ./bench -rounds 1 -duration 100ms -variety 100 -subscribers 500 $(BENCH)
 
 plain: binary
 	$(GO) generate ./bench/plain

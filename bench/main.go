@@ -55,8 +55,8 @@ func parse(args []string) (o options, err error) {
 		return nil
 	})
 	f.StringVar(&o.plain, "plain", "bin/plain", "`path` of the plain server; empty leaves it out")
-	f.IntVar(&o.rounds, "rounds", 5, "number of rounds; the tables show the medians")
-	f.DurationVar(&o.duration, "duration", 3*time.Second, "duration of each run of a server")
+	f.IntVar(&o.rounds, "rounds", 3, "number of rounds; the tables show the medians")
+	f.DurationVar(&o.duration, "duration", 2*time.Second, "duration of each run of a server")
 	f.IntVar(&o.variety, "variety", 1000, "number of different requests of V1, V2 and V3")
 	f.IntVar(&o.subscribers, "subscribers", 10_000, "number of subscribers; a fifth of them is measured too")
 	filter := f.String("run", "", "`regexp` that chooses the benchmarks, such as V1, V.*venue=foreign or Subscribers.*2000")
