@@ -196,7 +196,7 @@ func (m *mutation) mustFail(t *testing.T, root string) {
 	if _, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(dir))); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	// make builds the program with the same flags, so the build cache has the unchanged packages. Without the tables of debuggers, the
 	// linker needs half the time.
