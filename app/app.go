@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/resolvers"
 )
@@ -36,7 +37,7 @@ type App struct {
 	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
 	secret         []byte            // nil without --shared-secret-file
 	stream         stream.Config     // address and protocol of the venue's stream
-	key            venue.APIKey      // this service's API key at the venue; empty if there is none
+	key            drivers.APIKey    // this service's API key at the venue; empty if there is none
 	replicas       int               // maximum number of replicas
 	Cache          *cache.Cache
 	Live           *live
@@ -87,7 +88,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		w.Reads.Admission = a.budget
 		a.logStart(w.Fresh)
 	}
-	if a.Client, err = venue.Open(w.Client); err != nil {
+	if a.Client, err = drivers.Open(w.Client); err != nil {
 		return nil, err
 	}
 	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
@@ -102,7 +103,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	root := &resolvers.Resolver{
 		Status: a.Status, Clock: clock, Feed: a.Live.Feed, Sources: Sources(a.Cache, cfg.Limit.Calls), Scope: a.Cache.Scope, Timeout: cfg.RequestTimeout,
 		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg), Can: a.Client.Can, CashError: cashError(a.Client),
-		MarketID: venue.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
+		MarketID: drivers.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
 	}
 	if a.API, err = a.newAPI(cfg, proxies, root, w.Front); err != nil {
 		return nil, err

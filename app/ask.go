@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -35,7 +36,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	}
 	settings := (&App{log: log, clock: market.SystemClock{}, key: key}).venueConfig(cfg, cfg.Venue.URL)
 	settings.Observer = restParts{&unread}
-	client, err := venue.Open(settings)
+	client, err := drivers.Open(settings)
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 )
 
 // minSecret is the minimum length in bytes of the secret that the replicas share.
@@ -108,7 +108,7 @@ func validateShared(cfg *config.Config) error {
 		return fmt.Errorf("--shared-replicas (%d) is more than the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas",
 			c.Replicas, usable)
 	}
-	for _, f := range families(venue.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
+	for _, f := range families(drivers.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
 		if f.Limit < c.Replicas {
 			return fmt.Errorf("--shared-replicas (%d) is more than the %d calls in %v that the venue allows for %v: set it to %d or less",
 				c.Replicas, f.Limit, f.Span, f.Endpoints, f.Limit)

@@ -10,14 +10,14 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/rest"
 )
 
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
 // fresh is true if no other process can have called the venue.
 func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit.Sharing) *ratelimit.Budget {
-	documented := families(venue.Limits(v.Driver, v.KeyID != ""))
+	documented := families(drivers.Limits(v.Driver, v.KeyID != ""))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}
@@ -65,7 +65,7 @@ func embedded(cfg *config.Config) bool {
 
 // currency returns the unit of the venue's money, or nil if the unit is unknown.
 func currency(cfg *config.Config) *string {
-	unit := cmp.Or(cfg.Venue.Currency, venue.Currency(cfg.Venue.Driver))
+	unit := cmp.Or(cfg.Venue.Currency, drivers.Currency(cfg.Venue.Driver))
 	if unit == "" && embedded(cfg) {
 		unit = demo.Currency
 	}
@@ -97,7 +97,7 @@ func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
-	case venue.PublicAccounts(cfg.Venue.Driver):
+	case drivers.PublicAccounts(cfg.Venue.Driver):
 		return credentialsPublic
 	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader
@@ -105,15 +105,15 @@ func credentialsMode(cfg *config.Config) string {
 	return rest.CredentialsQuery
 }
 
-func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
+func (s *App) venueConfig(cfg *config.Config, url string) drivers.Config {
 	names := cfg.Venue.Parameters.Names()
-	return venue.Config{
+	return drivers.Config{
 		Config: rest.Config{
 			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout,
 			UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
 		},
 		Driver: cfg.Venue.Driver, Key: s.key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
-		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
+		Names: drivers.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
 	}
 }
 

@@ -12,13 +12,14 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/loaders"
 )
 
 // Wiring configures the API, and the REST client, the cache and the stream of the venue.
 type Wiring struct {
-	Client venue.Config
+	Client drivers.Config
 	Reads  cache.Config
 	Stream stream.Config
 	// Front may change the configuration of the API. It may be nil.
@@ -94,7 +95,7 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 // venueInIDs returns the name of the venue in global ids. The name is empty for the generic driver, because many venues can have
 // the API of this driver.
 func venueInIDs(cfg *config.Config) string {
-	if cfg.Venue.Driver == venue.Generic {
+	if cfg.Venue.Driver == drivers.Generic {
 		return ""
 	}
 	return cfg.Venue.Driver
