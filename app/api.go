@@ -190,7 +190,7 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 		front.Accounts = tokens
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
-	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, s.clock
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Venue.Sources, s.clock
 	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil

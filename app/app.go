@@ -101,9 +101,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	a.Cache.SetWatcher(a.Live.Feed)
 	a.Cache.SetStreamer(a.Live.Feed)
 	root := &resolvers.Resolver{
-		Status: a.Status, Clock: clock, Feed: a.Live.Feed, Sources: Sources(a.Cache, cfg.Limit.Calls), Scope: a.Cache.Scope, Timeout: cfg.RequestTimeout,
-		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg), Can: a.Client.Can, CashError: cashError(a.Client),
-		MarketID: drivers.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
+		Venue: a.resolved(cfg), Status: a.Status, Clock: clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(clock),
 	}
 	if a.API, err = a.newAPI(cfg, proxies, root, w.Front); err != nil {
 		return nil, err
@@ -112,6 +110,14 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	return a, nil
+}
+
+// resolved returns what the resolvers read.
+func (s *App) resolved(cfg *config.Config) resolvers.Venue {
+	return resolvers.Venue{
+		Name: venueInIDs(cfg), Feed: s.Live.Feed, Sources: Sources(s.Cache, cfg.Limit.Calls), Scope: s.Cache.Scope, Can: s.Client.Can,
+		CashError: cashError(s.Client), MarketID: drivers.MarketID(cfg.Venue.Driver), PublicAccounts: accountsArePublic(cfg),
+	}
 }
 
 func (s *App) release() {
