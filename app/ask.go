@@ -34,8 +34,8 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if err != nil {
 		return err
 	}
-	settings := (&App{log: log, clock: market.SystemClock{}, key: key}).venueConfig(cfg, cfg.Venue.URL)
-	settings.Observer = restParts{&unread}
+	settings := venueConfig(cfg, cfg.Venue.URL, key)
+	settings.Clock, settings.Observer, settings.Log = market.SystemClock{}, restParts{&unread}, log
 	client, err := drivers.Open(settings)
 	if err != nil {
 		return err

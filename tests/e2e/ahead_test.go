@@ -85,7 +85,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--venue-url="+v.URL)
-			sources := app.Sources(s.Cache, 0)
+			sources := app.Sources(s.Venue.Cache, 0)
 			w := &recordingSource[string, market.Price]{Source: sources.Prices}
 			sources.Prices = w
 			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), sources, test.query).Errors; len(errs) > 0 {
@@ -102,7 +102,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 // not selected are not looked up.
 func TestRowsAreLookedUpTogether(t *testing.T) {
 	s := start(t)
-	sources := app.Sources(s.Cache, 0)
+	sources := app.Sources(s.Venue.Cache, 0)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
 	if err != nil {
 		t.Fatal(err)
