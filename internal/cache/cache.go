@@ -116,15 +116,16 @@ type Cache struct {
 	searches      *store[queries.SearchKey, queries.SearchPage]
 	eventSearches *store[queries.SearchKey, queries.EventPage]
 	categories    *store[struct{}, queries.Categories]
-	marketTrades  *store[queries.MarketTrades, queries.TradePage] // public trades of markets
+	marketTrades  *store[queries.MarketTrades, queries.TradePage]
 	balances      *store[userKey, market.Balance]
 	positions     *store[userKey, []market.Position]
 	orders        *store[userKey, []market.Order]
 	trades        *store[tradesKey, queries.TradePage]
-	userHistories *store[historyKey, queries.HistoryPage] // records of accounts
+	userHistories *store[historyKey, queries.HistoryPage]
 
-	// refs maps slugs and tokens to the ids of their markets.
-	refs *list[market.MarketRef, named]
+	// stores contains all stores.
+	stores [reqctx.Kinds]anyStore
+	names  *marketNames
 }
 
 // Absences get Config.Memory divided by absencesDivisor.
@@ -144,9 +145,8 @@ func New(venue Venue, cfg Config) *Cache {
 	}
 	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), shared: cfg.Shared}
 	absences := cfg.Memory / absencesDivisor
-	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
+	b := &builder{cfg: cfg, venue: venue, tasks: c.tasks, scope: &c.scope}
 	b.values, b.absences = &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, &pool{limit: absences, clock: cfg.Clock}
-	c.refs = newList[market.MarketRef, named](b.values, nil)
 	c.build(b)
 	return c
 }
@@ -160,24 +160,6 @@ func or(v, otherwise int) int {
 
 // Close cancels the cache's calls to the venue, and waits until they have ended. Reads that wait for the venue fail.
 func (c *Cache) Close() { c.tasks.close() }
-
-// Prices returns the source of token prices, by token.
-func (c *Cache) Prices() Source[string, market.Price] { return c.prices }
-
-// Spreads returns the source of spreads, by token.
-func (c *Cache) Spreads() Source[string, market.Spread] { return c.spreads }
-
-// Books returns the source of order books. A book may be deeper than requested.
-func (c *Cache) Books() Source[queries.Book, market.Book] { return c.books }
-
-// Histories returns the source of price histories.
-func (c *Cache) Histories() Source[queries.PriceHistory, market.PriceHistory] { return c.histories }
-
-// Markets returns the source of markets.
-func (c *Cache) Markets() Source[market.MarketRef, market.Market] { return c.markets }
-
-// Events returns the source of events with their markets.
-func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events }
 
 // Source reads values of one kind by key, from the cache or the venue.
 type Source[K comparable, T any] interface {
@@ -229,10 +211,11 @@ type SharedStats struct {
 
 // Stats returns the counters of every kind of data.
 func (c *Cache) Stats() []Stats {
-	return []Stats{
-		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
-		c.searches.stats(), c.eventSearches.stats(), c.categories.stats(), c.marketTrades.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.userHistories.stats(),
+	all := make([]Stats, len(c.stores))
+	for i, s := range c.stores {
+		all[i] = s.stats()
 	}
+	return all
 }
 
 func (s *store[K, T]) stats() Stats {
@@ -244,7 +227,7 @@ func (s *store[K, T]) stats() Stats {
 		shared = c.shared.stats()
 	}
 	return Stats{
-		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
+		Kind: s.name.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Shared: shared, Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: evictions + absentEvictions,
 		Entries: entries + absent, Bytes: bytes + absentBytes,
 	}

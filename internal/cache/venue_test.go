@@ -194,15 +194,11 @@ func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {
 }
 
 func (v *venue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return singleKey(func(ctx context.Context, q queries.Book) (*market.Book, error) {
-		return v.Book(ctx, q.TokenID, q.Depth)
-	})(ctx, books)
+	return answer(v.Book(ctx, books[0].TokenID, books[0].Depth))
 }
 
 func (v *venue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return singleKey(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
-		return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
-	})(ctx, histories)
+	return answer(v.PriceHistory(ctx, histories[0].TokenID, histories[0].From, histories[0].To))
 }
 
 func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
