@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -24,6 +25,6 @@ func (balanceKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys [
 func (balanceKind) asOf(b *market.Balance) time.Time { return b.UpdatedAt }
 
 // Balances returns the source of balances. It reads them for the caller in ctx.
-func (c *Cache) Balances() Source[market.Address, market.Balance] {
+func (c *Cache) Balances() queries.Source[market.Address, market.Balance] {
 	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.keyFor}
 }

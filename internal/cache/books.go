@@ -109,7 +109,7 @@ func soundSide(s market.Side, order int) bool {
 }
 
 // Books returns the source of order books. A book may be deeper than requested.
-func (c *Cache) Books() Source[queries.Book, market.Book] { return c.books }
+func (c *Cache) Books() queries.Source[queries.Book, market.Book] { return c.books }
 
 // StreamBook stores a streamed book; see StreamPrice. Reads of every depth that the book covers get this book, so that all values
 // of one response come from the same book.

@@ -10,9 +10,9 @@ import (
 	"oddsgraph/internal/market/reqctx"
 )
 
-// Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
-// that the venue does not know the key. A Venue must be safe for concurrent use.
+// Venue is the venue behind the cache.
 type Venue interface {
+	queries.Venue
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
 	// result never changes.
 	Can(endpoint reqctx.Endpoint) error
@@ -21,28 +21,6 @@ type Venue interface {
 	// Cost returns the number of HTTP requests that the venue needs to fetch the given number of keys from an endpoint. The result
 	// may change over time. bytes is the total length of the keys' ids in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
-
-	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
-	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
-	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
-	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
-	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
-	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
-	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
-	// Event returns an event with all its markets.
-	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
-	// SearchEvents returns one page of the events with at least one market that matches a search.
-	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
-	// Categories returns the categories of the venue's open markets.
-	Categories(ctx context.Context) (*queries.Categories, error)
-	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
-	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
-	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
-	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
-	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
-	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
-	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
 }
 
 // Config configures a Cache. If Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig instead. The times
@@ -160,19 +138,6 @@ func or(v, otherwise int) int {
 
 // Close cancels the cache's calls to the venue, and waits until they have ended. Reads that wait for the venue fail.
 func (c *Cache) Close() { c.tasks.close() }
-
-// Source reads values of one kind by key, from the cache or the venue.
-type Source[K comparable, T any] interface {
-	// Lookup writes the values of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
-	// slice. Lookup never calls the venue.
-	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
-	// Refresh fetches the stale entries of keys in the background.
-	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of calls to the venue that Fetch would make if none of the keys was cached or being fetched.
-	Calls(keys []K) int
-	// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys.
-	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
-}
 
 // Stats contains the counters of one kind of data since the start, and the present number and size of the kind's entries.
 type Stats struct {

@@ -34,4 +34,4 @@ func (categoriesKind) sound(_ struct{}, all *queries.Categories) bool {
 }
 
 // Categories returns the source of the venue's categories. Its only key is the empty struct.
-func (c *Cache) Categories() Source[struct{}, queries.Categories] { return c.categories }
+func (c *Cache) Categories() queries.Source[struct{}, queries.Categories] { return c.categories }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -37,4 +38,4 @@ func (eventKind) sound(_ market.EventRef, e *market.Event) bool {
 func (k eventKind) learn(e *market.Event) { k.names.learn(e.Markets...) }
 
 // Events returns the source of events with their markets.
-func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events }
+func (c *Cache) Events() queries.Source[market.EventRef, market.Event] { return c.events }

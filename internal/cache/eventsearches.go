@@ -52,4 +52,6 @@ func (k eventSearchKind) learn(p *queries.EventPage) {
 }
 
 // EventSearches returns the source of pages of event searches.
-func (c *Cache) EventSearches() Source[queries.SearchKey, queries.EventPage] { return c.eventSearches }
+func (c *Cache) EventSearches() queries.Source[queries.SearchKey, queries.EventPage] {
+	return c.eventSearches
+}

@@ -45,4 +45,6 @@ func soundPoints(points []market.PricePoint) bool {
 }
 
 // Histories returns the source of price histories.
-func (c *Cache) Histories() Source[queries.PriceHistory, market.PriceHistory] { return c.histories }
+func (c *Cache) Histories() queries.Source[queries.PriceHistory, market.PriceHistory] {
+	return c.histories
+}

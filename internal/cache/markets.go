@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -87,7 +88,7 @@ func (marketKind) amend(m *market.Market, by *announced) (amended *market.Market
 }
 
 // Markets returns the source of markets.
-func (c *Cache) Markets() Source[market.MarketRef, market.Market] { return c.markets }
+func (c *Cache) Markets() queries.Source[market.MarketRef, market.Market] { return c.markets }
 
 // StreamMarket records a streamed change of a market, so that the next read fetches the market again. If this fetch fails, the read
 // returns the cached market. For restLag, a status, winner or tick size in the change overrides that of REST values. A market with

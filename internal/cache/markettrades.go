@@ -43,6 +43,6 @@ func soundTrade(t *market.Trade) bool {
 }
 
 // MarketTrades returns the source of pages of the public trades of markets.
-func (c *Cache) MarketTrades() Source[queries.MarketTrades, queries.TradePage] {
+func (c *Cache) MarketTrades() queries.Source[queries.MarketTrades, queries.TradePage] {
 	return freshSource[queries.MarketTrades, queries.TradePage]{c.marketTrades}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -21,6 +22,6 @@ func (ordersKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []
 }
 
 // Orders returns the source of all active orders of an account. It reads them for the caller in ctx.
-func (c *Cache) Orders() Source[market.Address, []market.Order] {
+func (c *Cache) Orders() queries.Source[market.Address, []market.Order] {
 	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.keyFor}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -21,6 +22,6 @@ func (positionsKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys
 }
 
 // Positions returns the source of all positions of an account. It reads them for the caller in ctx.
-func (c *Cache) Positions() Source[market.Address, []market.Position] {
+func (c *Cache) Positions() queries.Source[market.Address, []market.Position] {
 	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.keyFor}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -36,7 +37,7 @@ func (priceKind) sound(token string, p *market.Price) bool {
 }
 
 // Prices returns the source of token prices, by token.
-func (c *Cache) Prices() Source[string, market.Price] { return c.prices }
+func (c *Cache) Prices() queries.Source[string, market.Price] { return c.prices }
 
 // StreamPrice stores a streamed price. It ignores the price if the cached REST price is newer. The stored price is fresh until its
 // session ends or StreamStale is called.

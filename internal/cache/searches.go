@@ -42,4 +42,4 @@ func (searchKind) sound(_ queries.SearchKey, p *queries.SearchPage) bool {
 func (k searchKind) learn(p *queries.SearchPage) { k.names.learn(p.Markets...) }
 
 // Searches returns the source of pages of market searches.
-func (c *Cache) Searches() Source[queries.SearchKey, queries.SearchPage] { return c.searches }
+func (c *Cache) Searches() queries.Source[queries.SearchKey, queries.SearchPage] { return c.searches }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -35,7 +36,7 @@ func (spreadKind) sound(token string, s *market.Spread) bool {
 }
 
 // Spreads returns the source of spreads, by token.
-func (c *Cache) Spreads() Source[string, market.Spread] { return c.spreads }
+func (c *Cache) Spreads() queries.Source[string, market.Spread] { return c.spreads }
 
 // StreamSpread stores a streamed spread; see StreamPrice.
 func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {

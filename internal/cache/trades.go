@@ -35,7 +35,7 @@ func (tradesKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
-func (c *Cache) Trades() Source[queries.TradesKey, queries.TradePage] {
+func (c *Cache) Trades() queries.Source[queries.TradesKey, queries.TradePage] {
 	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
 		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
 			return tradesKey{c.scope.keyFor(ctx, key.Address), key.Query}

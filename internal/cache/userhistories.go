@@ -36,7 +36,7 @@ func (userHistoryKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, ke
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.
-func (c *Cache) Records() Source[queries.HistoryKey, queries.HistoryPage] {
+func (c *Cache) Records() queries.Source[queries.HistoryKey, queries.HistoryPage] {
 	return freshSource[queries.HistoryKey, queries.HistoryPage]{userSource[queries.HistoryKey, historyKey, queries.HistoryPage]{
 		c.userHistories, func(ctx context.Context, key queries.HistoryKey) historyKey {
 			return historyKey{c.scope.keyFor(ctx, key.Address), key}

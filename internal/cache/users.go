@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -117,7 +118,7 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
 // freshSource is a Source whose Lookup finds nothing for a request that needs fresh data.
-type freshSource[K comparable, T any] struct{ Source[K, T] }
+type freshSource[K comparable, T any] struct{ queries.Source[K, T] }
 
 // Lookup implements Source.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {

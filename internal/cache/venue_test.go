@@ -350,7 +350,7 @@ func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
 }
 
 // readAll reads keys as package loaders does: it looks up all keys, refreshes the stale ones and fetches the missing ones.
-func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
+func readAll[K comparable, T any](ctx context.Context, s queries.Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
 	var stale []K
@@ -373,12 +373,12 @@ func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K
 	return out
 }
 
-func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (market.Read[*T], error) {
+func readOne[K comparable, T any](ctx context.Context, s queries.Source[K, T], key K) (market.Read[*T], error) {
 	r := readAll(ctx, s, key)[0]
 	return r.Value, r.Err
 }
 
-func mustRead[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
+func mustRead[K comparable, T any](t *testing.T, s queries.Source[K, T], key K) market.Read[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)
 	if err != nil {
