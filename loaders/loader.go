@@ -11,6 +11,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -31,25 +32,12 @@ const (
 	maxKept = 1000
 )
 
-// Source provides the data of a loader, from the cache or from upstream.
-type Source[K comparable, T any] interface {
-	// Lookup writes the results of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
-	// slice. It makes no upstream call.
-	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
-	// Refresh fetches the stale entries of keys in the background.
-	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of upstream calls that Fetch would need for keys now.
-	Calls(keys []K) int
-	// Fetch reads keys from upstream. It returns the results, in the order of keys, at the latest when ctx ends.
-	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
-}
-
 // Loader reads one kind of data for one response. The Set's goroutine uses it. Only fetch and ask run on goroutines of the
 // dataloader.
 type Loader[K comparable, T any] struct {
 	*response
 	kind   reqctx.Kind
-	source Source[K, T]
+	source queries.Source[K, T]
 	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
@@ -69,7 +57,7 @@ type Loader[K comparable, T any] struct {
 	absent []int
 }
 
-func (l *Loader[K, T]) begin(source Source[K, T]) { l.source = source }
+func (l *Loader[K, T]) begin(source queries.Source[K, T]) { l.source = source }
 
 // Get reads a key. It returns ErrPending if the key is missing.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {

@@ -17,22 +17,22 @@ type Sources struct {
 	// BatchHistories reports whether one upstream call can read the histories of several tokens.
 	BatchHistories bool
 
-	Prices        Source[string, market.Price]
-	Spreads       Source[string, market.Spread]
-	Books         Source[queries.Book, market.Book]
-	Histories     Source[queries.PriceHistory, market.PriceHistory]
-	Markets       Source[market.MarketRef, market.Market]
-	Events        Source[market.EventRef, market.Event]
-	Searches      Source[queries.SearchKey, queries.SearchPage]
-	EventSearches Source[queries.SearchKey, queries.EventPage]
-	Categories    Source[struct{}, queries.Categories]
+	Prices        queries.Source[string, market.Price]
+	Spreads       queries.Source[string, market.Spread]
+	Books         queries.Source[queries.Book, market.Book]
+	Histories     queries.Source[queries.PriceHistory, market.PriceHistory]
+	Markets       queries.Source[market.MarketRef, market.Market]
+	Events        queries.Source[market.EventRef, market.Event]
+	Searches      queries.Source[queries.SearchKey, queries.SearchPage]
+	EventSearches queries.Source[queries.SearchKey, queries.EventPage]
+	Categories    queries.Source[struct{}, queries.Categories]
 	// MarketTrades provides the public trades of markets.
-	MarketTrades Source[queries.MarketTrades, queries.TradePage]
-	Balances     Source[market.Address, market.Balance]
-	Positions    Source[market.Address, []market.Position]
-	Orders       Source[market.Address, []market.Order]
-	Trades       Source[queries.TradesKey, queries.TradePage]
-	Records      Source[queries.HistoryKey, queries.HistoryPage]
+	MarketTrades queries.Source[queries.MarketTrades, queries.TradePage]
+	Balances     queries.Source[market.Address, market.Balance]
+	Positions    queries.Source[market.Address, []market.Position]
+	Orders       queries.Source[market.Address, []market.Order]
+	Trades       queries.Source[queries.TradesKey, queries.TradePage]
+	Records      queries.Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set contains the loaders of one response. It belongs to one goroutine.

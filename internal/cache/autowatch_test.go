@@ -41,7 +41,7 @@ func TestStreamServesMisses(t *testing.T) {
 		v, s := &venue{}, &streamer{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
-		c.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
+		c.names.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
 		if mustRead(t, c.Prices(), "yes"); len(s.takeTokens()) != 0 {
 			t.Error("got a watch with a full budget, want none")
 		}

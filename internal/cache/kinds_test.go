@@ -229,7 +229,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
 						t.Errorf("got %d calls, the last %+v; want 3, the last for m1 by id", len(calls), last)
 					}
-					if c.refs.get(byToken("")).bytes != 0 {
+					if c.names.get(byToken("")).bytes != 0 {
 						t.Error("got an entry for an empty name")
 					}
 				})

@@ -146,8 +146,8 @@ func (s *store[K, T]) get(key K) *entry[T] {
 
 // find returns the entry whose value contains the data for a key, or nil. The calling function holds the lock of the values' pool.
 func (s *store[K, T]) find(key K) *entry[T] {
-	if s.canonical != nil {
-		key = s.canonical(key)
+	if s.aliased != nil {
+		key = s.aliased.canonical(key)
 	}
 	slot := s.slotOf(key)
 	if e := s.entries.find(slot); e != nil && s.answers(e, key) {
@@ -161,10 +161,10 @@ func (s *store[K, T]) find(key K) *entry[T] {
 
 // canonicalOf returns the canonical form of a key.
 func (s *store[K, T]) canonicalOf(key K) K {
-	if s.canonical == nil {
+	if s.aliased == nil {
 		return key
 	}
 	s.entries.pool.mu.Lock()
 	defer s.entries.pool.mu.Unlock()
-	return s.canonical(key)
+	return s.aliased.canonical(key)
 }

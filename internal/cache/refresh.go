@@ -19,8 +19,8 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
 			continue
 		}
-		if s.widen != nil {
-			key = s.widen(key, e.read.Value)
+		if s.nested != nil {
+			key = s.nested.widen(key, e.read.Value)
 		}
 		if due == nil {
 			due, stale = make([]K, 0, len(keys)-i), make([]*entry[T], 0, len(keys)-i)

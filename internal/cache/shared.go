@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -86,7 +85,7 @@ type sharedValue[T any] struct {
 // aliases.
 func (s *sharedCache[K, T]) name(key K) (name string, ok bool) {
 	key = s.store.canonicalOf(key)
-	if s.store.alias != nil && s.store.alias(key) {
+	if s.store.kind.alias(key) {
 		return "", false
 	}
 	text, err := json.Marshal(key)
@@ -137,7 +136,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 		s.store.counters.shared.misses.Add(uint64(len(names) - len(answered)))
 	}
 	if n := len(answered); n > 0 {
-		reqctx.LogFrom(ctx).CountReads(s.store.kind, reqctx.CacheCounts{Shared: uint32(n)})
+		reqctx.LogFrom(ctx).CountReads(s.store.name, reqctx.CacheCounts{Shared: uint32(n)})
 	}
 	return answered
 }
@@ -212,7 +211,7 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 			continue
 		}
 		r := Record{Key: name}
-		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale && complete(results[n].Value) {
+		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale {
 			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value)
 		}
 		records = append(records, r)
@@ -229,27 +228,10 @@ func (s *sharedCache[K, T]) encode(key K, name string, value *T) ([]byte, time.D
 		return nil, s.store.notFound
 	}
 	text, err := json.Marshal(sharedValue[T]{name, value})
-	if err != nil || s.store.ttl.Fresh == 0 || !sound(key, value) {
+	if err != nil || s.store.ttl.Fresh == 0 || !s.store.kind.sound(key, value) {
 		return nil, 0
 	}
 	return text, s.store.ttl.Fresh + s.store.ttl.Stale
-}
-
-// complete reports whether all rows of a value could be read.
-func complete(value any) bool {
-	switch v := value.(type) {
-	case *queries.SearchPage:
-		return v == nil || len(v.LeftOut) == 0
-	case *queries.EventPage:
-		return v == nil || len(v.LeftOut) == 0
-	case *queries.TradePage:
-		return v == nil || len(v.LeftOut) == 0
-	case *market.Event:
-		return v == nil || len(v.LeftOut) == 0
-	case *market.PriceHistory:
-		return v == nil || len(v.LeftOut) == 0
-	}
-	return true
 }
 
 // decode returns the value of a record. ok is false if the text is unreadable, belongs to another key, or has a value that no driver
@@ -259,7 +241,7 @@ func (s *sharedCache[K, T]) decode(key K, text []byte) (v sharedValue[T], ok boo
 		return v, true
 	}
 	name, _ := s.name(key)
-	return v, json.Unmarshal(text, &v) == nil && v.Value != nil && v.Name == name && sound(key, v.Value)
+	return v, json.Unmarshal(text, &v) == nil && v.Value != nil && v.Name == name && s.store.kind.sound(key, v.Value)
 }
 
 // acceptShared stores a record of the shared cache as an entry. ok is false if the value of the record is not fresh or cannot be
@@ -277,10 +259,8 @@ func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt t
 	s.mu.Lock()
 	old := s.entries.get(slot)
 	newer := old != nil && (old.live() || !old.read.ReceivedAt.Before(receivedAt))
-	if s.changed != nil {
-		if c, known := s.changed.Get(slot); known && !requestedAt.Add(-clockError).After(c.at) {
-			newer = true
-		}
+	if c, known := s.changed.Get(slot); known && !requestedAt.Add(-clockError).After(c.at) {
+		newer = true
 	}
 	s.mu.Unlock()
 	if newer {

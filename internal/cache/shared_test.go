@@ -285,12 +285,6 @@ func TestSharedIncompleteResult(t *testing.T) {
 			t.Errorf("got %d calls, want 2", calls)
 		}
 	})
-	unread := market.LeftOut{errors.New("a row")}
-	for _, part := range []any{&queries.EventPage{LeftOut: unread}, &queries.TradePage{LeftOut: unread}, &market.Event{LeftOut: unread}, &market.PriceHistory{LeftOut: unread}} {
-		if complete(part) {
-			t.Errorf("complete returns true for a %T with an unreadable row", part)
-		}
-	}
 }
 
 // TestSharedInvalidation checks that, after a change of a market, a process does not serve the result of a call that another

@@ -18,27 +18,32 @@ type Streamer interface {
 // SetStreamer sets the Streamer that is told about missing prices, spreads and books while calls would have to wait. SetStreamer must
 // be called before the first read.
 func (c *Cache) SetStreamer(s Streamer) {
-	want := func(channel messages.Channel, tokens []string) {
-		exist := make([]string, 0, len(tokens))
-		for _, t := range tokens {
-			if c.isKnownToken(t) {
-				exist = append(exist, t)
-			}
-		}
-		if len(exist) > 0 {
-			s.AutoWatch(channel, exist)
+	known := knownTokens{c, s}
+	c.prices.streamer, c.spreads.streamer, c.books.streamer = known, known, known
+}
+
+// knownTokens is a Streamer of the tokens that the venue has.
+type knownTokens struct {
+	cache *Cache
+	Streamer
+}
+
+// AutoWatch implements Streamer.
+func (k knownTokens) AutoWatch(channel messages.Channel, tokens []string) {
+	exist := make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		if k.cache.isKnownToken(t) {
+			exist = append(exist, t)
 		}
 	}
-	prices := func(tokens []string) { want(messages.ChannelPrices, tokens) }
-	c.prices.requestStream, c.spreads.requestStream = prices, prices
-	c.books.requestStream = func(queries []queries.Book) {
-		want(messages.ChannelOrderbook, tokensOf(queries))
+	if len(exist) > 0 {
+		k.Streamer.AutoWatch(channel, exist)
 	}
 }
 
 // isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. With this check, the
 // Streamer never gets ids that a client has invented.
 func (c *Cache) isKnownToken(token string) bool {
-	return c.refs.get(market.MarketRef{By: market.ByToken, Value: token}).bytes != 0 || c.prices.entries.get(token) != nil ||
+	return c.names.get(market.MarketRef{By: market.ByToken, Value: token}).bytes != 0 || c.prices.entries.get(token) != nil ||
 		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil
 }

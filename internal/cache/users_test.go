@@ -295,14 +295,14 @@ func TestKeysContainNoCredentials(t *testing.T) {
 	})
 }
 
-// keysOf returns the keys in c.refs and in the stores of c, except event searches, categories and public trades.
+// keysOf returns the keys in c.names and in the stores of c, except event searches, categories and public trades.
 func keysOf(c *Cache) (out []reflect.Value) {
 	add := func(lists ...any) {
 		for _, x := range lists {
 			out = append(out, reflect.ValueOf(x))
 		}
 	}
-	add(c.refs.keys(), c.prices.entries.keys(), c.prices.absent.keys())
+	add(c.names.keys(), c.prices.entries.keys(), c.prices.absent.keys())
 	add(c.spreads.entries.keys(), c.spreads.absent.keys(), c.books.entries.keys(), c.books.absent.keys(), c.histories.entries.keys(), c.histories.absent.keys())
 	add(c.markets.entries.keys(), c.markets.absent.keys(), c.events.entries.keys(), c.events.absent.keys(), c.searches.entries.keys(), c.searches.absent.keys())
 	add(c.balances.entries.keys(), c.balances.absent.keys(), c.positions.entries.keys(), c.positions.absent.keys(), c.orders.entries.keys(), c.orders.absent.keys())

@@ -194,15 +194,11 @@ func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {
 }
 
 func (v *venue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return singleKey(func(ctx context.Context, q queries.Book) (*market.Book, error) {
-		return v.Book(ctx, q.TokenID, q.Depth)
-	})(ctx, books)
+	return answer(v.Book(ctx, books[0].TokenID, books[0].Depth))
 }
 
 func (v *venue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return singleKey(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
-		return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
-	})(ctx, histories)
+	return answer(v.PriceHistory(ctx, histories[0].TokenID, histories[0].From, histories[0].To))
 }
 
 func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
@@ -354,7 +350,7 @@ func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
 }
 
 // readAll reads keys as package loaders does: it looks up all keys, refreshes the stale ones and fetches the missing ones.
-func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
+func readAll[K comparable, T any](ctx context.Context, s queries.Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
 	var stale []K
@@ -377,12 +373,12 @@ func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K
 	return out
 }
 
-func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (market.Read[*T], error) {
+func readOne[K comparable, T any](ctx context.Context, s queries.Source[K, T], key K) (market.Read[*T], error) {
 	r := readAll(ctx, s, key)[0]
 	return r.Value, r.Err
 }
 
-func mustRead[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
+func mustRead[K comparable, T any](t *testing.T, s queries.Source[K, T], key K) market.Read[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)
 	if err != nil {

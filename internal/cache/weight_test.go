@@ -120,8 +120,8 @@ func TestWeights(t *testing.T) {
 			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), origin{})
 		}, c.markets.stats},
 		{"names", 5000, func(n int) {
-			c.learn(&market.Market{MarketID: "m" + token(n), Outcomes: []market.Outcome{{TokenID: token(n)}}})
-		}, func() Stats { _, bytes, _ := c.refs.stats(); return Stats{Bytes: bytes} }},
+			c.names.learn(&market.Market{MarketID: "m" + token(n), Outcomes: []market.Outcome{{TokenID: token(n)}}})
+		}, func() Stats { _, bytes, _ := c.names.stats(); return Stats{Bytes: bytes} }},
 		{"searches", 50, func(n int) {
 			c.searches.accept(queries.SearchKey{Text: token(n)}, &queries.SearchPage{Markets: sampleMarkets(100)}, origin{})
 		}, c.searches.stats},
@@ -255,7 +255,7 @@ func wantCached[K comparable, T any](t *testing.T, s *store[K, T], n int, key fu
 	before := s.stats().Hits
 	missing := s.Lookup(t.Context(), keys, make([]market.Result[market.Read[*T]], n), nil)
 	if hits := s.stats().Hits - before; len(missing) > 0 || hits != uint64(n) {
-		t.Errorf("%s: got %d hits and %d missing, want %d hits", s.kind, hits, len(missing), n)
+		t.Errorf("%s: got %d hits and %d missing, want %d hits", s.name, hits, len(missing), n)
 	}
 }
 
@@ -269,7 +269,7 @@ func TestWeighingDoesNotAllocate(t *testing.T) {
 		t.Errorf("look-up: got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}
 	p, m, list, b, key := &market.Price{TokenID: name(78)}, sampleMarket(), samplePositions(50), sampleBook(20), user(1)
-	if n := testing.AllocsPerRun(100, func() { weigh(p); weigh(m); weigh(list); weigh(b); overhead(&key, 8) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { weigh(p); weigh(m); weigh(list); bookKind{}.weight(b); overhead(&key, 8) }); n > 0 {
 		t.Errorf("weighing: got %v allocations, want 0", n)
 	}
 }

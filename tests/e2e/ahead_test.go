@@ -14,13 +14,13 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/loaders"
 )
 
-// recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
+// recordingSource wraps a queries.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
 type recordingSource[K comparable, T any] struct {
-	loaders.Source[K, T]
+	queries.Source[K, T]
 	mu      sync.Mutex
 	lists   [][]K
 	lookups int

@@ -45,7 +45,7 @@ var replicas = []mutation{
 	},
 	{
 		name: "shared values are not checked",
-		file: "internal/cache/shared.go", oldText: " && sound(key, v.Value)", newText: "",
+		file: "internal/cache/shared.go", oldText: " && s.store.kind.sound(key, v.Value)", newText: "",
 		run: "^TestSharedRejected$", message: "TestSharedRejected/negative_price",
 	},
 	{
