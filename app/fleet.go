@@ -49,13 +49,7 @@ func (u *unit) openFleet(cfg *config.Config, reads *cache.Config) (sharing ratel
 	}
 	u.opened = append(u.opened, u.fleet.Close)
 	u.replicas, reads.CredentialsKey, reads.Shared = c.Replicas, secret, u.fleet
-	return ratelimit.Sharing{Ledger: ledger{u.fleet}, Replicas: c.Replicas, SameScopes: len(secret) > 0}, nil
-}
-
-type ledger struct{ *fleet.Fleet }
-
-func (l ledger) Ask(scope string, maxCalls, n int, reply func(ratelimit.Grant)) {
-	l.Fleet.Ask(scope, maxCalls, n, func(g fleet.Grant) { reply(ratelimit.Grant(g)) })
+	return ratelimit.Sharing{Ledger: u.fleet, Replicas: c.Replicas, SameScopes: len(secret) > 0}, nil
 }
 
 // sharedStatus needs u.fleet, which must not be nil.

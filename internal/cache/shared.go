@@ -11,38 +11,27 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/shared"
 )
 
 // Shared is a cache of public data that several processes share. It may lose its content at any time. All times in its
 // methods are times of this process's clock. A Shared must be safe for concurrent use.
 type Shared interface {
-	// Get calls the Found function for each key that has a record.
-	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys, and the keys
-	// whose records the Found function rejects. ours reports for each key whether this process has claimed the key and must fetch it.
+	// Get calls found for each key that has a record.
+	Get(ctx context.Context, kind string, keys []string, found shared.Found)
+	// Claim calls found for each key that has a record, like Get. It tries to claim each of the other keys, and the keys
+	// whose records found rejects. ours reports for each key whether this process has claimed the key and must fetch it.
 	// If ours is false for a key without an accepted record, an earlier claim of the key has not ended. A claim lasts no longer than
 	// hold. If the shared cache does not answer, this process gets all claims.
-	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
+	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found shared.Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. requestedAt and receivedAt are
 	// the times of the call to the venue and of the venue's response. Put does not wait.
-	Put(kind string, records []Record, requestedAt, receivedAt time.Time)
+	Put(kind string, records []shared.Record, requestedAt, receivedAt time.Time)
 	// Drop removes the record of a key. Afterwards, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
 	// Flush removes all records of a kind, whatever key is. It also tells the other processes to call FlushLocal with the kind and
 	// the key. Flush does not wait.
 	Flush(kind, key string)
-}
-
-// Found receives the record of the key at index i. It reports whether the process uses the record. value is empty if the venue does
-// not know the key. requestedAt and receivedAt are the times of the call to the venue and of the venue's response.
-type Found = func(i int, value []byte, requestedAt, receivedAt time.Time) (accepted bool)
-
-// Record is the value of a key in a Shared.
-type Record = struct {
-	Key   string
-	Value []byte
-	// Keep is the lifetime of the record. If it is 0, the record is not stored.
-	Keep time.Duration
 }
 
 const (
@@ -106,9 +95,9 @@ func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, ind
 	return names, indexes
 }
 
-// found returns a Found for the keys at the given indexes. The Found stores each usable record in the cache, writes the value to
+// found returns a shared.Found for the keys at the given indexes. It stores each usable record in the cache, writes the value to
 // out, and marks the key's index in answered.
-func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
+func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) shared.Found {
 	return func(n int, value []byte, requestedAt, receivedAt time.Time) bool {
 		i := indexes[n]
 		read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt)
@@ -204,13 +193,13 @@ func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, d
 // put stores results in the shared cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
 // does not store failures, partial values, or values that may be older than a change of the key.
 func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
-	var records []Record
+	var records []shared.Record
 	for n, i := range selected {
 		name, ok := s.name(keys[i])
 		if !ok {
 			continue
 		}
-		r := Record{Key: name}
+		r := shared.Record{Key: name}
 		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale {
 			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value)
 		}

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/shared"
 )
 
 // sharedMemory is a cache of several processes (Shared) that stores its records in memory.
@@ -34,7 +35,7 @@ type sharedRecord struct {
 	until       time.Time
 }
 
-func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found Found) {
+func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found shared.Found) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gets++
@@ -45,7 +46,7 @@ func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found 
 	}
 }
 
-func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) []bool {
+func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found shared.Found) []bool {
 	accepted := make([]bool, len(keys))
 	m.Get(ctx, kind, keys, func(i int, value []byte, asked, came time.Time) bool {
 		accepted[i] = found(i, value, asked, came)
@@ -62,7 +63,7 @@ func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, ho
 	return ours
 }
 
-func (m *sharedMemory) Put(kind string, records []Record, asked, came time.Time) {
+func (m *sharedMemory) Put(kind string, records []shared.Record, asked, came time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range records {
