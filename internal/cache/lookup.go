@@ -12,7 +12,7 @@ import (
 // entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out}
-	if s.routes[0].scope != nil {
+	if s.routes[0].private {
 		l.credentials = reqctx.CredentialsFrom(ctx)
 	}
 	if s.countsPolls(ctx) {

@@ -52,7 +52,7 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
-	if s.routes[0].scope != nil { // public data is read without credentials
+	if s.routes[0].private { // public data is read without credentials
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
