@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -165,6 +166,12 @@ type SharedStats struct {
 	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
 	// counts the keys whose values did not arrive in time.
 	Arrived, Overdue uint64
+}
+
+// counters are the counters of Stats.
+type counters struct {
+	hits, stale, misses, notFound, coalesced, calls, keys, late atomic.Uint64
+	shared                                                      sharedCounters
 }
 
 // Stats returns the counters of every kind of data.

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -167,4 +168,16 @@ func (s *store[K, T]) canonicalOf(key K) K {
 	s.entries.pool.mu.Lock()
 	defer s.entries.pool.mu.Unlock()
 	return s.aliased.canonical(key)
+}
+
+// count adds the results of a Lookup.
+func (c *counters) count(r reqctx.CacheCounts) {
+	for _, n := range [...]struct {
+		counter *atomic.Uint64
+		keys    uint32
+	}{{&c.hits, r.Hits}, {&c.stale, r.Stale}, {&c.notFound, r.Absent}, {&c.misses, r.Misses}} {
+		if n.keys > 0 {
+			n.counter.Add(uint64(n.keys))
+		}
+	}
 }
