@@ -19,7 +19,7 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
 			continue
 		}
-		if s.nested != nil {
+		if s.nested != nil && e.read.Value != nil {
 			key = s.nested.widen(key, e.read.Value)
 		}
 		if due == nil {
