@@ -36,8 +36,9 @@ const (
 // dataloader.
 type Loader[K comparable, T any] struct {
 	*response
-	kind   reqctx.Kind
-	source queries.Source[K, T]
+	kind reqctx.Kind
+	// source points into Set.sources.
+	source *queries.Source[K, T]
 	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
@@ -56,8 +57,6 @@ type Loader[K comparable, T any] struct {
 	fresh  []K
 	absent []int
 }
-
-func (l *Loader[K, T]) begin(source queries.Source[K, T]) { l.source = source }
 
 // Get reads a key. It returns ErrPending if the key is missing.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
@@ -127,7 +126,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 			}
 		}
 	}()
-	l.absent = l.source.Lookup(l.ctx, keys, results, l.absent[:0])
+	l.absent = (*l.source).Lookup(l.ctx, keys, results, l.absent[:0])
 	answered = true
 	err := l.failed
 	if err == nil {
@@ -180,7 +179,7 @@ func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
 	}
-	return l.kind, l.source.Calls(l.missing)
+	return l.kind, (*l.source).Calls(l.missing)
 }
 
 // send starts the calls of the missing keys: one batch, or one call for each key if the kind is not batched.
@@ -240,7 +239,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 			results[i].Err = failed
 		}
 	}()
-	return l.source.Fetch(ctx, keys)
+	return (*l.source).Fetch(ctx, keys)
 }
 
 func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
@@ -280,17 +279,16 @@ func (l *Loader[K, T]) forget(key K) {
 
 func (l *Loader[K, T]) refreshStale() {
 	if len(l.stale) > 0 {
-		l.source.Refresh(l.ctx, l.stale)
+		(*l.source).Refresh(l.ctx, l.stale)
 	}
 }
 
 func (l *Loader[K, T]) reset() {
-	l.source = nil
 	if len(l.results) == 0 {
 		return
 	}
 	if len(l.results) > maxKept {
-		*l = Loader[K, T]{response: l.response, kind: l.kind, batched: l.batched}
+		*l = Loader[K, T]{response: l.response, kind: l.kind, source: l.source, batched: l.batched}
 		return
 	}
 	clear(l.index)

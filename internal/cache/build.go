@@ -1,22 +1,21 @@
 package cache
 
 import (
-	"context"
 	"net/url"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 )
 
-// builder builds stores with a common configuration.
-type builder struct {
-	cfg      Config
-	venue    Venue
-	values   *pool
-	absences *pool
-	tasks    *tasks
-	scope    *scope
-	// stores contains the stores that newStore has built.
+// env is what all stores of a Cache use.
+type env struct {
+	cfg              Config
+	clock            market.Clock
+	venue            Venue
+	values, absences *pool
+	tasks            *tasks
+	scope            scope
+	// stores contains the stores of all kinds.
 	stores [reqctx.Kinds]anyStore
 }
 
@@ -28,33 +27,32 @@ type anyStore interface {
 }
 
 // build builds the stores of all kinds.
-func (c *Cache) build(b *builder) {
-	c.names = &marketNames{list: newList[market.MarketRef, named](b.values, nil)}
-	c.prices = newStore(b, priceKind{})
-	c.spreads = newStore(b, spreadKind{})
-	c.books = newStore(b, bookKind{})
-	c.histories = newStore(b, historyKind{})
-	c.markets = newStore(b, marketKind{names: c.names})
+func (c *Cache) build() {
+	e := c.env
+	c.names = &marketNames{list: newList[market.MarketRef, named](e.values, nil)}
+	c.prices = newStore(e, priceKind{})
+	c.spreads = newStore(e, spreadKind{})
+	c.books = newStore(e, bookKind{})
+	c.histories = newStore(e, historyKind{})
+	c.markets = newStore(e, marketKind{names: c.names})
 	c.names.unknown = c.markets.absent
-	c.events = newStore(b, eventKind{names: c.names})
-	c.searches = newStore(b, searchKind{names: c.names})
-	c.eventSearches = newStore(b, eventSearchKind{names: c.names})
-	c.categories = newStore(b, categoriesKind{})
-	c.marketTrades = newStore(b, marketTradesKind{})
-	c.balances = newStore(b, balanceKind{})
-	c.positions = newStore(b, positionsKind{})
-	c.orders = newStore(b, ordersKind{})
-	c.trades = newStore(b, tradesKind{})
-	c.userHistories = newStore(b, userHistoryKind{})
-	c.stores = b.stores
+	c.events = newStore(e, eventKind{names: c.names})
+	c.searches = newStore(e, searchKind{names: c.names})
+	c.eventSearches = newStore(e, eventSearchKind{names: c.names})
+	c.categories = newStore(e, categoriesKind{})
+	c.marketTrades = newStore(e, marketTradesKind{})
+	c.balances = newStore(e, balanceKind{})
+	c.positions = newStore(e, positionsKind{})
+	c.orders = newStore(e, ordersKind{})
+	c.trades = newStore(e, tradesKind{})
+	c.userHistories = newStore(e, userHistoryKind{})
 }
 
 // newStore returns the store of a kind.
-func newStore[K comparable, T any](b *builder, k kind[K, T]) *store[K, T] {
-	about := k.about(&b.cfg)
+func newStore[K comparable, T any](e *env, k kind[K, T]) *store[K, T] {
+	about := k.about(&e.cfg)
 	s := &store[K, T]{
-		kind: k, name: about.kind, ttl: about.ttl, unkeyed: about.unkeyed, notFound: b.cfg.NotFound, clock: b.cfg.Clock, tasks: b.tasks,
-		changed: newChanges[K](b.cfg.Changes),
+		env: e, kind: k, name: about.kind, ttl: about.ttl, unkeyed: about.unkeyed, notFound: e.cfg.NotFound, changed: newChanges[K](e.cfg.Changes),
 	}
 	s.aliased, _ = k.(aliased[K])
 	s.nested, _ = k.(nested[K, T])
@@ -63,47 +61,34 @@ func newStore[K comparable, T any](b *builder, k kind[K, T]) *store[K, T] {
 		s.notFound = min(s.notFound, s.ttl.Fresh)
 	}
 	if s.ttl.Stale > 0 {
-		s.stretch = b.cfg.Stretch
+		s.stretch = e.cfg.Stretch
 	}
-	s.entries, s.absent = newList[K](b.values, s.expired), newList[K](b.absences, s.expired)
-	if b.cfg.Shared != nil && !s.name.User() {
-		s.shared = &sharedCache[K, T]{Shared: b.cfg.Shared, store: s, kind: s.name.String()}
+	s.entries, s.absent = newList[K](e.values, s.expired), newList[K](e.absences, s.expired)
+	if e.cfg.Shared != nil && !s.name.User() {
+		s.shared = &sharedCache[K, T]{Shared: e.cfg.Shared, store: s, kind: s.name.String()}
 	}
 	for _, r := range about.routes {
-		s.routes = append(s.routes, newCoalescer(b, s, r))
+		keys, calls := e.bounds(r.endpoint)
+		s.routes = append(s.routes, &coalescer[K, T]{
+			store: s, route: r, unsupported: e.venue.Can(r.endpoint), private: r.endpoint.User() && !e.scope.public,
+			maxKeys: keys, slots: make(chan struct{}, calls), flights: make(map[K]*flight[K, T]),
+		})
 	}
-	b.stores[s.name] = s
+	e.stores[s.name] = s
 	return s
-}
-
-// newCoalescer returns the coalescer of one route of a store.
-func newCoalescer[K comparable, T any](b *builder, s *store[K, T], r route) *coalescer[K, T] {
-	keys, calls := b.bounds(r.endpoint)
-	c := &coalescer[K, T]{
-		kind: s.name, observer: b.cfg.Observer, accept: s.accept, cached: s.fresh, admission: b.cfg.Admission, clock: b.cfg.Clock, maxKeys: keys, unsupported: b.venue.Can(r.endpoint),
-		priority: r.priority, endpoint: r.endpoint, counters: &s.counters, tasks: b.tasks, shared: s.shared, slots: make(chan struct{}, calls),
-		changes: &s.changes, flights: make(map[K]*flight[K, T]), cost: func(keys, bytes int) int { return b.venue.Cost(r.endpoint, keys, bytes) },
-	}
-	c.fetch = func(ctx context.Context, keys []K) ([]market.Result[*T], error) {
-		return s.kind.fetch(ctx, b.venue, r.endpoint, keys)
-	}
-	if r.endpoint.User() && !b.scope.public {
-		c.scope = b.scope.credentials
-	}
-	return c
 }
 
 // bounds returns the greatest number of keys in one call of an endpoint and the greatest number of concurrent calls; see
 // Config.InFlight.
-func (b *builder) bounds(e reqctx.Endpoint) (keys, calls int) {
-	keys = max(b.venue.MaxKeys(e), 1)
+func (e *env) bounds(endpoint reqctx.Endpoint) (keys, calls int) {
+	keys = max(e.venue.MaxKeys(endpoint), 1)
 	switch {
-	case e.User():
-		return keys, 16 * b.cfg.InFlight
+	case endpoint.User():
+		return keys, 16 * e.cfg.InFlight
 	case keys == 1:
-		return keys, 4 * b.cfg.InFlight
+		return keys, 4 * e.cfg.InFlight
 	}
-	return keys, b.cfg.InFlight
+	return keys, e.cfg.InFlight
 }
 
 // bytesOf returns the length of a key's id in a URL. It returns 0 if no URL contains several keys of this type.

@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -79,12 +80,7 @@ func DefaultConfig() Config {
 
 // Cache caches reads from the venue. It is safe for concurrent use. Close ends the calls of the cache to the venue.
 type Cache struct {
-	venue Venue
-	tasks *tasks
-	scope scope
-	// shared may be nil.
-	shared Shared
-
+	*env
 	prices        *store[string, market.Price]
 	spreads       *store[string, market.Spread]
 	books         *store[queries.Book, market.Book]
@@ -100,10 +96,7 @@ type Cache struct {
 	orders        *store[userKey, []market.Order]
 	trades        *store[tradesKey, queries.TradePage]
 	userHistories *store[historyKey, queries.HistoryPage]
-
-	// stores contains all stores.
-	stores [reqctx.Kinds]anyStore
-	names  *marketNames
+	names         *marketNames
 }
 
 // Absences get Config.Memory divided by absencesDivisor.
@@ -121,11 +114,12 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), shared: cfg.Shared}
 	absences := cfg.Memory / absencesDivisor
-	b := &builder{cfg: cfg, venue: venue, tasks: c.tasks, scope: &c.scope}
-	b.values, b.absences = &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, &pool{limit: absences, clock: cfg.Clock}
-	c.build(b)
+	c := &Cache{env: &env{
+		cfg: cfg, clock: cfg.Clock, venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts),
+		values: &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, absences: &pool{limit: absences, clock: cfg.Clock},
+	}}
+	c.build()
 	return c
 }
 
@@ -172,6 +166,12 @@ type SharedStats struct {
 	// Arrived and Overdue split the keys in Theirs. Arrived counts the keys whose values the other process stored in time. Overdue
 	// counts the keys whose values did not arrive in time.
 	Arrived, Overdue uint64
+}
+
+// counters are the counters of Stats.
+type counters struct {
+	hits, stale, misses, notFound, coalesced, calls, keys, late atomic.Uint64
+	shared                                                      sharedCounters
 }
 
 // Stats returns the counters of every kind of data.

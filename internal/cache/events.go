@@ -35,6 +35,10 @@ func (eventKind) sound(_ market.EventRef, e *market.Event) bool {
 	return len(e.LeftOut) == 0 && soundEvent(e)
 }
 
+func soundEvent(e *market.Event) bool {
+	return e != nil && (e.EventID != "" || e.Slug != "") && soundMarkets(e.Markets)
+}
+
 func (k eventKind) learn(e *market.Event) { k.names.learn(e.Markets...) }
 
 // Events returns the source of events with their markets.

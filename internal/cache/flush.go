@@ -23,8 +23,8 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	case key != "" && !c.stores[k].keyed():
 		return 0, fmt.Errorf("entries of kind %s cannot be flushed by key; flush all of them", kind)
 	}
-	if c.shared != nil && !k.User() {
-		c.shared.Flush(kind, key)
+	if c.cfg.Shared != nil && !k.User() {
+		c.cfg.Shared.Flush(kind, key)
 	}
 	return c.stores[k].flush(key), nil
 }

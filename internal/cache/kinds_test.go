@@ -54,6 +54,23 @@ func TestBookDepths(t *testing.T) {
 	})
 }
 
+// TestRefreshOfUnknownBook refreshes a book that the venue has stopped to know after it was read.
+func TestRefreshOfUnknownBook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &venue{unknown: map[string]bool{"t": true}}
+		c := open(t, v)
+		if r := mustRead(t, c.Books(), depth(20)); r.Value != nil {
+			t.Fatal("got a book, want none")
+		}
+		time.Sleep(DefaultConfig().NotFound)
+		c.Books().Refresh(t.Context(), []queries.Book{depth(20)})
+		synctest.Wait()
+		if got := v.depths(); !slices.Equal(got, []int{20, 20}) {
+			t.Errorf("got calls for depths %v, want two calls for depth 20", got)
+		}
+	})
+}
+
 func TestWholeBookCoversAnyDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &venue{book: func(token string, depth int) *market.Book {

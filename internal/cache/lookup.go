@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -12,7 +13,7 @@ import (
 // entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out}
-	if s.routes[0].scope != nil {
+	if s.routes[0].private {
 		l.credentials = reqctx.CredentialsFrom(ctx)
 	}
 	if s.countsPolls(ctx) {
@@ -167,4 +168,16 @@ func (s *store[K, T]) canonicalOf(key K) K {
 	s.entries.pool.mu.Lock()
 	defer s.entries.pool.mu.Unlock()
 	return s.aliased.canonical(key)
+}
+
+// count adds the results of a Lookup.
+func (c *counters) count(r reqctx.CacheCounts) {
+	for _, n := range [...]struct {
+		counter *atomic.Uint64
+		keys    uint32
+	}{{&c.hits, r.Hits}, {&c.stale, r.Stale}, {&c.notFound, r.Absent}, {&c.misses, r.Misses}} {
+		if n.keys > 0 {
+			n.counter.Add(uint64(n.keys))
+		}
+	}
 }

@@ -38,6 +38,8 @@ func (marketTradesKind) sound(_ queries.MarketTrades, p *queries.TradePage) bool
 	return len(p.LeftOut) == 0 && !slices.ContainsFunc(p.Trades, func(t market.Trade) bool { return !soundTrade(&t) })
 }
 
+var sides = []market.OrderSide{market.SideBuy, market.SideSell, market.SideUnknown}
+
 func soundTrade(t *market.Trade) bool {
 	return inUnit(&t.Price) && t.Size.Sign() >= 0 && !t.Timestamp.IsZero() && slices.Contains(sides, t.Side)
 }

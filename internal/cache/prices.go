@@ -36,6 +36,14 @@ func (priceKind) sound(token string, p *market.Price) bool {
 	return p.TokenID == token && inUnit(&p.Price) && slices.Contains(bases, p.Basis)
 }
 
+var (
+	one   = market.NewDecimal(1, 0)
+	bases = []market.PriceBasis{market.BasisSettlement, market.BasisVenue, market.BasisLast, market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk}
+)
+
+// inUnit reports whether d is nil or from 0 to 1.
+func inUnit(d *market.Decimal) bool { return d == nil || d.Sign() >= 0 && d.Cmp(one) <= 0 }
+
 // Prices returns the source of token prices, by token.
 func (c *Cache) Prices() queries.Source[string, market.Price] { return c.prices }
 

@@ -19,7 +19,7 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
 			continue
 		}
-		if s.nested != nil {
+		if s.nested != nil && e.read.Value != nil {
 			key = s.nested.widen(key, e.read.Value)
 		}
 		if due == nil {
@@ -52,7 +52,7 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
-	if s.routes[0].scope != nil { // public data is read without credentials
+	if s.routes[0].private { // public data is read without credentials
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {

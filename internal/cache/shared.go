@@ -290,18 +290,18 @@ func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) [
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
-	until := c.clock.Now().Add(hold)
+	until := c.store.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
 		// Wait for other processes for at most a third of the time until the deadline. This process may need the rest of the time for its
 		// own call.
-		now := c.clock.Now()
+		now := c.store.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.shared.claim(ctx, keys, reads)
+	ours, theirs := c.store.shared.claim(ctx, keys, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {
 		return nil, err
 	}
-	theirs = c.shared.await(ctx, keys, theirs, until, reads)
+	theirs = c.store.shared.await(ctx, keys, theirs, until, reads)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

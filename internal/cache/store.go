@@ -31,6 +31,7 @@ const (
 
 // store caches one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
+	*env
 	kind kind[K, T]
 	// aliased, nested and watched are the kind too. Each is nil if the kind has no such keys or values.
 	aliased aliased[K]
@@ -44,11 +45,9 @@ type store[K comparable, T any] struct {
 	notFound time.Duration
 	// stretch is the time for which an entry may be served after its fresh time while calls fail or are scarce; see Config.Stretch.
 	stretch  time.Duration
-	clock    market.Clock
 	entries  *list[K, *entry[T]]
 	absent   *list[K, *entry[T]]
 	counters counters
-	tasks    *tasks
 	// routes are the ways to fetch keys; see kind.route.
 	routes []*coalescer[K, T]
 	// watcher and streamer are nil for kinds that are not watched, and may be nil for those that are.
@@ -82,10 +81,10 @@ func (s *store[K, T]) tellWatcher(ctx context.Context, keys []K) {
 // scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil.
 func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 	c, scope := s.routes[0], ""
-	if c.scope != nil && credentials != nil {
-		scope = c.scope(credentials)
+	if c.private {
+		scope = s.scope.credentials(credentials)
 	}
-	return c.admission.Scarce(scope, c.endpoint)
+	return s.cfg.Admission.Scarce(scope, c.endpoint)
 }
 
 // Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
