@@ -12,7 +12,7 @@ import (
 
 // TestKeysAreCopies checks that no stored key shares memory with the text that a client sent.
 func TestKeysAreCopies(t *testing.T) {
-	c := open(t, &venue{})
+	c := open(t, &testVenue{})
 	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
 	user := userKey{address: market.Address(sent[:42])}
 	keepsNothing(t, c.prices, sent, sent[:5])
@@ -62,7 +62,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 
 // TestKeySharesID checks that a cached price or book and its key share the memory of the token id.
 func TestKeySharesID(t *testing.T) {
-	c := open(t, &venue{})
+	c := open(t, &testVenue{})
 	id := strings.Clone("token")
 	c.prices.accept("token", &market.Price{TokenID: id}, origin{})
 	c.books.accept(queries.Book{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})

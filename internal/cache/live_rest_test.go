@@ -14,22 +14,22 @@ import (
 
 // quoteVenue is a venue whose price, spread and book the test sets.
 type quoteVenue struct {
-	*venue
+	*testVenue
 	price  *market.Price
 	spread *market.Spread
 	book   *market.Book
 }
 
 func (q *quoteVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
+	return eachOf(q.testVenue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
 func (q *quoteVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+	return eachOf(q.testVenue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
 func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
+	return eachOf(q.testVenue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
 		return &b
@@ -38,7 +38,7 @@ func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.
 
 func openQuotes(t *testing.T, q *quoteVenue) *Cache {
 	t.Helper()
-	q.venue = &venue{}
+	q.testVenue = &testVenue{}
 	return open(t, q)
 }
 

@@ -95,7 +95,7 @@ func (m *sharedMemory) Flush(kind, key string) {
 }
 
 // pair returns two caches that share one venue and one shared cache.
-func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
+func pair(t *testing.T, v *testVenue) (a, b *Cache, m *sharedMemory) {
 	m = &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
 	with := func(cfg *Config) { cfg.Shared = m }
 	return open(t, v, with), open(t, v, with), m
@@ -108,7 +108,7 @@ func TestSharedOfEveryKind(t *testing.T) {
 		for _, absent := range []bool{false, true} {
 			t.Run(k.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := &venue{}
+					v := &testVenue{}
 					v.setUnknown(k.key, absent)
 					a, b, m := pair(t, v)
 					first, exists, err := k.read(t.Context(), a)
@@ -187,7 +187,7 @@ func TestSharedEncoding(t *testing.T) {
 // process must count the common keys as shared.
 func TestSharedFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, _ := pair(t, v)
 		var g sync.WaitGroup
 		for i, c := range []*Cache{a, b} {
@@ -218,7 +218,7 @@ func TestSharedFlight(t *testing.T) {
 // stored, and a key that the shared cache does not know.
 func TestSharedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
 		readAll(t.Context(), a.Prices(), "known")
 		lost, _ := a.prices.shared.name("lost")
@@ -245,7 +245,7 @@ func TestSharedCounts(t *testing.T) {
 // TestSharedClaimWithoutValue checks that a read calls the venue if another process has claimed the key and never stores a value.
 func TestSharedClaimWithoutValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
 		name, _ := a.prices.shared.name("t")
 		m.Claim(t.Context(), "price", []string{name}, time.Hour, nil)
@@ -260,7 +260,7 @@ func TestSharedClaimWithoutValue(t *testing.T) {
 // TestSharedFailure checks that a failed call ends its claims and that other processes do not get its error.
 func TestSharedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
+		v := &testVenue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
 		a, b, m := pair(t, v)
 		if _, err := readOne(t.Context(), a.Prices(), "t"); err == nil {
 			t.Fatal("no error")
@@ -276,7 +276,7 @@ func TestSharedFailure(t *testing.T) {
 // TestSharedIncompleteResult checks that other processes do not get an incomplete result.
 func TestSharedIncompleteResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{search: func(queries.Search) *queries.SearchPage {
+		v := &testVenue{search: func(queries.Search) *queries.SearchPage {
 			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
 		}}
 		a, b, _ := pair(t, v)
@@ -292,7 +292,7 @@ func TestSharedIncompleteResult(t *testing.T) {
 // process started before the change.
 func TestSharedInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: time.Second}
+		v := &testVenue{latency: time.Second}
 		status := market.StatusOpen
 		v.market = func(id string) *market.Market { return &market.Market{MarketID: id, Status: status} }
 		a, b, m := pair(t, v)
@@ -325,7 +325,7 @@ func TestSharedInvalidation(t *testing.T) {
 // down, a read without WithFresh must also call the venue.
 func TestSharedFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		a, b, m := pair(t, v)
 		mustRead(t, a.Prices(), "t")
 		b.Prices().Fetch(reqctx.WithFresh(t.Context()), []string{"t"})
@@ -345,7 +345,7 @@ func TestSharedFresh(t *testing.T) {
 // second caller needs a new response.
 func TestSharedJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _, _ := pair(t, &venue{latency: time.Millisecond})
+		a, _, _ := pair(t, &testVenue{latency: time.Millisecond})
 		for range 50 {
 			var g sync.WaitGroup
 			for i := range 8 {
@@ -369,7 +369,7 @@ func TestSharedJoins(t *testing.T) {
 // TestSharedOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
 func TestSharedOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		a, b, _ := pair(t, v)
 		mustRead(t, a.Prices(), "t")
 		time.Sleep(5 * time.Second)
@@ -384,7 +384,7 @@ func TestSharedOutage(t *testing.T) {
 // cache.
 func TestSharedFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, m := pair(t, &venue{})
+		a, b, m := pair(t, &testVenue{})
 		for _, kind := range []string{"price", "event_search", "market_trades", "balance"} {
 			if _, err := a.Flush(kind, ""); err != nil {
 				t.Fatal(err)

@@ -35,7 +35,7 @@ func TestSharedRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{latency: 100 * time.Millisecond}
+				v := &testVenue{latency: 100 * time.Millisecond}
 				a, b, m := pair(t, v)
 				mustRead(t, a.Prices(), "t")
 				for key, r := range m.records {
