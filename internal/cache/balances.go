@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // balanceKind is the kind of the balances of accounts.
@@ -18,7 +19,7 @@ func (balanceKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindBalance, ttl: cfg.User, routes: []route{{reqctx.EndpointBalance, reqctx.PriorityUser}}}
 }
 
-func (balanceKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
+func (balanceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
 	return answer(v.Balance(ctx, keys[0].address))
 }
 

@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // bookKind is the kind of order books. A token has one slot for its books of all depths.
@@ -19,7 +20,7 @@ func (bookKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindBook, ttl: cfg.Book, routes: []route{{reqctx.EndpointBook, reqctx.PriorityBooks}}}
 }
 
-func (bookKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
+func (bookKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
 	return v.Books(ctx, keys)
 }
 

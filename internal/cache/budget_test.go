@@ -13,10 +13,11 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/venue"
 )
 
 // openLimited returns a cache and the ratelimit.Budget that limits its calls.
-func openLimited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
+func openLimited(t *testing.T, v venue.Reader, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
 	t.Helper()
 	cfg.Fresh = true
 	b := ratelimit.New(cfg)

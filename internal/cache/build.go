@@ -5,13 +5,14 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // env is what all stores of a Cache use.
 type env struct {
 	cfg              Config
 	clock            market.Clock
-	venue            Venue
+	venue            venue.Reader
 	values, absences *pool
 	tasks            *tasks
 	scope            scope

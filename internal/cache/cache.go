@@ -9,20 +9,8 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
-
-// Venue is the venue behind the cache.
-type Venue interface {
-	queries.Venue
-	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
-	// result never changes.
-	Can(endpoint reqctx.Endpoint) error
-	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
-	MaxKeys(endpoint reqctx.Endpoint) int
-	// Cost returns the number of HTTP requests that the venue needs to fetch the given number of keys from an endpoint. The result
-	// may change over time. bytes is the total length of the keys' ids in a URL.
-	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
-}
 
 // Config configures a Cache. If Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig instead. The times
 // have no default. If both times of a TTL are 0, values of this kind from the venue's REST API are not cached.
@@ -103,7 +91,7 @@ type Cache struct {
 const absencesDivisor = 8
 
 // New returns a cache in front of a venue.
-func New(venue Venue, cfg Config) *Cache {
+func New(v venue.Reader, cfg Config) *Cache {
 	defaults := DefaultConfig()
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
 	cfg.Changes = or(cfg.Changes, defaults.Changes)
@@ -116,7 +104,7 @@ func New(venue Venue, cfg Config) *Cache {
 	}
 	absences := cfg.Memory / absencesDivisor
 	c := &Cache{env: &env{
-		cfg: cfg, clock: cfg.Clock, venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts),
+		cfg: cfg, clock: cfg.Clock, venue: v, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts),
 		values: &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, absences: &pool{limit: absences, clock: cfg.Clock},
 	}}
 	c.build()

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // categoriesKind is the kind of the venue's list of categories. Its only key is the empty struct.
@@ -23,7 +24,7 @@ func (categoriesKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindCategories, ttl: ttl, routes: []route{{reqctx.EndpointCategories, reqctx.PrioritySearch}}, unkeyed: true}
 }
 
-func (categoriesKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
+func (categoriesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
 	return answer(v.Categories(ctx))
 }
 

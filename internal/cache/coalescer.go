@@ -224,7 +224,7 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.maxKeys-1)/c.maxKeys, c.cost(keys, bytes))
 }
 
-// cost returns the number of HTTP calls of one call; see Venue.Cost.
+// cost returns the number of HTTP calls of one call; see venue.Reader.Cost.
 func (c *coalescer[K, T]) cost(keys, bytes int) int {
 	return c.store.venue.Cost(c.endpoint, keys, bytes)
 }

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // eventKind is the kind of events with their markets.
@@ -19,7 +20,7 @@ func (eventKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindEvent, ttl: cfg.Search, routes: []route{{reqctx.EndpointEvent, reqctx.PrioritySearch}}}
 }
 
-func (eventKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
+func (eventKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
 	return answer(v.Event(ctx, keys[0]))
 }
 

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // eventSearchKind is the kind of pages of event searches.
@@ -19,7 +20,7 @@ func (eventSearchKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindEventSearch, ttl: cfg.Search, routes: []route{{reqctx.EndpointEventSearch, reqctx.PrioritySearch}}, unkeyed: true}
 }
 
-func (eventSearchKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
+func (eventSearchKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
 	return answer(v.SearchEvents(ctx, keys[0].Search()))
 }
 

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // historyKind is the kind of price histories.
@@ -18,7 +19,7 @@ func (historyKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindHistory, ttl: cfg.History, routes: []route{{reqctx.EndpointPriceHistory, reqctx.PriorityHistory}}}
 }
 
-func (historyKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (historyKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return v.PriceHistories(ctx, keys)
 }
 

@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // kind is a kind of data. It answers what a store asks about the keys and values of the kind. Most kinds take the answers of plain
@@ -15,7 +16,7 @@ import (
 type kind[K comparable, T any] interface {
 	about(cfg *Config) about
 	// fetch reads keys from one endpoint of the venue.
-	fetch(ctx context.Context, v Venue, e reqctx.Endpoint, keys []K) ([]market.Result[*T], error)
+	fetch(ctx context.Context, v venue.Reader, e reqctx.Endpoint, keys []K) ([]market.Result[*T], error)
 	// route returns the index of a key's route in about.routes.
 	route(key K) int
 

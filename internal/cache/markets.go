@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // marketKind is the kind of markets, by id, slug or token. An entry is stored under the market's id.
@@ -28,7 +29,7 @@ func (marketKind) about(cfg *Config) about {
 
 func (marketKind) route(key market.MarketRef) int { return int(key.By) }
 
-func (marketKind) fetch(ctx context.Context, v Venue, e reqctx.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+func (marketKind) fetch(ctx context.Context, v venue.Reader, e reqctx.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 	if e == reqctx.EndpointMarketBySlug {
 		return answer(v.MarketBySlug(ctx, keys[0].Value))
 	}

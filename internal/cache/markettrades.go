@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // marketTradesKind is the kind of pages of the public trades of markets.
@@ -19,7 +20,7 @@ func (marketTradesKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindMarketTrades, ttl: cfg.Search, routes: []route{{reqctx.EndpointMarketTrades, reqctx.PrioritySearch}}}
 }
 
-func (marketTradesKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
+func (marketTradesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
 	return answer(v.MarketTrades(ctx, keys[0]))
 }
 

@@ -6,6 +6,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // ordersKind is the kind of the active orders of accounts.
@@ -17,7 +18,7 @@ func (ordersKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindOrders, ttl: cfg.User, routes: []route{{reqctx.EndpointOrders, reqctx.PriorityUser}}}
 }
 
-func (ordersKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
+func (ordersKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
 	return rows(v.Orders(ctx, keys[0].address))
 }
 

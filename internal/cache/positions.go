@@ -6,6 +6,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // positionsKind is the kind of the positions of accounts.
@@ -17,7 +18,7 @@ func (positionsKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindPositions, ttl: cfg.User, routes: []route{{reqctx.EndpointPositions, reqctx.PriorityUser}}}
 }
 
-func (positionsKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
+func (positionsKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
 	return rows(v.Positions(ctx, keys[0].address))
 }
 

@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // priceKind is the kind of token prices.
@@ -17,7 +18,7 @@ func (priceKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindPrice, ttl: cfg.Price, routes: []route{{reqctx.EndpointPrices, reqctx.PriorityPrices}}}
 }
 
-func (priceKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
+func (priceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
 	return v.Prices(ctx, tokens)
 }
 

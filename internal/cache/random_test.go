@@ -62,7 +62,7 @@ func TestRandomCallers(t *testing.T) {
 	}
 }
 
-// randomVenue is a Venue and an Admission. Both fail at random.
+// randomVenue is a venue.Reader and an Admission. Both fail at random.
 type randomVenue struct {
 	testVenue
 	seed     uint64

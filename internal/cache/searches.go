@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // searchKind is the kind of pages of market searches.
@@ -19,7 +20,7 @@ func (searchKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindSearch, ttl: cfg.Search, routes: []route{{reqctx.EndpointSearch, reqctx.PrioritySearch}}, unkeyed: true}
 }
 
-func (searchKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
+func (searchKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
 	return answer(v.Search(ctx, keys[0].Search()))
 }
 

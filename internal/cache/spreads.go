@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // spreadKind is the kind of token spreads.
@@ -16,7 +17,7 @@ func (spreadKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindSpread, ttl: cfg.Spread, routes: []route{{reqctx.EndpointSpreads, reqctx.PriorityPrices}}}
 }
 
-func (spreadKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
+func (spreadKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
 	return v.Spreads(ctx, tokens)
 }
 

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // tradesKind is the kind of pages of the trades of accounts.
@@ -30,7 +31,7 @@ func (tradesKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindTrades, ttl: cfg.User, routes: []route{{reqctx.EndpointTrades, reqctx.PriorityUser}}}
 }
 
-func (tradesKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
+func (tradesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
 	return answer(v.Trades(ctx, keys[0].address, keys[0].query))
 }
 

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // userHistoryKind is the kind of pages of the histories of accounts.
@@ -31,7 +32,7 @@ func (userHistoryKind) about(cfg *Config) about {
 	return about{kind: reqctx.KindUserHistory, ttl: cfg.User, routes: []route{{reqctx.EndpointHistory, reqctx.PriorityUser}}}
 }
 
-func (userHistoryKind) fetch(ctx context.Context, v Venue, _ reqctx.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
+func (userHistoryKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
 	return answer(v.History(ctx, keys[0].address, keys[0].key.Query()))
 }
 

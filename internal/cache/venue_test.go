@@ -16,11 +16,12 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testVenue is a Venue whose results a test sets. It has a value for every key that is not in unknown. In a list, an id that begins
+// testVenue is a venue.Reader whose results a test sets. It has a value for every key that is not in unknown. In a list, an id that begins
 // with "bad" gets an error.
 type testVenue struct {
 	mu    sync.Mutex
@@ -338,7 +339,7 @@ func (v *testVenue) History(ctx context.Context, a market.Address, q queries.His
 }
 
 // open returns a cache in front of v. The cache is closed at the end of the test. Call open in a synctest bubble.
-func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
+func open(t *testing.T, v venue.Reader, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
 	for _, f := range change {

@@ -2,26 +2,56 @@
 package venue
 
 import (
+	"context"
+
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
 
-// Driver calls the REST API of one kind of venue. It is safe for concurrent use.
-type Driver interface {
-	queries.Venue
+// Reader is the part of a Driver that reads data. Methods that read several ids or queries return one result for each id or query,
+// in the same order. If Value and Err of a result are nil, the venue does not know the id. A Reader is safe for concurrent use.
+type Reader interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The result never changes.
 	Can(endpoint reqctx.Endpoint) error
-	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The result never
-	// changes.
-	CanReadCash() error
 	// MaxKeys returns the greatest number of ids in one call of an endpoint. This number never changes.
 	MaxKeys(endpoint reqctx.Endpoint) int
 	// Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different
 	// ids, and bytes is the sum of their lengths in a URL.
 	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
+
+	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
+	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
+	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
+	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
+	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
+	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
+	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
+	// Event returns an event with all its markets.
+	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
+	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
+	// SearchEvents returns one page of the events with at least one market that matches a search.
+	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
+	// Categories returns the categories or tags of the venue's open markets.
+	Categories(ctx context.Context) (*queries.Categories, error)
+	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
+	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
+	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
+	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
+	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
+	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
+	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
+}
+
+// Driver calls the REST API of one kind of venue.
+type Driver interface {
+	Reader
+	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The result never
+	// changes.
+	CanReadCash() error
 	// Circuits returns the states of the circuit breakers, in a fixed order.
 	Circuits() []rest.Circuit
 	// Close closes idle connections. Calls in flight are not affected.

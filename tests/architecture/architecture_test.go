@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"resolvers":              {"graph", "loaders", "internal/feed"},
 	"graph":                  {},
 	"loaders":                {},
-	"internal/cache":         {},
+	"internal/cache":         {"internal/venue"},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/feed":          {},
@@ -91,6 +91,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				broken = append(broken, fmt.Sprintf("%s imports %s: only the program and the tests may import the registry of drivers", file, imported))
 			case ours && to == contract && from != registry && pkg == contract:
 				broken = append(broken, fmt.Sprintf("%s imports %s: a driver may import only the packages %s below %s", file, imported, strings.Join(shared, ", "), contract))
+			case ours && owner(to) == contract && to != contract && pkg != contract && !slices.Contains(free, pkg):
+				broken = append(broken, fmt.Sprintf("%s imports %s: of %s, %s may import only the interface of the drivers", file, imported, contract, pkg))
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
 				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
@@ -181,7 +183,9 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/venue/drivers/drivers.go", "oddsgraph/internal/venue/generic", true},
 		{"internal/venue/drivers/drivers.go", "oddsgraph/internal/venue", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/drivers", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/venue", true},
 		{"internal/cache/cache.go", "oddsgraph/internal/venue/drivers", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/venue/rest", false},
 		{"app/venue.go", "oddsgraph/internal/venue/drivers", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/rest", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue", false},

@@ -1,5 +1,5 @@
-// Package queries defines the queries for lists, books and histories, comparable keys of these queries, and the interfaces Venue and
-// Source, which answer queries.
+// Package queries defines the queries for lists, books and histories, comparable keys of these queries, and the
+// interface Source, which answers them.
 package queries
 
 import (
