@@ -37,7 +37,7 @@ func (s *App) openAdmin(address string) (*Server, error) {
 // the kind.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
-	for _, k := range s.Cache.Stats() {
+	for _, k := range s.Venue.Cache.Stats() {
 		kinds = append(kinds, k.Kind)
 	}
 	switch {
@@ -48,7 +48,7 @@ func (s *App) flush(kind, key string) (entries int, err error) {
 	case kind == responseKind:
 		entries = s.API.Flush()
 	default:
-		if entries, err = s.Cache.Flush(kind, key); err != nil {
+		if entries, err = s.Venue.Cache.Flush(kind, key); err != nil {
 			return 0, err
 		}
 	}

@@ -21,9 +21,6 @@ import (
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/resolvers"
@@ -162,20 +159,24 @@ func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 	return hosts.Guard(cfg.Hosts, refuse, hosts.Always, next)
 }
 
-func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.Resolver, change func(*httpapi.Config)) (*httpapi.API, error) {
+// openAPI opens the files and the API. change may change the configuration of the API. It may be nil.
+func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*httpapi.Config)) error {
+	root := &resolvers.Resolver{
+		Venue: s.Venue.resolverVenue(cfg), Status: s.Status, Clock: s.clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(s.clock),
+	}
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if change != nil {
 		change(&front)
 	}
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
-		return nil, err
+		return err
 	}
 	if s.Files.Accounts == nil && s.hasPrivateDemo(cfg) {
 		if s.Files.Accounts, err = demoTokens(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if s.Files.Accounts != nil {
@@ -190,21 +191,18 @@ func (s *App) newAPI(cfg *config.Config, proxies auth.Proxies, root *resolvers.R
 		front.Accounts = tokens
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
-	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, s.clock
-	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Venue.Sources, s.clock
+	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.Venue.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
 	s.events = telemetry.NewOperations(s.log, loggedPerSecond)
 	front.Observer = &Observer{Metrics: s.Metrics, Log: s.events, tracer: s.Tracer}
-	return httpapi.New(front), nil
+	s.API = httpapi.New(front)
+	return nil
 }
 
-// forget removes the cached responses of a revoked account. It also makes each of the account's topics close as soon as no
-// subscription watches the topic.
+// forget removes what the service holds for a revoked account: the cached responses, and the topics that no subscription watches.
 func (s *App) forget(a *auth.Account) {
 	s.API.Forget(a.Credentials)
-	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
-	s.Live.Feed.SkipLinger(func(t messages.Topic) bool {
-		return t.Channel == messages.ChannelUser && t.Scope == s.Cache.Scope(ctx, market.Address(t.ID))
-	})
+	s.Venue.forget(a)
 }

@@ -8,103 +8,71 @@ import (
 
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
-	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
-	"oddsgraph/internal/venue/stream"
-	"oddsgraph/resolvers"
 )
 
-// App is the whole service. Open binds its ports; Serve accepts connections.
+// App is the whole service. Open opens its layers and binds its ports; Serve accepts connections.
 type App struct {
+	process
 	*Server
-	log    *slog.Logger
-	Demo   *demoVenue // nil without an embedded demo venue
-	Client venue.Driver
-	driver string // name of the driver of Client
-	// currency is the unit of the venue's money; nil if the unit is unknown.
-	currency *string
-	// unsupported are the names of the endpoints that Client does not serve, and "cash" if Client serves balances without cash.
-	unsupported    []string
-	publicAccounts bool
-	budget         *ratelimit.Budget // nil if no rate limit of the venue is known
-	fleet          *fleet.Fleet      // the replicas that share Redis; nil without Redis
-	secret         []byte            // nil without --shared-secret-file
-	stream         stream.Config     // address and protocol of the venue's stream
-	key            venue.APIKey      // this service's API key at the venue; empty if there is none
-	replicas       int               // maximum number of replicas
-	Cache          *cache.Cache
-	Live           *live
-	API            *httpapi.API
-	Files          files
-	Metrics        *telemetry.Metrics // nil without metrics
-	events         *telemetry.Operations
-	Tracer         *telemetry.Tracer // nil without traces
-	Admin          *Server           // nil without a private address
-	reach          reach
-	outage         *outage
-	clocks         *clocks
-	readiness      readiness
-	reloads        reloads
-	clock          market.Clock
-	started        time.Time
+	Admin   *Server // nil without a private address
+	API     *httpapi.API
+	Files   files
+	Venue   *unit
+	Demo    *demoVenue // nil without an embedded demo venue
+	events  *telemetry.Operations
+	reloads reloads
 	// draining is set when the shutdown begins. The service still accepts requests until drainDelay has passed after that moment.
 	draining   atomic.Bool
 	drainDelay time.Duration
 	Pause      func(time.Duration)
-	// undo are functions that close what Open has opened. They run if Open fails.
-	undo []func()
+	opened     closers
+}
+
+// process is what all parts of the service use.
+type process struct {
+	log     *slog.Logger
+	clock   market.Clock
+	started time.Time
+	Metrics *telemetry.Metrics // nil without metrics
+	Tracer  *telemetry.Tracer  // nil without traces
+}
+
+// closers are functions that close what was opened, in the order of opening.
+type closers []func()
+
+func (c closers) close() {
+	for _, f := range slices.Backward(c) {
+		f()
+	}
 }
 
 // Open connects the layers and binds the ports. Tests pass options that change the wiring.
 func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...func(*Wiring)) (_ *App, err error) {
-	a := &App{log: log, clock: clock, started: clock.Now(), drainDelay: cfg.DrainDelay, Pause: time.Sleep}
-	a.readiness.asked, a.outage = make(chan struct{}), newOutage(log)
-	a.clocks = newClocks(log, comparedClocks(cfg)...)
+	a := &App{process: process{log: log, clock: clock, started: clock.Now()}, drainDelay: cfg.DrainDelay, Pause: time.Sleep}
 	defer func() {
 		if err != nil {
-			a.release()
+			a.opened.close()
 		}
 	}()
 	proxies, err := a.prepare(cfg)
 	if err != nil {
 		return nil, err
 	}
-	limits, sharing, err := a.openVenue(cfg)
+	if err = a.openDemo(cfg); err != nil {
+		return nil, err
+	}
+	w, err := a.wiring(cfg, options)
 	if err != nil {
 		return nil, err
 	}
-	w := a.wiring(cfg, options)
-	if !w.Unlimited {
-		a.budget = newBudget(limits, clock, w.Fresh, sharing)
-	}
-	if a.budget != nil {
-		w.Reads.Admission = a.budget
-		a.logStart(w.Fresh)
-	}
-	if a.Client, err = venue.Open(w.Client); err != nil {
+	if a.Venue, err = openUnit(cfg, a.process, w); err != nil {
 		return nil, err
 	}
-	a.driver, a.unsupported = w.Client.Driver, unsupportedBy(a.Client)
-	a.publicAccounts = accountsArePublic(cfg) && !slices.Contains(a.unsupported, reqctx.EndpointPositions.String())
-	a.currency = currency(cfg)
-	a.openCache(w)
-	if a.Live, err = openLive(withProtocol(a.Client, w.Stream), w.Linger, a.Cache, a.Metrics, log, clock); err != nil {
-		return nil, err
-	}
-	a.Cache.SetWatcher(a.Live.Feed)
-	a.Cache.SetStreamer(a.Live.Feed)
-	root := &resolvers.Resolver{
-		Status: a.Status, Clock: clock, Feed: a.Live.Feed, Sources: Sources(a.Cache, cfg.Limit.Calls), Scope: a.Cache.Scope, Timeout: cfg.RequestTimeout,
-		Venue: venueInIDs(cfg), PublicAccounts: accountsArePublic(cfg), Can: a.Client.Can, CashError: cashError(a.Client),
-		MarketID: venue.MarketID(cfg.Venue.Driver), ListOrders: resolvers.NewListOrders(clock),
-	}
-	if a.API, err = a.newAPI(cfg, proxies, root, w.Front); err != nil {
+	a.opened = append(a.opened, a.Venue.opened.close)
+	if err = a.openAPI(cfg, proxies, w.Front); err != nil {
 		return nil, err
 	}
 	if err = a.bind(cfg, proxies); err != nil {
@@ -113,14 +81,11 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	return a, nil
 }
 
-func (s *App) release() {
-	for _, undo := range slices.Backward(s.undo) {
-		undo()
-	}
-}
-
+// prepare opens the metrics and the traces, and checks the configuration.
 func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
-	s.openMetrics(cfg)
+	if cfg.AdminListen != config.Off { // with config.Off, no address serves metrics
+		s.Metrics = telemetry.NewMetrics(BuildVersion())
+	}
 	if err := validate(cfg); err != nil {
 		return nil, err
 	}
@@ -133,51 +98,32 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	if s.Tracer, err = telemetry.OpenTracer(BuildVersion(), s.log); err != nil {
 		return nil, err
 	}
-	s.undo = append(s.undo, func() { s.SendTraces(0) })
+	s.opened = append(s.opened, func() { s.SendTraces(0) })
 	return proxies, nil
 }
 
-// openVenue opens the embedded demo venue if the service uses it. It also opens the stream and Redis if they are configured. It
-// returns what newBudget needs: the venue's settings with the rate limits of the venue in use, and how the replicas share them.
-func (s *App) openVenue(cfg *config.Config) (limits config.Venue, sharing ratelimit.Sharing, err error) {
-	limits = cfg.Venue
-	if embedded(cfg) {
-		if s.Demo, err = openDemo(cfg.Demo, s.log, s.clock); err != nil {
-			return limits, sharing, err
-		}
-		s.undo = append(s.undo, func() { _ = s.Demo.Close() })
-		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
+// openDemo opens the embedded demo venue if the service uses it.
+func (s *App) openDemo(cfg *config.Config) (err error) {
+	if !embedded(cfg) {
+		return nil
 	}
-	if s.stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
-		return limits, sharing, err
+	if s.Demo, err = openDemo(cfg.Demo, s.log, s.clock); err == nil {
+		s.opened = append(s.opened, func() { _ = s.Demo.Close() })
 	}
-	if s.key, err = venueKey(cfg.Venue, s.Demo); err != nil {
-		return limits, sharing, err
-	}
-	limits.KeyID = s.key.ID
-	sharing, err = s.openFleet(cfg)
-	return limits, sharing, err
-}
-
-func (s *App) openCache(w Wiring) {
-	s.Cache = cache.New(s.Client, w.Reads)
-	s.undo = append(s.undo, s.Cache.Close)
-	if s.fleet != nil {
-		s.fleet.OnFlush(s.Cache.FlushLocal)
-	}
+	return err
 }
 
 // maxHeaders bounds the headers of a request in bytes, including its URL, which may contain a document and its variables.
 const maxHeaders = 64 << 10
 
 func (s *App) bind(cfg *config.Config, proxies auth.Proxies) (err error) {
-	s.undo = append(s.undo, func() { s.drain(0) })
+	s.opened = append(s.opened, func() { s.drain(0) })
 	handler := telemetry.Requests(s.log, loggedPerSecond, guardHosts(cfg, s.withDemoControl(cfg, s.API)), "GET "+httpapi.PathHealth, "GET "+httpapi.PathReady)
 	s.Server, err = listen("--listen (ODDSGRAPH_LISTEN)", cfg.Listen, connectionLimits(cfg, proxies), handler, s.log, cfg.ShutdownTimeout)
 	if err != nil {
 		return err
 	}
-	s.undo = append(s.undo, func() { _ = s.Close() })
+	s.opened = append(s.opened, func() { _ = s.Close() })
 	s.Server.executing = func() int { return s.API.Stats().Executing }
 	s.HTTP.MaxHeaderBytes, s.HTTP.ReadTimeout = maxHeaders, bodyTimeout
 	s.registerMetrics()

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -33,9 +34,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if err != nil {
 		return err
 	}
-	settings := (&App{log: log, clock: market.SystemClock{}, key: key}).venueConfig(cfg, cfg.Venue.URL)
-	settings.Observer = restParts{&unread}
-	client, err := venue.Open(settings)
+	settings := venueConfig(cfg, cfg.Venue.URL, key)
+	settings.Clock, settings.Observer, settings.Log = market.SystemClock{}, restParts{&unread}, log
+	client, err := drivers.Open(settings)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
 )
 
@@ -76,16 +76,16 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 }
 
 func validate(cfg *config.Config) error {
-	if !slices.Contains(venue.Drivers(), cfg.Venue.Driver) {
-		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(venue.Drivers(), ", "))
+	if !slices.Contains(drivers.Names(), cfg.Venue.Driver) {
+		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(drivers.Names(), ", "))
 	}
-	if cfg.Venue.Credentials == credentialsPublic && !venue.PublicAccounts(cfg.Venue.Driver) {
+	if cfg.Venue.Credentials == credentialsPublic && !drivers.PublicAccounts(cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
 	}
 	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if cfg.Venue.URL == "" && cfg.Venue.Driver == venue.Generic && cfg.Demo.Driver != venue.Generic {
+	if cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
 	if _, err := streamConfig(cfg, nil, market.SystemClock{}); err != nil {

@@ -14,10 +14,10 @@ import (
 // date has whole seconds and a call takes time; neither makes a clock wrong.
 func TestClocks(t *testing.T) {
 	var log bytes.Buffer
-	a := &App{clocks: newClocks(telemetry.NewLogger(&log, nil, "text"), clockVenue, clockRedis), outage: newOutage(nil)}
+	h := &health{clocks: newClocks(telemetry.NewLogger(&log, nil, "text"), clockVenue, clockRedis), outage: newOutage(nil)}
 	began := time.Date(2026, 3, 14, 15, 9, 26, 900e6, time.UTC)
 	offset := func() (seconds float64) {
-		a.clocks.offsets(func(value float64, name ...string) {
+		h.clocks.offsets(func(value float64, name ...string) {
 			if name[0] == clockVenue {
 				seconds = value
 			}
@@ -42,8 +42,8 @@ func TestClocks(t *testing.T) {
 	} {
 		for range test.times {
 			c := reqctx.UpstreamCall{Status: 200, Outcome: reqctx.OutcomeOK, Started: began, Elapsed: test.took, Date: began.Add(test.ahead).Truncate(time.Second)}
-			a.clock = fixedClock(began)
-			a.Call(c, nil)
+			h.clock = fixedClock(began)
+			h.Call(c, nil)
 		}
 		got := lines(&log)
 		if want := test.level; (len(got) == 1) != (want != "") || len(got) > 1 || len(got) == 1 && (!strings.HasPrefix(got[0], "level="+want) || !strings.Contains(got[0], test.second)) {

@@ -8,66 +8,63 @@ import (
 	"time"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 )
 
 // minSecret is the minimum length in bytes of the secret that the replicas share.
 const minSecret = 32
 
-// openFleet opens s.fleet if --shared-url is set, and returns how the replicas share the venue's rate limits. If --shared-url is
-// not set, it returns the zero value.
-func (s *App) openFleet(cfg *config.Config) (sharing ratelimit.Sharing, err error) {
+// openFleet opens u.fleet if --shared-url is set, and makes the cache use it. It returns how the replicas share the venue's rate
+// limits. If --shared-url is not set, it returns the zero value.
+func (u *unit) openFleet(cfg *config.Config, reads *cache.Config) (sharing ratelimit.Sharing, err error) {
 	c := cfg.Shared
 	if c.URL == "" {
 		return sharing, nil
 	}
-	if s.secret, err = readSecret(c.SecretFile); err != nil {
+	secret, err := readSecret(c.SecretFile)
+	if err != nil {
 		return sharing, err
 	}
 	link := fleet.Config{
-		URL: c.URL, Venue: venueName(cfg), Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: s.clock, Log: s.log,
+		URL: c.URL, Venue: venueName(cfg), Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: u.clock, Log: u.log,
 	}
 	for kind := reqctx.Kind(0); kind < reqctx.Kinds; kind++ {
 		if !kind.User() {
 			link.Kinds = append(link.Kinds, kind.String())
 		}
 	}
-	link.Measured = func(sent, received, server time.Time) { s.clocks.measured(clockRedis, sent, received, server, server) }
-	if s.Metrics != nil {
-		link.Observe = s.Metrics.SharedCall
+	link.Measured = func(sent, received, server time.Time) {
+		u.health.clocks.measured(clockRedis, sent, received, server, server)
 	}
-	s.fleet, err = fleet.Open(link)
-	if err != nil {
+	if u.Metrics != nil {
+		link.Observe = u.Metrics.SharedCall
+	}
+	if u.fleet, err = fleet.Open(link); err != nil {
 		return sharing, fmt.Errorf("--shared-url (ODDSGRAPH_SHARED_URL): %w", err)
 	}
-	s.replicas = c.Replicas
-	s.undo = append(s.undo, s.fleet.Close)
-	return ratelimit.Sharing{Ledger: ledger{s.fleet}, Replicas: c.Replicas, SameScopes: len(s.secret) > 0}, nil
+	u.opened = append(u.opened, u.fleet.Close)
+	u.replicas, reads.CredentialsKey, reads.Shared = c.Replicas, secret, u.fleet
+	return ratelimit.Sharing{Ledger: u.fleet, Replicas: c.Replicas, SameScopes: len(secret) > 0}, nil
 }
 
-type ledger struct{ *fleet.Fleet }
-
-func (l ledger) Ask(scope string, maxCalls, n int, reply func(ratelimit.Grant)) {
-	l.Fleet.Ask(scope, maxCalls, n, func(g fleet.Grant) { reply(ratelimit.Grant(g)) })
-}
-
-// sharedStatus needs s.fleet, which must not be nil.
-func (s *App) sharedStatus() *model.SharedStatus {
-	link := s.fleet.Stats()
+// sharedStatus needs u.fleet, which must not be nil.
+func (u *unit) sharedStatus() *model.SharedStatus {
+	link := u.fleet.Stats()
 	status := &model.SharedStatus{Connected: link.Connected, Since: link.Since, Replicas: link.Replicas}
 	if link.LastError != "" {
 		status.LastError = &link.LastError
 	}
-	if s.budget == nil {
+	if u.budget == nil {
 		return status
 	}
-	if l := s.budget.Status().Shared; l != nil {
+	if l := u.budget.Status().Shared; l != nil {
 		status.Limit = &model.SharedLimit{Granted: l.Granted, Grantable: l.Left, Reserve: l.Part, ReserveUsed: l.PartUsed}
-		if link.Hold.After(s.clock.Now()) {
+		if link.Hold.After(u.clock.Now()) {
 			status.Limit.HoldUntil = &link.Hold
 		}
 	}
@@ -108,7 +105,7 @@ func validateShared(cfg *config.Config) error {
 		return fmt.Errorf("--shared-replicas (%d) is more than the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas",
 			c.Replicas, usable)
 	}
-	for _, f := range families(venue.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
+	for _, f := range families(drivers.Limits(cfg.Venue.Driver, cfg.Venue.KeyID != "")) {
 		if f.Limit < c.Replicas {
 			return fmt.Errorf("--shared-replicas (%d) is more than the %d calls in %v that the venue allows for %v: set it to %d or less",
 				c.Replicas, f.Limit, f.Span, f.Endpoints, f.Limit)

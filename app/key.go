@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -16,15 +16,15 @@ const maxKeyFile = 64 << 10
 
 // venueKey returns this service's API key at the venue: the key that --venue-key-id and --venue-key-file name, or the key of the
 // embedded demo venue. It is empty if there is no key. d is nil without an embedded demo venue.
-func venueKey(v config.Venue, d *demoVenue) (venue.APIKey, error) {
+func venueKey(v config.Venue, d *demoVenue) (drivers.APIKey, error) {
 	text, err := readKey(v)
 	if err != nil {
-		return venue.APIKey{}, err
+		return drivers.APIKey{}, err
 	}
 	if d != nil {
-		return venue.APIKey{ID: d.keyID, PEM: d.key}, nil
+		return drivers.APIKey{ID: d.keyID, PEM: d.key}, nil
 	}
-	return venue.APIKey{ID: v.KeyID, PEM: text}, nil
+	return drivers.APIKey{ID: v.KeyID, PEM: text}, nil
 }
 
 // readKey returns the content of the file that --venue-key-file names. It returns nil if neither --venue-key-file nor
@@ -54,7 +54,7 @@ func readKey(v config.Venue) ([]byte, error) {
 // streamConfig returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without
 // an embedded demo venue.
 func streamConfig(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
-	c := venue.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, Clock: clock}
+	c := drivers.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, Clock: clock}
 	if c.Key, err = venueKey(cfg.Venue, d); err != nil {
 		return out, err
 	}
@@ -64,7 +64,7 @@ func streamConfig(cfg *config.Config, d *demoVenue, clock market.Clock) (out str
 		}
 		c.URL = "ws://" + d.Addr().String() + d.streamPath
 	}
-	if out.URL, out.Protocol, err = venue.OpenStream(c); err != nil {
+	if out.URL, out.Protocol, err = drivers.OpenStream(c); err != nil {
 		return out, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", cfg.Venue.KeyFile, err)
 	}
 	return out, nil

@@ -23,7 +23,7 @@ type Server struct {
 	shutdownTimeout time.Duration
 	// executing returns the number of running GraphQL operations. It is nil for a server that executes no operations.
 	executing func() int
-	log       *slog.Logger
+	logger    *slog.Logger
 }
 
 // WriteTimeout bounds the time from the end of a request's header until the response is written. Handlers whose responses take
@@ -78,7 +78,7 @@ func (l *Server) serve(ctx context.Context) error {
 		case l.executing == nil:
 			return l.HTTP.Close()
 		case l.executing() == 0:
-			l.log.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
+			l.logger.Warn("closed connections whose clients did not read their responses", "connections", l.bounded.Stats().Open)
 			return l.HTTP.Close()
 		}
 		return errors.Join(fmt.Errorf("waiting for requests under way: %w", err), l.HTTP.Close())

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
-	"oddsgraph/internal/market"
-	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -22,15 +19,15 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. metrics may be
-// nil. linger is how long a topic stays open after its last feed.Watch was closed.
-func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, metrics *telemetry.Metrics, log *slog.Logger, clock market.Clock) (*live, error) {
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. linger is how
+// long a topic stays open after its last feed.Watch was closed.
+func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, p process) (*live, error) {
 	cfg.Protocol = cmp.Or(cfg.Protocol, stream.Documented())
 	state := feed.Config{
-		Sink: c, Snapshots: cfg.Protocol.Snapshots, Clock: clock, Log: log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
+		Sink: c, Snapshots: cfg.Protocol.Snapshots, Clock: p.clock, Log: p.log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}
-	if metrics != nil {
-		state.Lag, cfg.Observer = metrics.Stream().Lag, metrics.Stream()
+	if p.Metrics != nil {
+		state.Lag, cfg.Observer = p.Metrics.Stream().Lag, p.Metrics.Stream()
 	}
 	l := &live{Feed: feed.New(state), ended: make(chan struct{})}
 	if cfg.URL == "" {

@@ -10,7 +10,6 @@ import (
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/cache"
-	"oddsgraph/internal/config"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market/reqctx"
@@ -20,54 +19,54 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// openMetrics creates the metrics. If --admin-listen is off, no address serves metrics, so s.Metrics stays nil.
-func (s *App) openMetrics(cfg *config.Config) {
-	if cfg.AdminListen != config.Off {
-		s.Metrics = telemetry.NewMetrics(BuildVersion())
-	}
-}
-
-// registerMetrics adds the metrics of the connections, API, cache, venue, rate limit, replicas, feed and stream. It omits the metrics
-// of the rate limit, the replicas or the stream if the service does not use that part. All other parts must be open.
+// registerMetrics adds the metrics of the connections, the API and the venue. All parts must be open.
 func (s *App) registerMetrics() {
 	if s.Metrics == nil {
 		return
 	}
-	s.expectSeries()
+	expected := s.Venue.expected()
+	expected.Rules = limits.Rules
+	s.Metrics.Expect(expected)
 	telemetry.Register(s.Metrics, func() *App { return s }, processFamilies...)
 	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
-	telemetry.Register(s.Metrics, s.Cache.Stats, cacheFamilies...)
-	telemetry.Register(s.Metrics, func() venueState { return venueState{s.reach.ok(), s.Client.Circuits()} }, venueFamilies...)
-	telemetry.Register(s.Metrics, func() *clocks { return s.clocks }, clockFamily)
-	if s.budget != nil {
-		telemetry.Register(s.Metrics, func() rateLimitState { return rateLimitState{s.budget.Status(), s.clock.Now()} }, rateLimitFamilies...)
+	s.Venue.registerMetrics()
+}
+
+// registerMetrics adds the metrics of the cache, venue, rate limit, replicas, feed and stream. It omits the metrics of the rate
+// limit, the replicas or the stream if the service does not use that part.
+func (u *unit) registerMetrics() {
+	telemetry.Register(u.Metrics, u.Cache.Stats, cacheFamilies...)
+	telemetry.Register(u.Metrics, func() venueState { return venueState{u.health.reach.ok(), u.Client.Circuits()} }, venueFamilies...)
+	telemetry.Register(u.Metrics, func() *clocks { return u.health.clocks }, clockFamily)
+	if u.budget != nil {
+		telemetry.Register(u.Metrics, func() rateLimitState { return rateLimitState{u.budget.Status(), u.clock.Now()} }, rateLimitFamilies...)
 	}
-	if s.fleet != nil {
-		s.registerShared()
+	if u.fleet != nil {
+		u.registerShared()
 	}
-	telemetry.Register(s.Metrics, s.Live.Feed.Stats, feedFamilies...)
-	if s.Live.Client != nil {
-		telemetry.Register(s.Metrics, func() streamState {
-			return streamState{s.Live.Status().State, s.Live.Client.Stats(), s.clock.Now()}
+	telemetry.Register(u.Metrics, u.Live.Feed.Stats, feedFamilies...)
+	if u.Live.Client != nil {
+		telemetry.Register(u.Metrics, func() streamState {
+			return streamState{u.Live.Status().State, u.Live.Client.Stats(), u.clock.Now()}
 		}, streamFamilies...)
 	}
 }
 
-func (s *App) expectSeries() {
-	e := telemetry.Expected{Rules: limits.Rules}
+// expected returns the label values of the venue's metrics.
+func (u *unit) expected() (e telemetry.Expected) {
 	for endpoint := range reqctx.Endpoint(reqctx.Endpoints) {
-		if s.Client.Can(endpoint) == nil {
+		if u.Client.Can(endpoint) == nil {
 			e.Endpoints = append(e.Endpoints, endpoint.String())
 		}
 	}
-	if s.Live.Client != nil {
+	if u.Live.Client != nil {
 		e.Disconnects = stream.Reasons
 	}
-	if s.fleet != nil {
+	if u.fleet != nil {
 		e.Commands, e.Results = fleet.Commands, fleet.Results
 	}
-	s.Metrics.Expect(e)
+	return e
 }
 
 var processFamilies = []telemetry.Family[*App]{

@@ -17,18 +17,18 @@ type sharedState struct {
 	replicas int
 }
 
-// sharedState needs s.fleet, which must not be nil.
-func (s *App) sharedState() sharedState {
-	state := sharedState{Stats: s.fleet.Stats(), now: s.clock.Now(), replicas: s.replicas}
-	if s.budget != nil {
-		state.limit = s.budget.Status().Shared
+// sharedState needs u.fleet, which must not be nil.
+func (u *unit) sharedState() sharedState {
+	state := sharedState{Stats: u.fleet.Stats(), now: u.clock.Now(), replicas: u.replicas}
+	if u.budget != nil {
+		state.limit = u.budget.Status().Shared
 	}
 	return state
 }
 
-func (s *App) registerShared() {
-	telemetry.Register(s.Metrics, s.sharedState, sharedFamilies...)
-	telemetry.Register(s.Metrics, s.Cache.Stats, sharedCacheFamilies...)
+func (u *unit) registerShared() {
+	telemetry.Register(u.Metrics, u.sharedState, sharedFamilies...)
+	telemetry.Register(u.Metrics, u.Cache.Stats, sharedCacheFamilies...)
 }
 
 var sharedFamilies = []telemetry.Family[sharedState]{

@@ -9,8 +9,7 @@ import (
 )
 
 // Serve serves until ctx ends or a part of the service fails. Then it stops the parts in this order: readiness, requests and
-// subscriptions, the stream, the cache, the rate limiter, Redis, the record of calls, the client of the venue, the demo venue. Then
-// it sends the remaining traces. The private address stops last.
+// subscriptions, the venue, the demo venue. Then it sends the remaining traces. The private address stops last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
@@ -19,11 +18,8 @@ func (s *App) Serve(ctx context.Context) error {
 		s.log.Info("no venue is configured: serving the demo venue", "venue", s.Demo.URL())
 		g.Go(func() error { return s.Demo.serve(venueCtx) })
 	}
-	liveCtx, stopLive := context.WithCancel(venueCtx)
-	defer stopLive()
-	g.Go(func() error { return s.Live.run(liveCtx) })
-	g.Go(func() error { s.Files.watch(liveCtx); return nil })
-	g.Go(func() error { s.firstCall(liveCtx); return nil })
+	s.Venue.start(venueCtx, g)
+	g.Go(func() error { s.Files.watch(venueCtx); return nil })
 	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
 	attrs := []any{"url", s.URL(), "version", BuildVersion()}
@@ -51,16 +47,7 @@ func (s *App) Serve(ctx context.Context) error {
 		err := s.Server.serve(front)
 		drain()
 		<-drained
-		s.Live.end(stopLive)
-		s.Cache.Close()
-		if s.budget != nil {
-			s.budget.Close()
-		}
-		if s.fleet != nil {
-			s.fleet.Close()
-		}
-		s.Client.Close()
-		s.outage.close()
+		s.Venue.end()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()

@@ -3,21 +3,38 @@ package app
 import (
 	"cmp"
 	"math"
-	"time"
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/rest"
 )
+
+// openBudget opens u.budget and makes the cache use it. It does nothing if the service keeps no rate limit. sharing says how the
+// replicas share the limit.
+func (u *unit) openBudget(cfg *config.Config, w *Wiring, sharing ratelimit.Sharing) {
+	if w.Unlimited {
+		return
+	}
+	limits := cfg.Venue
+	if embedded(cfg) {
+		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
+	}
+	limits.KeyID = w.Client.Key.ID
+	if u.budget = newBudget(limits, u.clock, w.Fresh, sharing); u.budget == nil {
+		return
+	}
+	u.opened = append(u.opened, u.budget.Close)
+	w.Reads.Admission = u.budget
+	u.logStart(w.Fresh)
+}
 
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
 // fresh is true if no other process can have called the venue.
 func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit.Sharing) *ratelimit.Budget {
-	documented := families(venue.Limits(v.Driver, v.KeyID != ""))
+	documented := families(drivers.Limits(v.Driver, v.KeyID != ""))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}
@@ -34,16 +51,16 @@ func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit
 
 // logStart logs how many calls to the venue this process may make after its start. fresh is true if no other process can have called
 // the venue.
-func (s *App) logStart(fresh bool) {
+func (u *unit) logStart(fresh bool) {
 	rule := "half of the limit counts as used, and becomes free within a minute"
 	switch {
 	case fresh:
 		rule = "the whole limit is free, because the venue starts with this process"
-	case s.fleet != nil:
+	case u.fleet != nil:
 		rule = "Redis grants each call; if its ledger is new, half of the limit counts as used, and becomes free within a minute"
 	}
-	limit := s.budget.Status()
-	s.log.Info("calls to the venue are limited", "per_minute", limit.Limit, "now", limit.Left, "start", rule)
+	limit := u.budget.Status()
+	u.log.Info("calls to the venue are limited", "per_minute", limit.Limit, "now", limit.Left, "start", rule)
 }
 
 func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
@@ -65,7 +82,7 @@ func embedded(cfg *config.Config) bool {
 
 // currency returns the unit of the venue's money, or nil if the unit is unknown.
 func currency(cfg *config.Config) *string {
-	unit := cmp.Or(cfg.Venue.Currency, venue.Currency(cfg.Venue.Driver))
+	unit := cmp.Or(cfg.Venue.Currency, drivers.Currency(cfg.Venue.Driver))
 	if unit == "" && embedded(cfg) {
 		unit = demo.Currency
 	}
@@ -97,7 +114,7 @@ func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
-	case venue.PublicAccounts(cfg.Venue.Driver):
+	case drivers.PublicAccounts(cfg.Venue.Driver):
 		return credentialsPublic
 	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader
@@ -105,40 +122,15 @@ func credentialsMode(cfg *config.Config) string {
 	return rest.CredentialsQuery
 }
 
-func (s *App) venueConfig(cfg *config.Config, url string) venue.Config {
+// venueConfig returns the configuration of the driver without its Clock, Observer and Log.
+func venueConfig(cfg *config.Config, url string, key drivers.APIKey) drivers.Config {
 	names := cfg.Venue.Parameters.Names()
-	return venue.Config{
+	return drivers.Config{
 		Config: rest.Config{
 			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout,
-			UserAgent: "oddsgraph/" + BuildVersion(), Clock: s.clock, Observer: s, Log: s.log,
+			UserAgent: "oddsgraph/" + BuildVersion(),
 		},
-		Driver: cfg.Venue.Driver, Key: s.key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
-		Names: venue.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
-	}
-}
-
-// Call implements rest.Observer. It counts a call, and records whether the venue has answered it.
-func (s *App) Call(c reqctx.UpstreamCall, failure error) {
-	if s.Metrics != nil {
-		s.Metrics.Call(c.Endpoint, c.Keys, c.Status, c.Outcome, c.Elapsed)
-	}
-	answered := c.Outcome != reqctx.CallCancelled && s.reach.note(c.Status, s.clock.Now())
-	if answered {
-		s.readiness.answered.Store(true)
-	}
-	if !c.Date.IsZero() {
-		s.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second))
-	}
-	if failure != nil {
-		s.outage.failed(c.Endpoint, failure)
-	} else if answered {
-		s.outage.answered(c.Endpoint)
-	}
-}
-
-// Drift implements rest.Observer. It counts a part of a response that could not be read.
-func (s *App) Drift(endpoint, what string) {
-	if s.Metrics != nil {
-		s.Metrics.Drift(endpoint, what)
+		Driver: cfg.Venue.Driver, Key: key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
+		Names: drivers.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
 	}
 }

@@ -1,24 +1,24 @@
 package app
 
 import (
-	"context"
 	"slices"
 	"time"
 
-	"oddsgraph/graph/model"
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/loaders"
 )
 
 // Wiring configures the API, and the REST client, the cache and the stream of the venue.
 type Wiring struct {
-	Client venue.Config
+	Client drivers.Config
 	Reads  cache.Config
 	Stream stream.Config
 	// Front may change the configuration of the API. It may be nil.
@@ -31,23 +31,29 @@ type Wiring struct {
 }
 
 // wiring returns the configuration of the venue's clients and of the cache. The functions in options can change it.
-func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) Wiring {
+func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) (w Wiring, err error) {
 	rest := cfg.Venue.URL
 	if s.Demo != nil {
 		rest = s.Demo.URL() + s.Demo.path
 	}
-	w := Wiring{
-		Client: s.venueConfig(cfg, rest),
-		Reads:  s.cacheConfig(cfg),
-		Stream: s.stream,
-		Fresh:  s.Demo != nil,
+	w = Wiring{Reads: cacheConfig(cfg, s.clock), Fresh: s.Demo != nil}
+	if w.Stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
+		return w, err
 	}
-	w.Stream.Log = s.log
+	key, err := venueKey(cfg.Venue, s.Demo)
+	if err != nil {
+		return w, err
+	}
+	w.Client = venueConfig(cfg, rest, key)
+	w.Client.Clock, w.Client.Log, w.Stream.Log = s.clock, s.log, s.log
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
+	if s.Tracer != nil {
+		w.Reads.Observer = s.Tracer.Batch
+	}
 	for _, change := range options {
 		change(&w)
 	}
-	return w
+	return w, nil
 }
 
 // withProtocol returns c with the protocol of the driver's stream. It returns c unchanged if the driver has no stream.
@@ -65,19 +71,13 @@ func spread(topics int) (connections, perConnection int) {
 	return connections, (topics + connections - 1) / connections
 }
 
-func (s *App) cacheConfig(cfg *config.Config) cache.Config {
+func cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 	c, out := cfg.Cache, cache.DefaultConfig()
 	out.Price.Fresh, out.Book.Fresh, out.Spread.Fresh = c.Price.Fresh, c.Book.Fresh, c.Spread.Fresh
 	out.Market.Fresh, out.Search.Fresh, out.History.Fresh, out.User.Fresh = c.Market.Fresh, c.Search.Fresh, c.History.Fresh, c.User.Fresh
 	data, _ := cacheBytes(c, memory())
-	out.Changes, out.Memory, out.Stretch, out.Clock = cfg.StreamTopics, int(data), c.Stretch, s.clock
+	out.Changes, out.Memory, out.Stretch, out.Clock = cfg.StreamTopics, int(data), c.Stretch, clock
 	out.PublicAccounts = accountsArePublic(cfg)
-	if s.fleet != nil {
-		out.CredentialsKey, out.Shared = s.secret, s.fleet
-	}
-	if s.Tracer != nil {
-		out.Observer = s.Tracer.Batch
-	}
 	return out
 }
 
@@ -94,7 +94,7 @@ func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 // venueInIDs returns the name of the venue in global ids. The name is empty for the generic driver, because many venues can have
 // the API of this driver.
 func venueInIDs(cfg *config.Config) string {
-	if cfg.Venue.Driver == venue.Generic {
+	if cfg.Venue.Driver == drivers.Generic {
 		return ""
 	}
 	return cfg.Venue.Driver
@@ -121,23 +121,4 @@ func cashError(d venue.Driver) error {
 		return nil
 	}
 	return d.CanReadCash()
-}
-
-// Status returns the value of the GraphQL field serviceStatus.
-func (s *App) Status(context.Context) model.ServiceStatus {
-	status := model.ServiceStatus{Version: BuildVersion(), Demo: s.Demo != nil, UpstreamReachable: s.reach.ok(), Stream: s.Live.Status()}
-	status.Currency = s.currency
-	status.Venue = &model.VenueStatus{Driver: s.driver, Unsupported: s.unsupported, PublicAccounts: s.publicAccounts}
-	if s.budget != nil {
-		if until := s.budget.Status().ThrottledUntil; !until.IsZero() {
-			status.ThrottledUntil = &until
-		}
-	}
-	if status.Stream.Since.IsZero() {
-		status.Stream.Since = s.started
-	}
-	if s.fleet != nil {
-		status.Shared = s.sharedStatus()
-	}
-	return status
 }

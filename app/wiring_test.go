@@ -19,7 +19,7 @@ func TestSpread(t *testing.T) {
 func TestCacheRemembersChanges(t *testing.T) {
 	cfg := config.Default()
 	cfg.StreamTopics = 3000
-	if got := new(App).cacheConfig(&cfg).Changes; got != cfg.StreamTopics {
+	if got := cacheConfig(&cfg, nil).Changes; got != cfg.StreamTopics {
 		t.Errorf("the cache can remember %d changes, want %d, the number of topics", got, cfg.StreamTopics)
 	}
 }

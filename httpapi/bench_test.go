@@ -37,7 +37,7 @@ func (memory) price(id string) market.Read[*market.Price] {
 	}
 }
 
-// Lookup implements loaders.Source.
+// Lookup implements queries.Source.
 func (m *memory) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
 	for i, key := range keys {
 		into[i].Value = m.price(key)

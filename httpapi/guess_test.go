@@ -55,8 +55,8 @@ func TestGuessesAreBounded(t *testing.T) {
 			venue := &guarded{}
 			cfg.Refusals, cfg.Sources = who.refusals, loaders.Sources{Balances: venue, Prices: &shelf{}}
 			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
-				Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Timeout: time.Minute,
-				Scope: func(context.Context, market.Address) string { return "" },
+				Clock: market.SystemClock{}, Timeout: time.Minute,
+				Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Scope: func(context.Context, market.Address) string { return "" }},
 			}})
 			api := New(cfg)
 			server := httptest.NewServer(api)

@@ -42,7 +42,7 @@ func (missing[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[marke
 	return missing
 }
 
-// Refresh implements loaders.Source.
+// Refresh implements queries.Source.
 func (missing[K, T]) Refresh(context.Context, []K) {}
 
 func (missing[K, T]) Calls(keys []K) int { return len(keys) }

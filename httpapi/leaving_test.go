@@ -23,7 +23,7 @@ type heldPrices struct {
 	fetches  atomic.Int64
 }
 
-// Lookup implements loaders.Source.
+// Lookup implements queries.Source.
 func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
 	if s.fetches.Load() > 0 {
 		return s.changeablePrices.Lookup(ctx, keys, into, missing)

@@ -31,7 +31,7 @@ type changeablePrices struct {
 	amount  string                    // price of all tokens
 }
 
-// Lookup implements loaders.Source.
+// Lookup implements queries.Source.
 func (s *changeablePrices) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
 	s.asked.Add(1)
 	s.mu.Lock()

@@ -65,12 +65,12 @@ func TestSharedFailures(t *testing.T) {
 			end := make(chan struct{})
 			balances := loaders.Sources{Balances: refusing{}}
 			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
-				Clock: market.SystemClock{}, Feed: feed.New(feed.Config{}), Sources: balances,
-				Scope: func(context.Context, market.Address) string {
+				Clock: market.SystemClock{},
+				Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: balances, Scope: func(context.Context, market.Address) string {
 					<-end
 					test.end()
 					return ""
-				},
+				}},
 			}})
 			refusals := &refusedBy{count: map[string]int{}}
 			cfg.Refusals = refusals

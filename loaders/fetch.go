@@ -65,7 +65,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 		s.fetchCtx, s.cancel = context.WithCancel(ctx)
 		s.arrivals = make(chan func(), maxArrivals)
 	}
-	for _, l := range s.loaders() {
+	for _, l := range s.loaders {
 		l.send()
 	}
 	err := s.await(ctx, patience)
@@ -77,7 +77,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 func (s *Set) countCalls() error {
 	var most reqctx.Kind
 	sum, largest := s.callCount, 0
-	for _, l := range s.loaders() {
+	for _, l := range s.loaders {
 		kind, n := l.cost()
 		if sum += n; n > largest {
 			most, largest = kind, n
@@ -139,7 +139,7 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 
 // partial reports whether Loader.partial returns true for any loader.
 func (s *Set) partial() bool {
-	for _, l := range s.loaders() {
+	for _, l := range s.loaders {
 		if l.partial() {
 			return true
 		}
@@ -155,7 +155,7 @@ func (s *Set) Fail(err error) {
 	}
 	s.awaitAll()
 	s.failed, s.pending = err, false
-	for _, l := range s.loaders() {
+	for _, l := range s.loaders {
 		l.fail(err)
 	}
 }

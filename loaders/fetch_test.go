@@ -341,7 +341,7 @@ func TestDoneForgets(t *testing.T) {
 		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(handlesOf(recorder)) != 2 {
 			t.Fatal("the context still has a set, or has lost its other values")
 		}
-		if _, ok := set.Prices.Peek("a"); ok || set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
+		if _, ok := set.Prices.Peek("a"); ok || *set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
 			t.Fatal("the set still has values of the response")
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/graph-gophers/dataloader/v7"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 )
 
@@ -31,25 +32,13 @@ const (
 	maxKept = 1000
 )
 
-// Source provides the data of a loader, from the cache or from upstream.
-type Source[K comparable, T any] interface {
-	// Lookup writes the results of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
-	// slice. It makes no upstream call.
-	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
-	// Refresh fetches the stale entries of keys in the background.
-	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of upstream calls that Fetch would need for keys now.
-	Calls(keys []K) int
-	// Fetch reads keys from upstream. It returns the results, in the order of keys, at the latest when ctx ends.
-	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
-}
-
 // Loader reads one kind of data for one response. The Set's goroutine uses it. Only fetch and ask run on goroutines of the
 // dataloader.
 type Loader[K comparable, T any] struct {
 	*response
-	kind   reqctx.Kind
-	source Source[K, T]
+	kind reqctx.Kind
+	// source points into Set.sources.
+	source *queries.Source[K, T]
 	// batched reports whether one upstream call can fetch several keys.
 	batched bool
 
@@ -68,8 +57,6 @@ type Loader[K comparable, T any] struct {
 	fresh  []K
 	absent []int
 }
-
-func (l *Loader[K, T]) begin(source Source[K, T]) { l.source = source }
 
 // Get reads a key. It returns ErrPending if the key is missing.
 func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
@@ -139,7 +126,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 			}
 		}
 	}()
-	l.absent = l.source.Lookup(l.ctx, keys, results, l.absent[:0])
+	l.absent = (*l.source).Lookup(l.ctx, keys, results, l.absent[:0])
 	answered = true
 	err := l.failed
 	if err == nil {
@@ -192,7 +179,7 @@ func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
 	}
-	return l.kind, l.source.Calls(l.missing)
+	return l.kind, (*l.source).Calls(l.missing)
 }
 
 // send starts the calls of the missing keys: one batch, or one call for each key if the kind is not batched.
@@ -252,7 +239,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 			results[i].Err = failed
 		}
 	}()
-	return l.source.Fetch(ctx, keys)
+	return (*l.source).Fetch(ctx, keys)
 }
 
 func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
@@ -292,17 +279,16 @@ func (l *Loader[K, T]) forget(key K) {
 
 func (l *Loader[K, T]) refreshStale() {
 	if len(l.stale) > 0 {
-		l.source.Refresh(l.ctx, l.stale)
+		(*l.source).Refresh(l.ctx, l.stale)
 	}
 }
 
 func (l *Loader[K, T]) reset() {
-	l.source = nil
 	if len(l.results) == 0 {
 		return
 	}
 	if len(l.results) > maxKept {
-		*l = Loader[K, T]{response: l.response, kind: l.kind, batched: l.batched}
+		*l = Loader[K, T]{response: l.response, kind: l.kind, source: l.source, batched: l.batched}
 		return
 	}
 	clear(l.index)

@@ -17,22 +17,22 @@ type Sources struct {
 	// BatchHistories reports whether one upstream call can read the histories of several tokens.
 	BatchHistories bool
 
-	Prices        Source[string, market.Price]
-	Spreads       Source[string, market.Spread]
-	Books         Source[queries.Book, market.Book]
-	Histories     Source[queries.PriceHistory, market.PriceHistory]
-	Markets       Source[market.MarketRef, market.Market]
-	Events        Source[market.EventRef, market.Event]
-	Searches      Source[queries.SearchKey, queries.SearchPage]
-	EventSearches Source[queries.SearchKey, queries.EventPage]
-	Categories    Source[struct{}, queries.Categories]
+	Prices        queries.Source[string, market.Price]
+	Spreads       queries.Source[string, market.Spread]
+	Books         queries.Source[queries.Book, market.Book]
+	Histories     queries.Source[queries.PriceHistory, market.PriceHistory]
+	Markets       queries.Source[market.MarketRef, market.Market]
+	Events        queries.Source[market.EventRef, market.Event]
+	Searches      queries.Source[queries.SearchKey, queries.SearchPage]
+	EventSearches queries.Source[queries.SearchKey, queries.EventPage]
+	Categories    queries.Source[struct{}, queries.Categories]
 	// MarketTrades provides the public trades of markets.
-	MarketTrades Source[queries.MarketTrades, queries.TradePage]
-	Balances     Source[market.Address, market.Balance]
-	Positions    Source[market.Address, []market.Position]
-	Orders       Source[market.Address, []market.Order]
-	Trades       Source[queries.TradesKey, queries.TradePage]
-	Records      Source[queries.HistoryKey, queries.HistoryPage]
+	MarketTrades queries.Source[queries.MarketTrades, queries.TradePage]
+	Balances     queries.Source[market.Address, market.Balance]
+	Positions    queries.Source[market.Address, []market.Position]
+	Orders       queries.Source[market.Address, []market.Order]
+	Trades       queries.Source[queries.TradesKey, queries.TradePage]
+	Records      queries.Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set contains the loaders of one response. It belongs to one goroutine.
@@ -55,6 +55,9 @@ type Set struct {
 	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
 	response
 	responseContext *responseContext
+	sources         Sources
+	// loaders contains all loaders.
+	loaders [reqctx.Kinds]loader
 	// depths maps each token to the greatest requested depth of its book.
 	depths map[string]int
 }
@@ -69,33 +72,32 @@ type loader interface {
 	reset()
 }
 
-func (s *Set) loaders() [reqctx.Kinds]loader {
-	return [...]loader{
-		&s.Prices, &s.Spreads, &s.books, &s.Histories, &s.Markets, &s.Events, &s.searches, &s.eventSearches, &s.categories, &s.marketTrades, &s.Balances, &s.Positions, &s.Orders, &s.trades, &s.userHistories,
-	}
-}
-
 // sets contains Sets for reuse, because their maps and slices are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
-	r := &s.response
-	s.Prices = Loader[string, market.Price]{response: r, kind: reqctx.KindPrice, batched: true}
-	s.Spreads = Loader[string, market.Spread]{response: r, kind: reqctx.KindSpread, batched: true}
-	s.books = Loader[queries.Book, market.Book]{response: r, kind: reqctx.KindBook}
-	s.Histories = Loader[queries.PriceHistory, market.PriceHistory]{response: r, kind: reqctx.KindHistory}
-	s.Markets = Loader[market.MarketRef, market.Market]{response: r, kind: reqctx.KindMarket, batched: true}
-	s.Events = Loader[market.EventRef, market.Event]{response: r, kind: reqctx.KindEvent}
-	s.searches = Loader[queries.SearchKey, queries.SearchPage]{response: r, kind: reqctx.KindSearch}
-	s.eventSearches = Loader[queries.SearchKey, queries.EventPage]{response: r, kind: reqctx.KindEventSearch}
-	s.categories = Loader[struct{}, queries.Categories]{response: r, kind: reqctx.KindCategories}
-	s.marketTrades = Loader[queries.MarketTrades, queries.TradePage]{response: r, kind: reqctx.KindMarketTrades}
-	s.Balances = Loader[market.Address, market.Balance]{response: r, kind: reqctx.KindBalance}
-	s.Positions = Loader[market.Address, []market.Position]{response: r, kind: reqctx.KindPositions}
-	s.Orders = Loader[market.Address, []market.Order]{response: r, kind: reqctx.KindOrders}
-	s.trades = Loader[queries.TradesKey, queries.TradePage]{response: r, kind: reqctx.KindTrades}
-	s.userHistories = Loader[queries.HistoryKey, queries.HistoryPage]{response: r, kind: reqctx.KindUserHistory}
+	join(s, &s.Prices, reqctx.KindPrice, &s.sources.Prices)
+	join(s, &s.Spreads, reqctx.KindSpread, &s.sources.Spreads)
+	join(s, &s.books, reqctx.KindBook, &s.sources.Books)
+	join(s, &s.Histories, reqctx.KindHistory, &s.sources.Histories)
+	join(s, &s.Markets, reqctx.KindMarket, &s.sources.Markets)
+	join(s, &s.Events, reqctx.KindEvent, &s.sources.Events)
+	join(s, &s.searches, reqctx.KindSearch, &s.sources.Searches)
+	join(s, &s.eventSearches, reqctx.KindEventSearch, &s.sources.EventSearches)
+	join(s, &s.categories, reqctx.KindCategories, &s.sources.Categories)
+	join(s, &s.marketTrades, reqctx.KindMarketTrades, &s.sources.MarketTrades)
+	join(s, &s.Balances, reqctx.KindBalance, &s.sources.Balances)
+	join(s, &s.Positions, reqctx.KindPositions, &s.sources.Positions)
+	join(s, &s.Orders, reqctx.KindOrders, &s.sources.Orders)
+	join(s, &s.trades, reqctx.KindTrades, &s.sources.Trades)
+	join(s, &s.userHistories, reqctx.KindUserHistory, &s.sources.Records)
+	s.Prices.batched, s.Spreads.batched, s.Markets.batched = true, true, true
 	return s
 }}
+
+// join adds a loader to a Set.
+func join[K comparable, T any](s *Set, l *Loader[K, T], kind reqctx.Kind, source *queries.Source[K, T]) {
+	l.response, l.kind, l.source, s.loaders[kind] = &s.response, kind, source, l
+}
 
 type setKey struct{}
 
@@ -120,22 +122,7 @@ func With(ctx context.Context, sources Sources) (context.Context, *Set, *reqctx.
 	r.Init(ctx)
 	s.responseContext = r
 	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), sources.MaxCalls
-	s.Prices.begin(sources.Prices)
-	s.Spreads.begin(sources.Spreads)
-	s.books.begin(sources.Books)
-	s.Histories.begin(sources.Histories)
-	s.Histories.batched = sources.BatchHistories
-	s.Markets.begin(sources.Markets)
-	s.Events.begin(sources.Events)
-	s.searches.begin(sources.Searches)
-	s.eventSearches.begin(sources.EventSearches)
-	s.categories.begin(sources.Categories)
-	s.marketTrades.begin(sources.MarketTrades)
-	s.Balances.begin(sources.Balances)
-	s.Positions.begin(sources.Positions)
-	s.Orders.begin(sources.Orders)
-	s.trades.begin(sources.Trades)
-	s.userHistories.begin(sources.Records)
+	s.sources, s.Histories.batched = sources, sources.BatchHistories
 	return r, s, &r.Dependencies
 }
 
@@ -150,14 +137,14 @@ func (s *Set) Done() {
 		s.cancel()
 	}
 	s.awaitAll()
-	for _, l := range s.loaders() {
+	for _, l := range s.loaders {
 		l.refreshStale()
 		l.reset()
 	}
 	s.responseContext.set = nil // the Set will be reused, so the old context must not return it
 	s.responseContext = nil
 	clear(s.depths)
-	s.response = response{}
+	s.response, s.sources = response{}, Sources{}
 	sets.Put(s)
 }
 

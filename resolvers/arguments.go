@@ -120,12 +120,12 @@ func valueOr[T any](p *T, fallback T) T {
 
 // marketIDs returns ids in the form that the venue's data have.
 func (r *Resolver) marketIDs(ids []string) []string {
-	if r.MarketID == nil || len(ids) == 0 {
+	if r.Venue.MarketID == nil || len(ids) == 0 {
 		return ids
 	}
 	out := make([]string, len(ids))
 	for i, id := range ids {
-		out[i] = r.MarketID(id)
+		out[i] = r.Venue.MarketID(id)
 	}
 	return out
 }

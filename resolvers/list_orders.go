@@ -109,7 +109,7 @@ func (r *Resolver) listOrderOf(ctx context.Context, list uint64, arguments ...[]
 			list = addToHash(addToHash(list, text), "\n")
 		}
 	}
-	if r.PublicAccounts { // the response must not depend on credentials
+	if r.Venue.PublicAccounts { // the response must not depend on credentials
 		return listOrderPlace{r.ListOrders, orderKey{address: reqctx.CallerFrom(ctx), list: list}}
 	}
 	c := reqctx.CredentialsFrom(ctx)

@@ -25,7 +25,7 @@ func WithGroup(ctx context.Context, g follow.Group) context.Context {
 
 func (r *Resolver) source(ctx context.Context) follow.Source {
 	g, _ := ctx.Value(groupKey{}).(follow.Group)
-	return follow.Source{Feed: r.Feed, Group: g, Timeout: r.Timeout}
+	return follow.Source{Feed: r.Venue.Feed, Group: g, Timeout: r.Timeout}
 }
 
 // subscribe sends the events of a stream to the returned channel, and closes the channel when the stream or ctx ends. The function
@@ -66,7 +66,7 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
 // count as polls of a client; see reqctx.CountsAsPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
-	loaders.Read(reqctx.WithoutPoll(ctx), r.Sources, f)
+	loaders.Read(reqctx.WithoutPoll(ctx), r.Venue.Sources, f)
 }
 
 // readOne is like read, for one value.
@@ -85,7 +85,7 @@ func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader
 
 // accountTopic returns the topic of an account. Clients with different credentials have different topics.
 func (r *Resolver) accountTopic(ctx context.Context, a market.Address) messages.Topic {
-	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Scope(ctx, a)}
+	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Venue.Scope(ctx, a)}
 }
 
 // interval returns the minimum time between two events for an argument maxPerSecond, or 0 if the argument is nil. The parameter

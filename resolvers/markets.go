@@ -112,10 +112,10 @@ func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 }
 
 func (r *marketResolver) Venue(context.Context, *model.Market) (*string, error) {
-	if r.Resolver.Venue == "" {
+	if r.Resolver.Venue.Name == "" {
 		return nil, nil
 	}
-	return &r.Resolver.Venue, nil
+	return &r.Resolver.Venue.Name, nil
 }
 
 func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*string, error) {

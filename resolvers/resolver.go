@@ -17,14 +17,23 @@ import (
 // Resolver is the root of all resolvers. It implements graph.ResolverRoot. Except for ListOrders, it contains no data of responses.
 // It is safe for concurrent use.
 type Resolver struct {
+	Venue Venue
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
 	Clock  market.Clock
+	// Timeout is the longest wait for the first event of a subscription.
+	Timeout time.Duration
+	// ListOrders keeps the orders of lists while clients read them page by page. If it is nil, no order is kept.
+	ListOrders *ListOrders
+}
+
+// Venue is the venue that the resolvers read.
+type Venue struct {
+	// Name is the name of the venue in global ids and in Market.venue. It is empty for the generic driver.
+	Name string
 	// Feed provides the values of the venue's stream. Sources provides the values that subscriptions read over REST.
 	Feed    *feed.Feed
 	Sources loaders.Sources
-	// Timeout is the longest wait for the first event of a subscription.
-	Timeout time.Duration
 	// Scope returns the value of the field Scope of an account's messages.Topic. The result depends on the client's credentials, so
 	// that clients with different credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string
@@ -33,12 +42,8 @@ type Resolver struct {
 	Can func(endpoint reqctx.Endpoint) error
 	// CashError is the UNSUPPORTED error of fields that need an account's cash. It is nil if the venue's balances contain cash.
 	CashError error
-	// Venue names the venue in global ids and in Market.venue. It is empty for the generic driver.
-	Venue string
 	// MarketID converts the id of a market into the form that the venue's data have. If it is nil, there is only one form.
 	MarketID func(id string) string
-	// ListOrders keeps the orders of lists while clients read them page by page. If it is nil, no order is kept.
-	ListOrders *ListOrders
 	// PublicAccounts reports that clients need no credentials to read an account.
 	PublicAccounts bool
 }

@@ -219,7 +219,7 @@ func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *m
 }
 
 func (r *tokenResolver) RecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
-	recent := r.Feed.Recent(t.TokenID)
+	recent := r.Venue.Feed.Recent(t.TokenID)
 	if recent == nil {
 		return nil, nil
 	}

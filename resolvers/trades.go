@@ -22,8 +22,8 @@ func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int
 // Trades first reads the market of the token if the market id is unknown, because venues list trades by market. It reads no market
 // if the venue does not list trades.
 func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
-	if r.Can != nil {
-		if err := r.Can(reqctx.EndpointMarketTrades); err != nil {
+	if r.Venue.Can != nil {
+		if err := r.Venue.Can(reqctx.EndpointMarketTrades); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,7 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 // readLatestTrades returns the function that reads the latest trades of tokens for a subscription: one call for each market, at the
 // lowest priority. It returns nil if the venue does not list trades.
 func (r *Resolver) readLatestTrades() follow.ReadTrades {
-	if r.Can != nil && r.Can(reqctx.EndpointMarketTrades) != nil {
+	if r.Venue.Can != nil && r.Venue.Can(reqctx.EndpointMarketTrades) != nil {
 		return nil
 	}
 	return func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]] {

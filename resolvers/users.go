@@ -28,7 +28,7 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 // checkAccess returns an error if the client is anonymous or may not read the account. It returns nil for every client if
 // PublicAccounts is set.
 func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
-	if r.PublicAccounts {
+	if r.Venue.PublicAccounts {
 		return nil
 	}
 	switch c := reqctx.CredentialsFrom(ctx); {
@@ -65,7 +65,7 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 
 func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*market.Decimal, error) {
 	if b.CashBalance == nil {
-		return nil, r.CashError
+		return nil, r.Venue.CashError
 	}
 	return b.CashBalance, nil
 }

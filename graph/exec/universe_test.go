@@ -189,7 +189,7 @@ func (u *universe) book(id string) *market.Book {
 	return first.(*market.Book)
 }
 
-// source is a loaders.Source over the universe.
+// source is a queries.Source over the universe.
 type source[K comparable, T any] struct {
 	u    *universe
 	name string
@@ -219,7 +219,7 @@ func (s source[K, T]) read(key K, r *rand.Rand) (read market.Read[*T]) {
 	return read
 }
 
-// Lookup implements loaders.Source.
+// Lookup implements queries.Source.
 func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	for i, key := range keys {
 		r, inMemory, fails := s.outcome(key)
@@ -232,13 +232,13 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 	return missing
 }
 
-// Refresh implements loaders.Source.
+// Refresh implements queries.Source.
 func (source[K, T]) Refresh(context.Context, []K) {}
 
-// Calls implements loaders.Source.
+// Calls implements queries.Source.
 func (source[K, T]) Calls(keys []K) int { return len(keys) }
 
-// Fetch implements loaders.Source.
+// Fetch implements queries.Source.
 func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	if ctx.Value(fromMemoryKey{}) != nil {
 		s.u.fetched.Add(1)

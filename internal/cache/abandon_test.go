@@ -20,7 +20,7 @@ import (
 func TestDeadlineWithKeysInEveryState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answer := make(chan struct{})
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		v.fail = func(call ask) error {
 			switch call.keys[0] {
 			case "flying":
@@ -86,7 +86,7 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 func TestDeadlineWithoutATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdmission()
-		c := open(t, &venue{}, withAdmission(a))
+		c := open(t, &testVenue{}, withAdmission(a))
 		waiting := fetch(callerContext(t, "a", time.Second), c, "k")
 		time.Sleep(time.Second)
 		wantErrors(t, receive(t, waiting), market.CodeUpstreamTimeout)
@@ -102,7 +102,7 @@ func TestDeadlineWithoutATurn(t *testing.T) {
 func TestCancelledCallerIsNotRefused(t *testing.T) {
 	for _, admitted := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			v, a := &venue{latency: time.Second}, newAdmission()
+			v, a := &testVenue{latency: time.Second}, newAdmission()
 			c := open(t, v, withAdmission(a))
 			ctx, cancel := context.WithCancel(callerContext(t, "a", time.Minute))
 			waiting := fetch(ctx, c, "k")
@@ -130,7 +130,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 	for _, stage := range []string{"queued", "in flight"} {
 		t.Run(stage, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v, a := &venue{blocked: make(chan struct{})}, newAdmission()
+				v, a := &testVenue{blocked: make(chan struct{})}, newAdmission()
 				c := open(t, v, withAdmission(a))
 				ctx, cancel := context.WithCancel(t.Context())
 				first, second := fetch(ctx, c, "a", "b"), fetch(t.Context(), c, "b", "c")
@@ -166,7 +166,7 @@ func TestOneCallersCancellationFailsNobodyElse(t *testing.T) {
 
 func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		other, leave := context.WithCancel(t.Context())
@@ -201,7 +201,7 @@ func TestCallIsCancelledWhenNobodyWaits(t *testing.T) {
 
 // uncancellable is a venue whose price calls ignore cancellation. Each call ends when the test sends a price to the channel answer.
 type uncancellable struct {
-	venue
+	testVenue
 	answer chan string
 }
 
@@ -249,7 +249,7 @@ func TestReadAfterCancelledCall(t *testing.T) {
 
 func TestCancelledContextMakesNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		other := fetch(t.Context(), c, "a")
 		ctx, cancel := context.WithCancel(t.Context())

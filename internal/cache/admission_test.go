@@ -130,7 +130,7 @@ func withAdmission(a Admission) func(*Config) { return func(cfg *Config) { cfg.A
 
 func TestKeysWaitForAdmission(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		var waiting []chan prices
 		for _, id := range ids("t", 0, 30) {
@@ -153,7 +153,7 @@ func TestKeysWaitForAdmission(t *testing.T) {
 // TestEachBatchIsAdmitted checks that each batch waits for its own admission if one batch cannot hold all keys.
 func TestEachBatchIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		waiting := fetch(t.Context(), c, ids("t", 0, 250)...)
 		if n, _, _ := a.state(); n != 7 {
@@ -175,7 +175,7 @@ func TestEachBatchIsAdmitted(t *testing.T) {
 
 func TestRefusedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		refusal := &market.Error{Code: market.CodeRateLimited, Message: "later", RetryAfter: time.Minute}
 		first, second := fetch(t.Context(), c, "a"), fetch(t.Context(), c, "a", "b")
@@ -199,7 +199,7 @@ func TestRefusedBatch(t *testing.T) {
 // TestEachCallIsAdmitted checks that each key waits for its own admission while the venue needs a call for each key.
 func TestEachCallIsAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		oneByOne := true
 		v.cost = func(keys int) int {
 			if oneByOne {
@@ -250,7 +250,7 @@ func TestEachCallIsAdmitted(t *testing.T) {
 // after the call was sent must also raise these values.
 func TestDeadlineOfWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{blocked: make(chan struct{})}, newAdmission()
+		v, a := &testVenue{blocked: make(chan struct{})}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		within := func(d time.Duration) context.Context {
 			ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -310,7 +310,7 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 func TestAdmissionEndsWithWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		ctx, cancel := context.WithCancel(t.Context())
 		other, leave := context.WithCancel(t.Context())
@@ -343,7 +343,7 @@ func TestAdmissionEndsWithWaiters(t *testing.T) {
 // must then go to another batch.
 func TestEmptyBatchStopsWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		ctx, cancel := context.WithCancel(t.Context())
 		first := fetch(ctx, c, ids("t", 0, 40)...)

@@ -15,7 +15,7 @@ import (
 // at most a minute.
 func TestTickSizeOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		old, fresh := market.MustDecimal("0.01"), market.MustDecimal("0.001")
 		rest := market.Market{MarketID: "m", Status: market.StatusOpen, TickSize: &old}
 		v.market = func(string) *market.Market { m := rest; return &m }
@@ -48,7 +48,7 @@ func TestTickSizeOfStream(t *testing.T) {
 // the time. That is no contradiction, so the market is fresh.
 func TestTimeOfStreamedResolution(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, yes, no := &venue{}, true, false
+		v, yes, no := &testVenue{}, true, false
 		rest := market.Market{MarketID: "m", Status: market.StatusOpen, Outcomes: []market.Outcome{{TokenID: "yes", Label: "YES"}, {TokenID: "no", Label: "NO"}}}
 		v.market = func(string) *market.Market { m := rest; return &m }
 		c := open(t, v)
@@ -69,7 +69,7 @@ func TestTimeOfStreamedResolution(t *testing.T) {
 // TestUnreadChangeOfAccount checks that StreamUnread makes the next read fetch the changed list again, and no other list.
 func TestUnreadChangeOfAccount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		ctx := withCredentials(t, "alice")
 		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}
@@ -107,7 +107,7 @@ func TestUnreadChangeOfAccount(t *testing.T) {
 // TestCachedMarket checks that CachedMarket returns a market of any age and makes no call.
 func TestCachedMarket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		if m := c.CachedMarket("m"); m != nil {
 			t.Errorf("got %+v before the first read", m)
@@ -124,7 +124,7 @@ func TestCachedMarket(t *testing.T) {
 // limit is left, and that a caller with another context that needs the same key does not wait.
 func TestLowPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		spend(t, b, 23)
 		read := make(chan struct{})

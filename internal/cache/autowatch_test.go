@@ -38,10 +38,10 @@ func (s *streamer) takeTokens() []string {
 // return the first value that arrives, from REST or from the stream.
 func TestStreamServesMisses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, s := &venue{}, &streamer{}
+		v, s := &testVenue{}, &streamer{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
-		c.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
+		c.names.learn(&market.Market{MarketID: "m", Outcomes: []market.Outcome{{TokenID: "yes"}, {TokenID: "no"}}})
 		if mustRead(t, c.Prices(), "yes"); len(s.takeTokens()) != 0 {
 			t.Error("got a watch with a full budget, want none")
 		}
@@ -112,7 +112,7 @@ func TestStreamServesMisses(t *testing.T) {
 // contained the token. Background reads must never call AutoWatch.
 func TestOnlyKnownTokensAreWatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, s := &venue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}
+		v, s := &testVenue{unknown: map[string]bool{"none": true, "never": true}}, &streamer{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		c.SetStreamer(s)
 		mustRead(t, c.Prices(), "priced")

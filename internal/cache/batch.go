@@ -23,7 +23,7 @@ type batch[K comparable, T any] struct {
 	request     reqctx.CallRequest
 	credentials *market.Credentials
 	started     bool
-	// startedClock is the time at which the batch started, by coalescer.clock. change is the value of store.changes at that time.
+	// startedClock is the time at which the batch started, by store.clock. change is the value of store.changes at that time.
 	change       uint64
 	startedClock time.Time
 	// fresh reports that a caller needs a new response of the venue. Such a batch does not
@@ -63,13 +63,13 @@ func (c *coalescer[K, T]) addKey(key K, roundLimit int, req reqctx.CallRequest, 
 	}
 	if f.batch == nil {
 		b := &batch[K, T]{request: req, credentials: credentials, round: c.round, formedRound: c.round, serial: serials.Add(1), formed: time.Now()}
-		b.reservation = c.admission.Reserve(req)
+		b.reservation = c.store.cfg.Admission.Reserve(req)
 		if err := b.reservation.Err(); err != nil {
 			b.reservation.Release(false)
 			return nil, err
 		}
-		b.ctx, b.cancel = context.WithCancel(c.tasks.ctx)
-		if !c.tasks.start(func() { c.run(b) }) {
+		b.ctx, b.cancel = context.WithCancel(c.store.tasks.ctx)
+		if !c.store.tasks.start(func() { c.run(b) }) {
 			b.cancel()
 			b.reservation.Release(false)
 			return nil, errClosed

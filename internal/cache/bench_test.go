@@ -9,7 +9,7 @@ import (
 
 // BenchmarkLookup looks up a list of 40 cached prices.
 func BenchmarkLookup(b *testing.B) {
-	c := New(&venue{}, DefaultConfig())
+	c := New(&testVenue{}, DefaultConfig())
 	defer c.Close()
 	tokens := make([]string, 40)
 	for i := range tokens {

@@ -13,10 +13,11 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/venue"
 )
 
 // openLimited returns a cache and the ratelimit.Budget that limits its calls.
-func openLimited(t *testing.T, v Venue, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
+func openLimited(t *testing.T, v venue.Reader, cfg ratelimit.Config, change ...func(*Config)) (*Cache, *ratelimit.Budget) {
 	t.Helper()
 	cfg.Fresh = true
 	b := ratelimit.New(cfg)
@@ -59,7 +60,7 @@ const window = time.Minute + time.Millisecond
 // same key with a later deadline must get the price.
 func TestOnlyLateCallerIsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		spend(t, b, 0)
 		start := time.Now()
@@ -88,7 +89,7 @@ func TestOnlyLateCallerIsRefused(t *testing.T) {
 // is before the end of the pause, it must get an answer at once: the stale value in the stale time, later RATE_LIMITED.
 func TestLateCallerOfARefresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Stretch = 0 })
 		mustRead(t, c.Prices(), "k")
 		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
@@ -121,7 +122,7 @@ func TestLateCallerOfARefresh(t *testing.T) {
 // with a timeout, not with RATE_LIMITED.
 func TestTurnJustBeforeTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 400 * time.Millisecond}
+		v := &testVenue{latency: 400 * time.Millisecond}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		spend(t, b, 0)
 		hasty := fetch(callerContext(t, "a", window+time.Millisecond), c, "k")
@@ -141,7 +142,7 @@ func TestTurnJustBeforeTheDeadline(t *testing.T) {
 // TestAbandonedBatch checks that a batch without waiters releases its reservation at once, before and after its admission.
 func TestAbandonedBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		spend(t, b, 0)
 		ctx, cancel := context.WithCancel(callerContext(t, "a", 2*time.Minute))
@@ -187,7 +188,7 @@ func TestAbandonedBatch(t *testing.T) {
 // read the key of the waiting refresh.
 func TestRefreshPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		mustRead(t, c.Prices(), "k")
 		time.Sleep(2 * time.Second)
@@ -223,7 +224,7 @@ func TestRefreshPriority(t *testing.T) {
 // an endpoint that the venue does not refuse is read.
 func TestStaleTimeStretches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Stretch = 5 * time.Minute })
 		first := mustRead(t, c.Prices(), "k")
 		mine := callerContext(t, "a", 10*time.Second)
@@ -268,7 +269,7 @@ func TestStaleTimeStretches(t *testing.T) {
 // has used up its share of the limit, the stale time must be stretched.
 func TestStaleTimeWithEnoughLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		mustRead(t, c.Prices(), "k")
 		v.fail = func(ask) error { return market.Errorf(market.CodeBadUserInput, "not served") }
@@ -304,7 +305,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 // calls are left.
 func TestShortBudgetServesNothingWrong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a), func(cfg *Config) { cfg.Stretch = 24 * time.Hour })
 		go func() {
 			for { // admits every call
@@ -343,7 +344,7 @@ func TestShortBudgetServesNothingWrong(t *testing.T) {
 func TestFailedCallServesStaleEntry(t *testing.T) {
 	for _, code := range []market.Code{market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse, market.CodeRateLimited, market.CodeForbidden} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{}
+			v := &testVenue{}
 			c := open(t, v)
 			mustRead(t, c.Prices(), "k")
 			time.Sleep(2 * time.Second)
@@ -360,7 +361,7 @@ func TestFailedCallServesStaleEntry(t *testing.T) {
 // wallet addresses. Calls with other credentials must count against another limit.
 func TestCallsCountForCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{Key: 20}) // the margin is 1 call, so 19 calls are usable after the first, which counts as public
 		ctx := withCredentials(t, "alice")
 		n := 0
@@ -388,7 +389,7 @@ func TestCallsCountForCredentials(t *testing.T) {
 // TestPagesAreAdmitted checks that each HTTP call of a read needs an admission.
 func TestPagesAreAdmitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{search: func(q queries.Search) *queries.SearchPage {
+		v := &testVenue{search: func(q queries.Search) *queries.SearchPage {
 			page := &queries.SearchPage{Markets: []*market.Market{{MarketID: "m" + q.Page, EventID: q.EventID}}}
 			if len(q.Page) < 4 {
 				page.Next = q.Page + "+"
@@ -412,7 +413,7 @@ func TestPagesAreAdmitted(t *testing.T) {
 // TestRefreshJoinsBatchWithRoom checks that a waiting refresh joins the batch of a miss only if the batch is not full.
 func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{})
 		wantPrices(t, readAll(t.Context(), c.Prices(), "k"), "k")
 		spend(t, b, 20) // less than a quarter of the limit is left, so refreshes wait

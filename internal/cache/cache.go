@@ -3,47 +3,14 @@ package cache
 import (
 	"context"
 	"crypto/rand"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
-
-// Venue is the source behind the cache. The methods for several keys return results in the order of the keys. A nil value means
-// that the venue does not know the key. A Venue must be safe for concurrent use.
-type Venue interface {
-	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why. The
-	// result never changes.
-	Can(endpoint reqctx.Endpoint) error
-	// MaxKeys returns the greatest number of keys in one call of an endpoint. The number never changes.
-	MaxKeys(endpoint reqctx.Endpoint) int
-	// Cost returns the number of HTTP requests that the venue needs to fetch the given number of keys from an endpoint. The result
-	// may change over time. bytes is the total length of the keys' ids in a URL.
-	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
-
-	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
-	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
-	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
-	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
-	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
-	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
-	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
-	// Event returns an event with all its markets.
-	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
-	// SearchEvents returns one page of the events with at least one market that matches a search.
-	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
-	// Categories returns the categories of the venue's open markets.
-	Categories(ctx context.Context) (*queries.Categories, error)
-	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
-	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
-	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
-	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
-	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
-	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
-	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
-}
 
 // Config configures a Cache. If Changes, Memory or InFlight is 0 or negative, New uses the value of DefaultConfig instead. The times
 // have no default. If both times of a TTL are 0, values of this kind from the venue's REST API are not cached.
@@ -101,12 +68,7 @@ func DefaultConfig() Config {
 
 // Cache caches reads from the venue. It is safe for concurrent use. Close ends the calls of the cache to the venue.
 type Cache struct {
-	venue Venue
-	tasks *tasks
-	scope scope
-	// shared may be nil.
-	shared Shared
-
+	*env
 	prices        *store[string, market.Price]
 	spreads       *store[string, market.Spread]
 	books         *store[queries.Book, market.Book]
@@ -116,22 +78,20 @@ type Cache struct {
 	searches      *store[queries.SearchKey, queries.SearchPage]
 	eventSearches *store[queries.SearchKey, queries.EventPage]
 	categories    *store[struct{}, queries.Categories]
-	marketTrades  *store[queries.MarketTrades, queries.TradePage] // public trades of markets
+	marketTrades  *store[queries.MarketTrades, queries.TradePage]
 	balances      *store[userKey, market.Balance]
 	positions     *store[userKey, []market.Position]
 	orders        *store[userKey, []market.Order]
 	trades        *store[tradesKey, queries.TradePage]
-	userHistories *store[historyKey, queries.HistoryPage] // records of accounts
-
-	// refs maps slugs and tokens to the ids of their markets.
-	refs *list[market.MarketRef, named]
+	userHistories *store[historyKey, queries.HistoryPage]
+	names         *marketNames
 }
 
 // Absences get Config.Memory divided by absencesDivisor.
 const absencesDivisor = 8
 
 // New returns a cache in front of a venue.
-func New(venue Venue, cfg Config) *Cache {
+func New(v venue.Reader, cfg Config) *Cache {
 	defaults := DefaultConfig()
 	cfg.InFlight = or(cfg.InFlight, defaults.InFlight)
 	cfg.Changes = or(cfg.Changes, defaults.Changes)
@@ -142,12 +102,12 @@ func New(venue Venue, cfg Config) *Cache {
 	if cfg.Admission == nil {
 		cfg.Admission = admitAll{}
 	}
-	c := &Cache{venue: venue, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts), shared: cfg.Shared}
 	absences := cfg.Memory / absencesDivisor
-	b := &builder{cfg: cfg, venue: venue, notFound: cfg.NotFound, tasks: c.tasks, scope: &c.scope}
-	b.values, b.absences = &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, &pool{limit: absences, clock: cfg.Clock}
-	c.refs = newList[market.MarketRef, named](b.values, nil)
-	c.build(b)
+	c := &Cache{env: &env{
+		cfg: cfg, clock: cfg.Clock, venue: v, tasks: newTasks(), scope: newScope(cfg.CredentialsKey, cfg.PublicAccounts),
+		values: &pool{limit: cfg.Memory - absences, clock: cfg.Clock}, absences: &pool{limit: absences, clock: cfg.Clock},
+	}}
+	c.build()
 	return c
 }
 
@@ -160,37 +120,6 @@ func or(v, otherwise int) int {
 
 // Close cancels the cache's calls to the venue, and waits until they have ended. Reads that wait for the venue fail.
 func (c *Cache) Close() { c.tasks.close() }
-
-// Prices returns the source of token prices, by token.
-func (c *Cache) Prices() Source[string, market.Price] { return c.prices }
-
-// Spreads returns the source of spreads, by token.
-func (c *Cache) Spreads() Source[string, market.Spread] { return c.spreads }
-
-// Books returns the source of order books. A book may be deeper than requested.
-func (c *Cache) Books() Source[queries.Book, market.Book] { return c.books }
-
-// Histories returns the source of price histories.
-func (c *Cache) Histories() Source[queries.PriceHistory, market.PriceHistory] { return c.histories }
-
-// Markets returns the source of markets.
-func (c *Cache) Markets() Source[market.MarketRef, market.Market] { return c.markets }
-
-// Events returns the source of events with their markets.
-func (c *Cache) Events() Source[market.EventRef, market.Event] { return c.events }
-
-// Source reads values of one kind by key, from the cache or the venue.
-type Source[K comparable, T any] interface {
-	// Lookup writes the values of cached keys to out. It appends the indexes of the other keys to missing and returns the extended
-	// slice. Lookup never calls the venue.
-	Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int
-	// Refresh fetches the stale entries of keys in the background.
-	Refresh(ctx context.Context, keys []K)
-	// Calls returns the number of calls to the venue that Fetch would make if none of the keys was cached or being fetched.
-	Calls(keys []K) int
-	// Fetch fetches keys from the venue and waits for the results until ctx ends. The results are in the order of keys.
-	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
-}
 
 // Stats contains the counters of one kind of data since the start, and the present number and size of the kind's entries.
 type Stats struct {
@@ -227,12 +156,19 @@ type SharedStats struct {
 	Arrived, Overdue uint64
 }
 
+// counters are the counters of Stats.
+type counters struct {
+	hits, stale, misses, notFound, coalesced, calls, keys, late atomic.Uint64
+	shared                                                      sharedCounters
+}
+
 // Stats returns the counters of every kind of data.
 func (c *Cache) Stats() []Stats {
-	return []Stats{
-		c.prices.stats(), c.spreads.stats(), c.books.stats(), c.histories.stats(), c.markets.stats(), c.events.stats(),
-		c.searches.stats(), c.eventSearches.stats(), c.categories.stats(), c.marketTrades.stats(), c.balances.stats(), c.positions.stats(), c.orders.stats(), c.trades.stats(), c.userHistories.stats(),
+	all := make([]Stats, len(c.stores))
+	for i, s := range c.stores {
+		all[i] = s.stats()
 	}
+	return all
 }
 
 func (s *store[K, T]) stats() Stats {
@@ -244,7 +180,7 @@ func (s *store[K, T]) stats() Stats {
 		shared = c.shared.stats()
 	}
 	return Stats{
-		Kind: s.kind.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
+		Kind: s.name.String(), Hits: c.hits.Load(), Stale: c.stale.Load(), Misses: c.misses.Load(), NotFound: c.notFound.Load(),
 		Coalesced: c.coalesced.Load(), Shared: shared, Calls: c.calls.Load(), Keys: c.keys.Load(), Late: c.late.Load(), Evictions: evictions + absentEvictions,
 		Entries: entries + absent, Bytes: bytes + absentBytes,
 	}

@@ -101,13 +101,13 @@ func (s *store[K, T]) markChanged(slot K, c *market.MarketChange) {
 	if old := s.entries.get(slot); old != nil {
 		e := &entry[T]{read: old.read, freshUntil: market.Earlier(old.freshUntil, s.clock.Now()), staleUntil: old.staleUntil, outdated: true}
 		if last.announced != nil && e.read.Value != nil {
-			e.read.Value, _ = s.amend(last.announced, e.read.Value)
+			e.read.Value, _ = s.kind.amend(e.read.Value, last.announced)
 		}
 		e.read.Handle = market.NewHandle(e.freshUntil)
 		s.replace(s.entries, slot, e)
 	}
 	for _, l := range s.routes {
-		l.detach(slot, last.number, s.alias)
+		l.detach(slot, last.number, s.kind.alias)
 	}
 	if s.shared != nil {
 		if name, ok := s.shared.name(slot); ok {
@@ -122,16 +122,13 @@ func (s *store[K, T]) markChanged(slot K, c *market.MarketChange) {
 // the change, storeUnsettled does not replace an existing entry. For any other response, storeUnsettled stores nothing, and ok is
 // false. The calling function holds the lock.
 func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
-	if s.changed == nil {
-		return read, false
-	}
 	c, ok := s.changed.Get(slot)
 	if !ok {
 		return read, false
 	}
 	before, older := c.number > from.changes, false
 	if c.announced != nil && e.read.Value != nil {
-		value, contradicts := s.amend(c.announced, e.read.Value)
+		value, contradicts := s.kind.amend(e.read.Value, c.announced)
 		older = contradicts && from.startedAt.Before(c.announced.at.Add(restLag))
 		if contradicts && !older {
 			c.announced = nil

@@ -13,7 +13,7 @@ import (
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
 
 // marketSetter returns a function that sets the status and the description of the market that v returns.
-func marketSetter(v *venue) (setMarket func(status market.Status, description string)) {
+func marketSetter(v *testVenue) (setMarket func(status market.Status, description string)) {
 	return func(status market.Status, description string) {
 		v.market = func(string) *market.Market {
 			return &market.Market{MarketID: "m", Status: status, Description: description, Outcomes: []market.Outcome{{TokenID: "yes", Label: "YES"}, {TokenID: "no", Label: "NO"}}}
@@ -44,7 +44,7 @@ func TestStatusOfStream(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				marketSetter(v)(test.rest, "")
 				c := open(t, v)
 				for _, change := range test.changes {
@@ -62,7 +62,7 @@ func TestStatusOfStream(t *testing.T) {
 // TestWinnerOfStream checks that reads return the streamed winner of a market even if REST has no winner yet or fails.
 func TestWinnerOfStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		setMarket := marketSetter(v)
 		setMarket(market.StatusOpen, "")
 		c := open(t, v)
@@ -86,7 +86,7 @@ func TestWinnerOfStream(t *testing.T) {
 // after the next change.
 func TestRESTContradictsStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		marketSetter(v)(market.StatusOpen, "")
 		c := open(t, v)
 		c.StreamMarket("m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
@@ -113,7 +113,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 	const markets = 2500
 	for changes, want := range map[int]market.Status{0: market.StatusOpen, markets: market.StatusClosed} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{}
+			v := &testVenue{}
 			marketSetter(v)(market.StatusOpen, "")
 			c := open(t, v, func(cfg *Config) { cfg.Changes = changes })
 			c.StreamMarket("m", &market.MarketChange{Kind: "STATUS", Status: market.StatusClosed})
@@ -130,7 +130,7 @@ func TestChangesOfManyMarkets(t *testing.T) {
 // TestChangedMarketWhileVenueFails checks that a changed market is served stale until the end of its stale time if the venue fails.
 func TestChangedMarketWhileVenueFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		byID := market.MarketRef{By: market.ByMarketID, Value: "m"}
 		first := mustRead(t, c.Markets(), byID)
@@ -166,7 +166,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 	for name, asked := range map[string]market.MarketRef{"by id": byID, "by slug": {By: market.BySlug, Value: "slug"}, "by token": byToken("yes")} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v, hold := &venue{}, make(chan struct{})
+				v, hold := &testVenue{}, make(chan struct{})
 				c := open(t, v)
 				// The first call returns when the test closes the channel hold. Its response says that the market is open.
 				v.fail = func(ask) error {
@@ -219,7 +219,7 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 // callers.
 func TestCallBeforeChangeIsCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()

@@ -30,33 +30,15 @@ type Admission interface {
 // waits for any key of a call, the coalescer cancels the call. If the call has not started, the coalescer releases the reservation
 // of the call.
 type coalescer[K comparable, T any] struct {
-	fetch func(ctx context.Context, keys []K) ([]market.Result[*T], error)
-	cost  func(keys, bytes int) int
-	// accept stores a fetched value and returns the read that callers get. cached returns the cached value of a key, or false if the
-	// key must be fetched.
-	accept func(key K, value *T, from origin) market.Read[*T]
-	cached func(key K) (market.Read[*T], bool)
-	// changes points to store.changes. It is nil in a coalescer without a cache.
-	changes *atomic.Uint64
-	// scope returns the name by which the rate limit identifies credentials. It is nil if the rate limit counts the calls as public
-	// calls: for public data, and if Config.PublicAccounts is set.
-	scope func(*market.Credentials) string
+	store *store[K, T]
+	route
 	// unsupported is the error of every read if the venue does not serve the endpoint. It is nil if the venue serves the endpoint.
 	unsupported error
-	admission   Admission
-	clock       market.Clock
-	kind        reqctx.Kind
 	// maxKeys is the greatest number of keys in one call.
-	maxKeys  int
-	priority reqctx.Priority
-	endpoint reqctx.Endpoint
-	// observer is called for each ended batch that made HTTP calls; it may be nil.
-	observer func(b reqctx.Batch, waited []*reqctx.Log)
-	counters *counters
-	tasks    *tasks
-	// shared is the cache that several processes share. It may be nil. The coalescer reads it before each call, except if batch.fresh
-	// is true.
-	shared *sharedCache[K, T]
+	maxKeys int
+	// private reports that the rate limit counts the calls by the callers' credentials. It is false for public data, and if
+	// Config.PublicAccounts is set.
+	private bool
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
 	// slots is a semaphore that bounds the number of calls in flight.
@@ -118,7 +100,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 			out[i] = f.result
 		case <-ctx.Done():
 			return c.abandon(waitError(ctx), joined, out)
-		case <-c.tasks.ctx.Done():
+		case <-c.store.tasks.ctx.Done():
 			return c.abandon(errClosed, joined, out)
 		}
 	}
@@ -134,9 +116,9 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	}
 	req.Deadline, _ = ctx.Deadline()
 	var credentials *market.Credentials
-	if c.scope != nil {
+	if c.private {
 		credentials = reqctx.CredentialsFrom(ctx)
-		req.Scope = c.scope(credentials)
+		req.Scope = c.store.scope.credentials(credentials)
 	}
 	joined := make([]*flight[K, T], len(keys))
 	coalesced := uint32(0)
@@ -168,13 +150,13 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 		}
 		joined[i] = f
 		f.batch.fresh = f.batch.fresh || fresh
-		if log != nil && c.observer != nil {
+		if log != nil && c.store.cfg.Observer != nil {
 			f.logs = append(f.logs, log)
 		}
 	}
 	c.mu.Unlock()
-	c.counters.coalesced.Add(uint64(coalesced))
-	log.CountReads(c.kind, reqctx.CacheCounts{Joined: coalesced})
+	c.store.counters.coalesced.Add(uint64(coalesced))
+	log.CountReads(c.store.name, reqctx.CacheCounts{Joined: coalesced})
 	return joined
 }
 
@@ -191,7 +173,7 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 			shared++
 		}
 	}
-	j.CountReads(c.kind, reqctx.CacheCounts{Shared: shared})
+	j.CountReads(c.store.name, reqctx.CacheCounts{Shared: shared})
 	for b, own := range told {
 		if len(b.flights) > 0 { // a batch without keys was never sent
 			j.NoteBatch(c.describe(b, own))
@@ -203,7 +185,7 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 // The calling function holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
 	d := reqctx.Batch{
-		Serial: b.serial, Kind: c.kind, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
+		Serial: b.serial, Kind: c.store.name, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
 		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
 	}
 	if b.err != nil {
@@ -223,7 +205,7 @@ func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], 
 			continue
 		}
 		if !fresh {
-			out[i].Value, known[i] = c.cached(key)
+			out[i].Value, known[i] = c.store.fresh(key)
 		}
 		if !known[i] {
 			missing++
@@ -240,6 +222,11 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 		return 0
 	}
 	return max((keys+c.maxKeys-1)/c.maxKeys, c.cost(keys, bytes))
+}
+
+// cost returns the number of HTTP calls of one call; see venue.Reader.Cost.
+func (c *coalescer[K, T]) cost(keys, bytes int) int {
+	return c.store.venue.Cost(c.endpoint, keys, bytes)
 }
 
 // errClosed is the error of reads during and after Close.
@@ -269,7 +256,7 @@ func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []marke
 		case f.ended && !errors.Is(f.result.Err, context.Canceled):
 			out[i] = f.result
 		case late:
-			out[i].Err = cmp.Or(f.batch.reservation.Late(c.clock.Now()), err)
+			out[i].Err = cmp.Or(f.batch.reservation.Late(c.store.clock.Now()), err)
 		default:
 			// The coalescer cancels a call when the last waiter gives up. In that case, this caller gets the error of its own wait.
 			out[i].Err = err

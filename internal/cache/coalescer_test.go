@@ -82,7 +82,7 @@ func wantIdle[K comparable, T any](t *testing.T, c *coalescer[K, T]) {
 func TestBatchSizes(t *testing.T) {
 	for keys, calls := range map[int][]int{1: {1}, 40: {40}, 41: {20, 21}, 50: {25, 25}, 80: {40, 40}, 81: {27, 27, 27}, 200: {40, 40, 40, 40, 40}} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{}
+			v := &testVenue{}
 			c := open(t, v)
 			want := ids("t", 0, keys)
 			wantPrices(t, readAll(t.Context(), c.Prices(), want...), want...)
@@ -102,7 +102,7 @@ func TestBatchSizes(t *testing.T) {
 // TestBatchesFillUp checks that keys of later reads join waiting batches until the batches are full.
 func TestBatchesFillUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{}, newAdmission()
+		v, a := &testVenue{}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		first, second, third := fetch(t.Context(), c, ids("t", 0, 50)...), fetch(t.Context(), c, ids("u", 0, 30)...), fetch(t.Context(), c, "v", "v", "t000")
 		if n, _, _ := a.state(); n != 3 {
@@ -129,7 +129,7 @@ func TestBatchesFillUp(t *testing.T) {
 // TestBatchesOfMissingKeys checks that Fetch requests only missing keys from the venue, and requests a repeated key once.
 func TestBatchesOfMissingKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		wantPrices(t, readAll(t.Context(), c.Prices(), ids("t", 0, 10)...), ids("t", 0, 10)...)
 		keys := slices.Concat(ids("t", 0, 40), ids("t", 20, 30))
@@ -142,7 +142,7 @@ func TestBatchesOfMissingKeys(t *testing.T) {
 
 func TestEachKeyIsFetchedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 20 * time.Millisecond}
+		v := &testVenue{latency: 20 * time.Millisecond}
 		c := open(t, v)
 		r := rand.New(rand.NewPCG(1, 2))
 		var wg sync.WaitGroup
@@ -172,7 +172,7 @@ func TestEachKeyIsFetchedOnce(t *testing.T) {
 
 func TestRepeatedKeysOfOneCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := fetch(ctx, c, "a", "a", "b", "a")
@@ -194,7 +194,7 @@ func TestRepeatedKeysOfOneCaller(t *testing.T) {
 // arrived meanwhile.
 func TestKeysWaitForCallsInFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		var waiting []chan prices
 		for _, id := range ids("t", 0, 24) {
@@ -224,7 +224,7 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 
 func TestVenuePanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{fail: func(ask) error { panic("boom") }}
+		v := &testVenue{fail: func(ask) error { panic("boom") }}
 		c := open(t, v)
 		for range 2 {
 			r := readAll(t.Context(), c.Prices(), "a", "b")
@@ -250,7 +250,7 @@ func TestVenuePanics(t *testing.T) {
 
 func TestWrongNumberOfResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{short: true}
+		v := &testVenue{short: true}
 		c := open(t, v)
 		wantErrors(t, readAll(t.Context(), c.Prices(), "a", "b"), market.CodeInternal)
 		if s := statsOf(c, "price"); s.Entries != 0 {
@@ -261,7 +261,7 @@ func TestWrongNumberOfResults(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{blocked: make(chan struct{})}, newAdmission()
+		v, a := &testVenue{blocked: make(chan struct{})}, newAdmission()
 		c := open(t, v, withAdmission(a))
 		go func() {
 			for range 2 { // admit the calls for "cached" and "flying"

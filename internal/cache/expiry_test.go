@@ -15,7 +15,7 @@ import (
 func TestUsersExpireApart(t *testing.T) {
 	const users, fresh, step = 1000, 2 * time.Second, 20 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v, func(cfg *Config) { cfg.User = TTL{Fresh: fresh} })
 		addresses := make([]market.Address, users)
 		for i := range addresses {

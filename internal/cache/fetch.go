@@ -35,12 +35,12 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 			results, err = c.fetchBatch(b)
 		}
 	}
-	if c.tasks.ctx.Err() != nil && err != nil {
+	if c.store.tasks.ctx.Err() != nil && err != nil {
 		err = errClosed
 	}
 	b.reservation.Release(err == nil)
-	if told := c.finish(b, results, err); c.observer != nil && len(told.Calls) > 0 {
-		c.observer(told, b.logs())
+	if told := c.finish(b, results, err); c.store.cfg.Observer != nil && len(told.Calls) > 0 {
+		c.store.cfg.Observer(told, b.logs())
 	}
 }
 
@@ -116,9 +116,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 		}
 	}
 	b.started = true
-	if b.startedClock = c.clock.Now(); c.changes != nil {
-		b.change = c.changes.Load()
-	}
+	b.startedClock, b.change = c.store.clock.Now(), c.store.changes.Load()
 	for _, f := range b.flights {
 		if f.waiters > 0 {
 			b.waitedKeys++
@@ -143,7 +141,7 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	if b.credentials != nil {
 		ctx = reqctx.WithCredentials(ctx, b.credentials)
 	}
-	if c.shared != nil && !c.wantsFresh(b) {
+	if c.store.shared != nil && !c.wantsFresh(b) {
 		return c.askShared(ctx, b, keys)
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
@@ -166,12 +164,12 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	}
 	var results []market.Result[*T]
 	from := origin{changes: b.change, startedAt: b.startedClock}
-	if c.shared != nil {
-		defer func() { c.shared.put(keys, indexes, results, reads, from) }()
+	if c.store.shared != nil {
+		defer func() { c.store.shared.put(keys, indexes, results, reads, from) }()
 	}
-	c.counters.calls.Add(uint64(c.cost(len(requested), bytes)))
-	c.counters.keys.Add(uint64(len(requested)))
-	answers, err := c.fetch(ctx, requested)
+	c.store.counters.calls.Add(uint64(c.cost(len(requested), bytes)))
+	c.store.counters.keys.Add(uint64(len(requested)))
+	answers, err := c.store.kind.fetch(ctx, c.store.venue, c.endpoint, requested)
 	switch {
 	case err != nil:
 		return err
@@ -183,7 +181,7 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	results = answers
 	for n, i := range indexes {
 		if reads[i].Err = results[n].Err; reads[i].Err == nil {
-			reads[i].Value = c.accept(keys[i], results[n].Value, from)
+			reads[i].Value = c.store.accept(keys[i], results[n].Value, from)
 		}
 	}
 	return nil
@@ -217,7 +215,7 @@ func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b
 
 // Trace returns the trace context of one waiting operation. It returns the zero value if no waiting operation is traced.
 func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
-	if d.c.observer == nil {
+	if d.c.store.cfg.Observer == nil {
 		return reqctx.TraceContext{}
 	}
 	d.c.mu.Lock()

@@ -18,7 +18,7 @@ func TestFlushForgetsNames(t *testing.T) {
 			t.Run(fmt.Sprintf("%q %v", key, ref), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					id := "m1"
-					v := &venue{market: func(string) *market.Market {
+					v := &testVenue{market: func(string) *market.Market {
 						m := election("")
 						m.MarketID = id
 						return m
@@ -50,7 +50,7 @@ func TestFlushForgetsNames(t *testing.T) {
 func TestFlushOfOneMarket(t *testing.T) {
 	for _, key := range []string{"m1", "election", "yes", "no"} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{market: func(id string) *market.Market {
+			v := &testVenue{market: func(id string) *market.Market {
 				if id == "other" {
 					return &market.Market{MarketID: id}
 				}
@@ -75,7 +75,7 @@ func TestFlushOfOneMarket(t *testing.T) {
 func TestFlushOfAbsences(t *testing.T) {
 	for _, key := range []string{"", "t1"} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{}
+			v := &testVenue{}
 			v.setUnknown("t1", true)
 			c := open(t, v)
 			mustRead(t, c.Prices(), "t1")
@@ -115,7 +115,7 @@ func TestFlushOfEachKind(t *testing.T) {
 	} {
 		t.Run(test.kind+" "+test.key, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				c := open(t, v)
 				readAndCheckCall := func(want bool) {
 					t.Helper()
@@ -149,7 +149,7 @@ func TestFlushOfEachKind(t *testing.T) {
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{})
+		c := open(t, &testVenue{})
 		if _, err := c.Flush("fame", ""); err == nil {
 			t.Error("an unknown kind was flushed")
 		}

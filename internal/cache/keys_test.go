@@ -12,7 +12,7 @@ import (
 
 // TestKeysAreCopies checks that no stored key shares memory with the text that a client sent.
 func TestKeysAreCopies(t *testing.T) {
-	c := open(t, &venue{})
+	c := open(t, &testVenue{})
 	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
 	user := userKey{address: market.Address(sent[:42])}
 	keepsNothing(t, c.prices, sent, sent[:5])
@@ -40,7 +40,7 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 		case reflect.String:
 			at, from := uintptr(unsafe.Pointer(unsafe.StringData(v.String()))), uintptr(unsafe.Pointer(unsafe.StringData(sent)))
 			if at >= from && at < from+uintptr(len(sent)) {
-				t.Errorf("%s: %T keeps a part of the client's text", s.kind, key)
+				t.Errorf("%s: %T keeps a part of the client's text", s.name, key)
 			}
 		case reflect.Struct:
 			for i := range v.NumField() {
@@ -51,18 +51,18 @@ func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string
 	for _, value := range []*T{nil, new(T)} {
 		s.accept(key, value, origin{})
 		if !reflect.DeepEqual(append(s.entries.keys(), s.absent.keys()...), []K{s.slotOf(key)}) {
-			t.Errorf("%s: got keys %v and %v, want %v", s.kind, s.entries.keys(), s.absent.keys(), key)
+			t.Errorf("%s: got keys %v and %v, want %v", s.name, s.entries.keys(), s.absent.keys(), key)
 		}
 		for _, kept := range append(s.entries.keys(), s.absent.keys()...) {
 			walk(reflect.ValueOf(kept))
 		}
 	}
-	s.flush("", nil)
+	s.flush("")
 }
 
 // TestKeySharesID checks that a cached price or book and its key share the memory of the token id.
 func TestKeySharesID(t *testing.T) {
-	c := open(t, &venue{})
+	c := open(t, &testVenue{})
 	id := strings.Clone("token")
 	c.prices.accept("token", &market.Price{TokenID: id}, origin{})
 	c.books.accept(queries.Book{TokenID: "token", Depth: 20}, &market.Book{TokenID: id, Depth: 20}, origin{})

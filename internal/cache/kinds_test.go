@@ -15,7 +15,7 @@ import (
 func depth(n int) queries.Book { return queries.Book{TokenID: "t", Depth: n} }
 
 // depths returns the depths of all calls for books, in order.
-func (v *venue) depths() []int {
+func (v *testVenue) depths() []int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return slices.Clone(v.bookDepths)
@@ -23,7 +23,7 @@ func (v *venue) depths() []int {
 
 func TestBookDepths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		expect := func(when string, want ...int) {
 			t.Helper()
@@ -54,9 +54,26 @@ func TestBookDepths(t *testing.T) {
 	})
 }
 
+// TestRefreshOfUnknownBook refreshes a book that the venue has stopped to know after it was read.
+func TestRefreshOfUnknownBook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &testVenue{unknown: map[string]bool{"t": true}}
+		c := open(t, v)
+		if r := mustRead(t, c.Books(), depth(20)); r.Value != nil {
+			t.Fatal("got a book, want none")
+		}
+		time.Sleep(DefaultConfig().NotFound)
+		c.Books().Refresh(t.Context(), []queries.Book{depth(20)})
+		synctest.Wait()
+		if got := v.depths(); !slices.Equal(got, []int{20, 20}) {
+			t.Errorf("got calls for depths %v, want two calls for depth 20", got)
+		}
+	})
+}
+
 func TestWholeBookCoversAnyDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{book: func(token string, depth int) *market.Book {
+		v := &testVenue{book: func(token string, depth int) *market.Book {
 			return &market.Book{TokenID: token, Depth: depth, Bids: market.NewSide(make([]market.Level, 3)), Asks: market.NewSide(make([]market.Level, 19))}
 		}}
 		c := open(t, v)
@@ -90,7 +107,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				v.book = func(token string, depth int) *market.Book {
 					b := tt.shallow
 					if depth == 200 {
@@ -132,7 +149,7 @@ func TestShallowBookAfterADeepOne(t *testing.T) {
 
 func TestAbsentBookIsAbsentAtEveryDepth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		v.setUnknown("t", true)
 		c := open(t, v)
 		absent := mustRead(t, c.Books(), depth(20))
@@ -164,7 +181,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 	for _, first := range names {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{market: election}
+				v := &testVenue{market: election}
 				c := open(t, v)
 				want := mustRead(t, c.Markets(), first)
 				for _, ref := range names {
@@ -209,7 +226,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 		for _, ref := range names[1:] {
 			t.Run(fmt.Sprint(name, ref), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := &venue{market: election, search: func(queries.Search) *queries.SearchPage {
+					v := &testVenue{market: election, search: func(queries.Search) *queries.SearchPage {
 						m := election("")
 						m.Summary = true
 						return &queries.SearchPage{Markets: []*market.Market{m}}
@@ -229,7 +246,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
 						t.Errorf("got %d calls, the last %+v; want 3, the last for m1 by id", len(calls), last)
 					}
-					if c.refs.get(byToken("")).bytes != 0 {
+					if c.names.get(byToken("")).bytes != 0 {
 						t.Error("got an entry for an empty name")
 					}
 				})
@@ -243,7 +260,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 func TestMarketFoundByAnotherName(t *testing.T) {
 	for _, ref := range names[1:] {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{market: election}
+			v := &testVenue{market: election}
 			v.setUnknown("m1", true)
 			c := open(t, v)
 			absent := mustRead(t, c.Markets(), byID("m1"))
@@ -258,7 +275,7 @@ func TestMarketFoundByAnotherName(t *testing.T) {
 // TestMarketsByMixedNames checks that a read by ids, slugs and tokens makes three concurrent calls and keeps the order of the keys.
 func TestMarketsByMixedNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 20 * time.Millisecond}
+		v := &testVenue{latency: 20 * time.Millisecond}
 		c := open(t, v)
 		keys := []market.MarketRef{byToken("t1"), byID("a"), bySlug("s"), byID("b"), byToken("t2")}
 		start := time.Now()
@@ -278,7 +295,7 @@ func TestMarketsByMixedNames(t *testing.T) {
 func TestSearchKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked queries.Search
-		v := &venue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
+		v := &testVenue{search: func(q queries.Search) *queries.SearchPage { asked = q; return &queries.SearchPage{} }}
 		c := open(t, v)
 		at := time.Now()
 		base := func() queries.Search {

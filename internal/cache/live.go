@@ -18,39 +18,48 @@ type Watcher interface {
 }
 
 // SetWatcher sets the watcher. Reads of spreads are reported as reads of prices. SetWatcher must be called before the first read.
-func (c *Cache) SetWatcher(w Watcher) {
-	prices := func(pollID uint64, tokens []string) {
-		w.RecordPoll(pollID, messages.ChannelPrices, tokens)
+func (c *Cache) SetWatcher(w Watcher) { c.prices.watcher, c.spreads.watcher, c.books.watcher = w, w, w }
+
+// Streamer subscribes to tokens on the venue's stream. While calls would have to wait, the cache tells the Streamer which tokens are
+// missing from the cache.
+type Streamer interface {
+	// AutoWatch subscribes to tokens whose price, spread or book a request is waiting for. All tokens exist at the venue; a token may
+	// occur repeatedly. If a streamed value arrives in the cache before the REST response, the request gets the streamed value.
+	// AutoWatch must not wait. It is called concurrently.
+	AutoWatch(c messages.Channel, tokenIDs []string)
+}
+
+// SetStreamer sets the Streamer that is told about missing prices, spreads and books while calls would have to wait. SetStreamer must
+// be called before the first read.
+func (c *Cache) SetStreamer(s Streamer) {
+	known := knownTokens{c, s}
+	c.prices.streamer, c.spreads.streamer, c.books.streamer = known, known, known
+}
+
+// knownTokens is a Streamer of the tokens that the venue has.
+type knownTokens struct {
+	cache *Cache
+	Streamer
+}
+
+// AutoWatch implements Streamer.
+func (k knownTokens) AutoWatch(channel messages.Channel, tokens []string) {
+	exist := make([]string, 0, len(tokens))
+	for _, t := range tokens {
+		if k.cache.isKnownToken(t) {
+			exist = append(exist, t)
+		}
 	}
-	c.prices.recordPoll, c.spreads.recordPoll = prices, prices
-	c.books.recordPoll = func(pollID uint64, queries []queries.Book) {
-		w.RecordPoll(pollID, messages.ChannelOrderbook, tokensOf(queries))
+	if len(exist) > 0 {
+		k.Streamer.AutoWatch(channel, exist)
 	}
 }
 
-func tokensOf(queries []queries.Book) []string {
-	tokens := make([]string, len(queries))
-	for i, q := range queries {
-		tokens[i] = q.TokenID
-	}
-	return tokens
-}
-
-// StreamPrice stores a streamed price. It ignores the price if the cached REST price is newer. The stored price is fresh until its
-// session ends or StreamStale is called.
-func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
-	c.prices.stream(p.TokenID, p, s, m)
-}
-
-// StreamSpread stores a streamed spread; see StreamPrice.
-func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
-	c.spreads.stream(sp.TokenID, sp, s, m)
-}
-
-// StreamBook stores a streamed book; see StreamPrice. Reads of every depth that the book covers get this book, so that all values
-// of one response come from the same book.
-func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
-	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
+// isKnownToken reports whether a cached market, price, spread or book shows that the venue has a token. With this check, the
+// Streamer never gets ids that a client has invented.
+func (c *Cache) isKnownToken(token string) bool {
+	return c.names.get(market.MarketRef{By: market.ByToken, Value: token}).bytes != 0 || c.prices.entries.get(token) != nil ||
+		c.spreads.entries.get(token) != nil || c.books.entries.get(queries.Book{TokenID: token}) != nil
 }
 
 // StreamStale makes the streamed entries of a topic stale. It is called when the stream may have missed a message.
@@ -68,22 +77,6 @@ func (c *Cache) StreamStale(t messages.Topic) {
 			c.orders.cutOff(key)
 		}
 	}
-}
-
-// StreamMarket records a streamed change of a market, so that the next read fetches the market again. If this fetch fails, the read
-// returns the cached market. For restLag, a status, winner or tick size in the change overrides that of REST values. A market with
-// an overridden value is marked stale. change is nil if the stream sent no values.
-func (c *Cache) StreamMarket(marketID string, change *market.MarketChange) {
-	c.markets.markChanged(market.MarketRef{By: market.ByMarketID, Value: marketID}, change)
-}
-
-// CachedMarket returns a market of the cache, of any age, or nil. It never calls the venue.
-func (c *Cache) CachedMarket(marketID string) *market.Market {
-	e := c.markets.entries.get(market.MarketRef{By: market.ByMarketID, Value: marketID})
-	if e == nil {
-		return nil
-	}
-	return e.read.Value
 }
 
 // Scope returns the scope of an account's stream topic for the caller in ctx; see messages.Topic.
@@ -162,7 +155,7 @@ func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market
 	e.read.Handle = market.NewStreamHandle(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if old := s.entries.get(slot); old != nil && old.session == nil && s.older != nil && s.older(value, old.read.Value) {
+	if old := s.entries.get(slot); old != nil && old.session == nil && s.kind.older(value, old.read.Value) {
 		return
 	}
 	s.absent.remove(slot)
@@ -174,37 +167,6 @@ func (s *store[K, T]) cutOff(slot K) {
 	if e := s.entries.get(slot); e != nil && e.session != nil && e.cut.CompareAndSwap(0, s.clock.Now().UnixNano()) {
 		e.read.Handle.Invalidate()
 	}
-}
-
-// olderPrice, olderSpread and olderBook report whether a is older than b. They compare the venue's timestamps. If the values of a
-// and b are equal, a is not older, even if its timestamp is earlier. If both books have sequence numbers of the same epoch,
-// olderBook compares only these numbers.
-
-func olderPrice(a, b *market.Price) bool {
-	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
-}
-
-func olderSpread(a, b *market.Spread) bool {
-	return before(a.Timestamp, b.Timestamp) && !(same(a.BestBid, b.BestBid) && same(a.BestAsk, b.BestAsk))
-}
-
-func olderBook(a, b *market.Book) bool {
-	if a.Seq != 0 && b.Seq != 0 && a.Epoch == b.Epoch {
-		return a.Seq < b.Seq
-	}
-	return before(a.Timestamp, b.Timestamp) && !(sameSide(a, b, a.Bids, b.Bids) && sameSide(a, b, a.Asks, b.Asks))
-}
-
-// sameSide reports whether one side of the books a and b has equal levels, down to the depth of the smaller side. The
-// parameters as and bs contain this side of a and b.
-func sameSide(a, b *market.Book, as, bs market.Side) bool {
-	if as.Len() > bs.Len() {
-		a, b, as, bs = b, a, bs, as
-	}
-	if as.Len() < bs.Len() && as.Len() < a.Depth {
-		return false // book a contains all levels that this side had at the venue
-	}
-	return as.Equal(bs.Cut(as.Len()))
 }
 
 func before(a, b time.Time) bool { return !a.IsZero() && !b.IsZero() && a.Before(b) }

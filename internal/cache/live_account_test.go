@@ -12,7 +12,7 @@ import (
 // TestStreamedAccountIsPrivate checks that only a caller with the credentials of the topic's scope gets a streamed account.
 func TestStreamedAccountIsPrivate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(withCredentials(t, "alice"), wallet)}
 		positions := []market.Position{{Outcome: "streamed"}}
@@ -43,7 +43,7 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 // TestScopeOfTopic checks that the cache key of a topic whose scope comes from Scope equals the cache key of reads with the same
 // context and address. Each pair of credentials and address must have its own scope.
 func TestScopeOfTopic(t *testing.T) {
-	c := open(t, &venue{})
+	c := open(t, &testVenue{})
 	seen := make(map[string]bool)
 	for _, secret := range []string{"", "alice", "bob"} {
 		for _, a := range []market.Address{wallet, "0x1"} {
@@ -65,7 +65,7 @@ func TestScopeOfTopic(t *testing.T) {
 // StreamStale.
 func TestStreamedAccountEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		ctx := withCredentials(t, "alice")
 		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(ctx, wallet)}

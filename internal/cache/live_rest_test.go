@@ -14,22 +14,22 @@ import (
 
 // quoteVenue is a venue whose price, spread and book the test sets.
 type quoteVenue struct {
-	*venue
+	*testVenue
 	price  *market.Price
 	spread *market.Spread
 	book   *market.Book
 }
 
 func (q *quoteVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
+	return eachOf(q.testVenue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
 func (q *quoteVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+	return eachOf(q.testVenue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
 func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return eachOf(q.venue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
+	return eachOf(q.testVenue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
 		return &b
@@ -38,7 +38,7 @@ func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.
 
 func openQuotes(t *testing.T, q *quoteVenue) *Cache {
 	t.Helper()
-	q.venue = &venue{}
+	q.testVenue = &testVenue{}
 	return open(t, q)
 }
 
@@ -90,30 +90,30 @@ func TestOlderValues(t *testing.T) {
 		got  bool
 		want bool
 	}{
-		{"an earlier price", olderPrice(newPrice(".5", 1), newPrice(".6", 2)), true},
-		{"a later price", olderPrice(newPrice(".5", 2), newPrice(".6", 1)), false},
-		{"a price of the same time", olderPrice(newPrice(".5", 1), newPrice(".6", 1)), false},
-		{"the same price", olderPrice(newPrice(".5", 1), newPrice(".50", 2)), false},
-		{"a price without a timestamp", olderPrice(newPrice(".5", 0), newPrice(".6", 2)), false},
-		{"a price compared with a price without a timestamp", olderPrice(newPrice(".5", 1), newPrice(".6", 0)), false},
-		{"an earlier spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".4", ".5", 2)), true},
-		{"an earlier spread of one side", olderSpread(newSpread("", ".6", 1), newSpread(".4", ".6", 2)), true},
-		{"the same spread", olderSpread(newSpread(".4", ".6", 1), newSpread(".40", ".60", 2)), false},
-		{"the same spread of one side", olderSpread(newSpread("", ".6", 1), newSpread("", ".60", 2)), false},
-		{"a lower sequence number", olderBook(newBook("A", 7, 9, 20, 1), newBook("A", 8, 1, 20, 1)), true},
-		{"the same sequence number", olderBook(newBook("A", 8, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
-		{"a higher sequence number", olderBook(newBook("A", 9, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
-		{"another epoch, earlier", olderBook(newBook("A", 9, 1, 20, 1), newBook("B", 2, 2, 20, 2)), true},
-		{"another epoch, later", olderBook(newBook("B", 2, 2, 20, 1), newBook("A", 9, 1, 20, 2)), false},
-		{"no sequence numbers, earlier", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
-		{"only one book has a sequence number, earlier", olderBook(newBook("A", 7, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
-		{"no sequence numbers, the same book", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 200, 1, 2)), false},
-		{"no sequence numbers, the later book has one level more", olderBook(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 1, 2)), true},
-		{"no sequence numbers, the later book has one level less", olderBook(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 20, 1)), true},
-		{"no sequence numbers, the later book is shallower and has the same levels", olderBook(newBook("", 0, 1, 200, many(30, 1)...), newBook("", 0, 2, 20, many(20, 1)...)), false},
-		{"no sequence numbers, the later book is deeper and begins with the same levels", olderBook(newBook("", 0, 1, 20, many(20, 1)...), newBook("", 0, 2, 200, many(30, 1)...)), false},
-		{"no sequence numbers, the later book is shallower and has other levels", olderBook(newBook("", 0, 1, 200, many(30, 2)...), newBook("", 0, 2, 20, many(20, 1)...)), true},
-		{"no sequence numbers and no timestamps", olderBook(newBook("", 0, 0, 20, 1), newBook("", 0, 0, 20, 2)), false},
+		{"an earlier price", priceKind{}.older(newPrice(".5", 1), newPrice(".6", 2)), true},
+		{"a later price", priceKind{}.older(newPrice(".5", 2), newPrice(".6", 1)), false},
+		{"a price of the same time", priceKind{}.older(newPrice(".5", 1), newPrice(".6", 1)), false},
+		{"the same price", priceKind{}.older(newPrice(".5", 1), newPrice(".50", 2)), false},
+		{"a price without a timestamp", priceKind{}.older(newPrice(".5", 0), newPrice(".6", 2)), false},
+		{"a price compared with a price without a timestamp", priceKind{}.older(newPrice(".5", 1), newPrice(".6", 0)), false},
+		{"an earlier spread", spreadKind{}.older(newSpread(".4", ".6", 1), newSpread(".4", ".5", 2)), true},
+		{"an earlier spread of one side", spreadKind{}.older(newSpread("", ".6", 1), newSpread(".4", ".6", 2)), true},
+		{"the same spread", spreadKind{}.older(newSpread(".4", ".6", 1), newSpread(".40", ".60", 2)), false},
+		{"the same spread of one side", spreadKind{}.older(newSpread("", ".6", 1), newSpread("", ".60", 2)), false},
+		{"a lower sequence number", bookKind{}.older(newBook("A", 7, 9, 20, 1), newBook("A", 8, 1, 20, 1)), true},
+		{"the same sequence number", bookKind{}.older(newBook("A", 8, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"a higher sequence number", bookKind{}.older(newBook("A", 9, 1, 20, 1), newBook("A", 8, 9, 20, 2)), false},
+		{"another epoch, earlier", bookKind{}.older(newBook("A", 9, 1, 20, 1), newBook("B", 2, 2, 20, 2)), true},
+		{"another epoch, later", bookKind{}.older(newBook("B", 2, 2, 20, 1), newBook("A", 9, 1, 20, 2)), false},
+		{"no sequence numbers, earlier", bookKind{}.older(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"only one book has a sequence number, earlier", bookKind{}.older(newBook("A", 7, 1, 20, 1), newBook("", 0, 2, 20, 2)), true},
+		{"no sequence numbers, the same book", bookKind{}.older(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 200, 1, 2)), false},
+		{"no sequence numbers, the later book has one level more", bookKind{}.older(newBook("", 0, 1, 20, 1), newBook("", 0, 2, 20, 1, 2)), true},
+		{"no sequence numbers, the later book has one level less", bookKind{}.older(newBook("", 0, 1, 20, 1, 2), newBook("", 0, 2, 20, 1)), true},
+		{"no sequence numbers, the later book is shallower and has the same levels", bookKind{}.older(newBook("", 0, 1, 200, many(30, 1)...), newBook("", 0, 2, 20, many(20, 1)...)), false},
+		{"no sequence numbers, the later book is deeper and begins with the same levels", bookKind{}.older(newBook("", 0, 1, 20, many(20, 1)...), newBook("", 0, 2, 200, many(30, 1)...)), false},
+		{"no sequence numbers, the later book is shallower and has other levels", bookKind{}.older(newBook("", 0, 1, 200, many(30, 2)...), newBook("", 0, 2, 20, many(20, 1)...)), true},
+		{"no sequence numbers and no timestamps", bookKind{}.older(newBook("", 0, 0, 20, 1), newBook("", 0, 0, 20, 2)), false},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: got older %t, want %t", x.name, x.got, x.want)

@@ -21,7 +21,7 @@ func streamed(received time.Time) market.Meta {
 // stale after the end.
 func TestStreamedValueDuringSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		session := &market.Session{}
 		rest := mustRead(t, c.Prices(), "k")
@@ -61,7 +61,7 @@ func TestStreamedValueDuringSession(t *testing.T) {
 
 func TestStreamedValueReplacesAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		v.setUnknown("t", true)
 		c := open(t, v)
 		absent := mustRead(t, c.Books(), depth(20))
@@ -76,7 +76,7 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 // books.
 func TestReadDeeperThanStreamedBook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		live := &market.Book{TokenID: "t", Depth: 50, Bids: market.NewSide(make([]market.Level, 50)), Asks: market.NewSide(make([]market.Level, 50))}
 		session := &market.Session{}
@@ -114,7 +114,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 
 func TestGapMakesStreamedValuesStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{blocked: make(chan struct{})})
+		c := open(t, &testVenue{blocked: make(chan struct{})})
 		session := &market.Session{}
 		c.StreamPrice(session, &market.Price{TokenID: "t"}, streamed(time.Now()))
 		c.StreamSpread(session, &market.Spread{TokenID: "t"}, streamed(time.Now()))
@@ -146,7 +146,7 @@ func (w *watcher) RecordPoll(_ uint64, c messages.Channel, tokens []string) {
 // reads and reads of markets must not pass tokens to RecordPoll.
 func TestRecordPoll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		v.setUnknown("x", true)
 		c, w := open(t, v), &watcher{}
 		c.SetWatcher(w)
@@ -174,7 +174,7 @@ func TestRecordPoll(t *testing.T) {
 // tokens at each read.
 func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, w := open(t, &venue{}), &watcher{}
+		c, w := open(t, &testVenue{}), &watcher{}
 		c.SetWatcher(w)
 		session := &market.Session{}
 		for _, id := range []string{"s", "t"} {
@@ -214,7 +214,7 @@ func TestRecordPollOfStreamedTokens(t *testing.T) {
 // TestReadsOfStreamedTokenMakeNoCall checks that reads of a streamed token return the last streamed values without a call.
 func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		session := &market.Session{}
 		for n := range 1000 {
@@ -237,7 +237,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 // TestEndOfSession checks that the end of a session makes all values of this session stale at once, and leaves other values fresh.
 func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{blocked: make(chan struct{})}
+		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
 		ended, lasting := &market.Session{}, &market.Session{}
 		keys := ids("t", 0, 1000)
@@ -277,7 +277,7 @@ func TestEndOfSession(t *testing.T) {
 // called.
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{blocked: make(chan struct{})})
+		c := open(t, &testVenue{blocked: make(chan struct{})})
 		session, topic := &market.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
 		c.StreamStale(topic) // no effect, because nothing is streamed yet
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
@@ -308,7 +308,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 // TestGapBeforeEnd checks that the stale time begins at StreamStale even if the session ends later.
 func TestGapBeforeEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{blocked: make(chan struct{})})
+		c := open(t, &testVenue{blocked: make(chan struct{})})
 		session := &market.Session{}
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})

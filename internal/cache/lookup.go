@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -12,7 +13,7 @@ import (
 // entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out}
-	if s.routes[0].scope != nil {
+	if s.routes[0].private {
 		l.credentials = reqctx.CredentialsFrom(ctx)
 	}
 	if s.countsPolls(ctx) {
@@ -146,8 +147,8 @@ func (s *store[K, T]) get(key K) *entry[T] {
 
 // find returns the entry whose value contains the data for a key, or nil. The calling function holds the lock of the values' pool.
 func (s *store[K, T]) find(key K) *entry[T] {
-	if s.canonical != nil {
-		key = s.canonical(key)
+	if s.aliased != nil {
+		key = s.aliased.canonical(key)
 	}
 	slot := s.slotOf(key)
 	if e := s.entries.find(slot); e != nil && s.answers(e, key) {
@@ -161,10 +162,22 @@ func (s *store[K, T]) find(key K) *entry[T] {
 
 // canonicalOf returns the canonical form of a key.
 func (s *store[K, T]) canonicalOf(key K) K {
-	if s.canonical == nil {
+	if s.aliased == nil {
 		return key
 	}
 	s.entries.pool.mu.Lock()
 	defer s.entries.pool.mu.Unlock()
-	return s.canonical(key)
+	return s.aliased.canonical(key)
+}
+
+// count adds the results of a Lookup.
+func (c *counters) count(r reqctx.CacheCounts) {
+	for _, n := range [...]struct {
+		counter *atomic.Uint64
+		keys    uint32
+	}{{&c.hits, r.Hits}, {&c.stale, r.Stale}, {&c.notFound, r.Absent}, {&c.misses, r.Misses}} {
+		if n.keys > 0 {
+			n.counter.Add(uint64(n.keys))
+		}
+	}
 }

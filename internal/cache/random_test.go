@@ -62,9 +62,9 @@ func TestRandomCallers(t *testing.T) {
 	}
 }
 
-// randomVenue is a Venue and an Admission. Both fail at random.
+// randomVenue is a venue.Reader and an Admission. Both fail at random.
 type randomVenue struct {
-	venue
+	testVenue
 	seed     uint64
 	n        atomic.Uint64
 	admitted atomic.Int64
@@ -163,5 +163,5 @@ func (w *randomVenue) Prices(ctx context.Context, tokens []string) ([]market.Res
 	case 1:
 		panic("oh")
 	}
-	return w.venue.Prices(ctx, tokens)
+	return w.testVenue.Prices(ctx, tokens)
 }

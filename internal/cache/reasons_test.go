@@ -30,7 +30,7 @@ func TestCauses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				c := open(t, v)
 				if r := mustRead(t, c.Prices(), "k"); r.Stale {
 					t.Fatalf("got %+v, want a fresh price", r)
@@ -68,7 +68,7 @@ func TestCauseOfStreamedValue(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, session := open(t, &venue{}), new(market.Session)
+				c, session := open(t, &testVenue{}), new(market.Session)
 				c.StreamPrice(session, &market.Price{TokenID: "k"}, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
 				end(c, session)
 				out := make([]market.Result[market.Read[*market.Price]], 1)

@@ -19,8 +19,8 @@ func (s *store[K, T]) Refresh(ctx context.Context, keys []K) {
 		if e == nil || e.fresh(now) || !e.claimRefresh(now) {
 			continue
 		}
-		if s.widen != nil {
-			key = s.widen(key, e.read.Value)
+		if s.nested != nil && e.read.Value != nil {
+			key = s.nested.widen(key, e.read.Value)
 		}
 		if due == nil {
 			due, stale = make([]K, 0, len(keys)-i), make([]*entry[T], 0, len(keys)-i)
@@ -52,7 +52,7 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
 	caller := reqctx.CallerFrom(ctx)
 	var credentials *market.Credentials
-	if s.routes[0].scope != nil { // public data is read without credentials
+	if s.routes[0].private { // public data is read without credentials
 		credentials = reqctx.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {

@@ -16,7 +16,7 @@ func TestRefreshByHandle(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			at := time.Now()
-			v := &venue{book: func(token string, depth int) *market.Book {
+			v := &testVenue{book: func(token string, depth int) *market.Book {
 				return &market.Book{TokenID: token, Depth: depth, Timestamp: at}
 			}}
 			c := open(t, v)

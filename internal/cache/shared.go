@@ -10,40 +10,28 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/shared"
 )
 
 // Shared is a cache of public data that several processes share. It may lose its content at any time. All times in its
 // methods are times of this process's clock. A Shared must be safe for concurrent use.
 type Shared interface {
-	// Get calls the Found function for each key that has a record.
-	Get(ctx context.Context, kind string, keys []string, found Found)
-	// Claim calls the Found function for each key that has a record, like Get. It tries to claim each of the other keys, and the keys
-	// whose records the Found function rejects. ours reports for each key whether this process has claimed the key and must fetch it.
+	// Get calls found for each key that has a record.
+	Get(ctx context.Context, kind string, keys []string, found shared.Found)
+	// Claim calls found for each key that has a record, like Get. It tries to claim each of the other keys, and the keys
+	// whose records found rejects. ours reports for each key whether this process has claimed the key and must fetch it.
 	// If ours is false for a key without an accepted record, an earlier claim of the key has not ended. A claim lasts no longer than
 	// hold. If the shared cache does not answer, this process gets all claims.
-	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) (ours []bool)
+	Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found shared.Found) (ours []bool)
 	// Put ends this process's claims of the records' keys, and stores each record whose Keep is not 0. requestedAt and receivedAt are
 	// the times of the call to the venue and of the venue's response. Put does not wait.
-	Put(kind string, records []Record, requestedAt, receivedAt time.Time)
+	Put(kind string, records []shared.Record, requestedAt, receivedAt time.Time)
 	// Drop removes the record of a key. Afterwards, Put rejects records of calls that started before Drop. Drop does not wait.
 	Drop(kind, key string)
 	// Flush removes all records of a kind, whatever key is. It also tells the other processes to call FlushLocal with the kind and
 	// the key. Flush does not wait.
 	Flush(kind, key string)
-}
-
-// Found receives the record of the key at index i. It reports whether the process uses the record. value is empty if the venue does
-// not know the key. requestedAt and receivedAt are the times of the call to the venue and of the venue's response.
-type Found = func(i int, value []byte, requestedAt, receivedAt time.Time) (accepted bool)
-
-// Record is the value of a key in a Shared.
-type Record = struct {
-	Key   string
-	Value []byte
-	// Keep is the lifetime of the record. If it is 0, the record is not stored.
-	Keep time.Duration
 }
 
 const (
@@ -86,7 +74,7 @@ type sharedValue[T any] struct {
 // aliases.
 func (s *sharedCache[K, T]) name(key K) (name string, ok bool) {
 	key = s.store.canonicalOf(key)
-	if s.store.alias != nil && s.store.alias(key) {
+	if s.store.kind.alias(key) {
 		return "", false
 	}
 	text, err := json.Marshal(key)
@@ -107,9 +95,9 @@ func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, ind
 	return names, indexes
 }
 
-// found returns a Found for the keys at the given indexes. The Found stores each usable record in the cache, writes the value to
+// found returns a shared.Found for the keys at the given indexes. The function stores each usable record in the cache, writes the value to
 // out, and marks the key's index in answered.
-func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) Found {
+func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) shared.Found {
 	return func(n int, value []byte, requestedAt, receivedAt time.Time) bool {
 		i := indexes[n]
 		read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt)
@@ -137,7 +125,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 		s.store.counters.shared.misses.Add(uint64(len(names) - len(answered)))
 	}
 	if n := len(answered); n > 0 {
-		reqctx.LogFrom(ctx).CountReads(s.store.kind, reqctx.CacheCounts{Shared: uint32(n)})
+		reqctx.LogFrom(ctx).CountReads(s.store.name, reqctx.CacheCounts{Shared: uint32(n)})
 	}
 	return answered
 }
@@ -205,14 +193,14 @@ func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, d
 // put stores results in the shared cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
 // does not store failures, partial values, or values that may be older than a change of the key.
 func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
-	var records []Record
+	var records []shared.Record
 	for n, i := range selected {
 		name, ok := s.name(keys[i])
 		if !ok {
 			continue
 		}
-		r := Record{Key: name}
-		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale && complete(results[n].Value) {
+		r := shared.Record{Key: name}
+		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale {
 			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value)
 		}
 		records = append(records, r)
@@ -229,27 +217,10 @@ func (s *sharedCache[K, T]) encode(key K, name string, value *T) ([]byte, time.D
 		return nil, s.store.notFound
 	}
 	text, err := json.Marshal(sharedValue[T]{name, value})
-	if err != nil || s.store.ttl.Fresh == 0 || !sound(key, value) {
+	if err != nil || s.store.ttl.Fresh == 0 || !s.store.kind.sound(key, value) {
 		return nil, 0
 	}
 	return text, s.store.ttl.Fresh + s.store.ttl.Stale
-}
-
-// complete reports whether all rows of a value could be read.
-func complete(value any) bool {
-	switch v := value.(type) {
-	case *queries.SearchPage:
-		return v == nil || len(v.LeftOut) == 0
-	case *queries.EventPage:
-		return v == nil || len(v.LeftOut) == 0
-	case *queries.TradePage:
-		return v == nil || len(v.LeftOut) == 0
-	case *market.Event:
-		return v == nil || len(v.LeftOut) == 0
-	case *market.PriceHistory:
-		return v == nil || len(v.LeftOut) == 0
-	}
-	return true
 }
 
 // decode returns the value of a record. ok is false if the text is unreadable, belongs to another key, or has a value that no driver
@@ -259,7 +230,7 @@ func (s *sharedCache[K, T]) decode(key K, text []byte) (v sharedValue[T], ok boo
 		return v, true
 	}
 	name, _ := s.name(key)
-	return v, json.Unmarshal(text, &v) == nil && v.Value != nil && v.Name == name && sound(key, v.Value)
+	return v, json.Unmarshal(text, &v) == nil && v.Value != nil && v.Name == name && s.store.kind.sound(key, v.Value)
 }
 
 // acceptShared stores a record of the shared cache as an entry. ok is false if the value of the record is not fresh or cannot be
@@ -277,10 +248,8 @@ func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt t
 	s.mu.Lock()
 	old := s.entries.get(slot)
 	newer := old != nil && (old.live() || !old.read.ReceivedAt.Before(receivedAt))
-	if s.changed != nil {
-		if c, known := s.changed.Get(slot); known && !requestedAt.Add(-clockError).After(c.at) {
-			newer = true
-		}
+	if c, known := s.changed.Get(slot); known && !requestedAt.Add(-clockError).After(c.at) {
+		newer = true
 	}
 	s.mu.Unlock()
 	if newer {
@@ -321,18 +290,18 @@ func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) [
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
 func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
-	until := c.clock.Now().Add(hold)
+	until := c.store.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
 		// Wait for other processes for at most a third of the time until the deadline. This process may need the rest of the time for its
 		// own call.
-		now := c.clock.Now()
+		now := c.store.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.shared.claim(ctx, keys, reads)
+	ours, theirs := c.store.shared.claim(ctx, keys, reads)
 	if err := c.call(ctx, b, keys, ours, reads); err != nil {
 		return nil, err
 	}
-	theirs = c.shared.await(ctx, keys, theirs, until, reads)
+	theirs = c.store.shared.await(ctx, keys, theirs, until, reads)
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/shared"
 )
 
 // sharedMemory is a cache of several processes (Shared) that stores its records in memory.
@@ -34,7 +35,7 @@ type sharedRecord struct {
 	until       time.Time
 }
 
-func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found Found) {
+func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found shared.Found) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.gets++
@@ -45,7 +46,7 @@ func (m *sharedMemory) Get(_ context.Context, kind string, keys []string, found 
 	}
 }
 
-func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found Found) []bool {
+func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, found shared.Found) []bool {
 	accepted := make([]bool, len(keys))
 	m.Get(ctx, kind, keys, func(i int, value []byte, asked, came time.Time) bool {
 		accepted[i] = found(i, value, asked, came)
@@ -62,7 +63,7 @@ func (m *sharedMemory) Claim(ctx context.Context, kind string, keys []string, ho
 	return ours
 }
 
-func (m *sharedMemory) Put(kind string, records []Record, asked, came time.Time) {
+func (m *sharedMemory) Put(kind string, records []shared.Record, asked, came time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, r := range records {
@@ -94,7 +95,7 @@ func (m *sharedMemory) Flush(kind, key string) {
 }
 
 // pair returns two caches that share one venue and one shared cache.
-func pair(t *testing.T, v *venue) (a, b *Cache, m *sharedMemory) {
+func pair(t *testing.T, v *testVenue) (a, b *Cache, m *sharedMemory) {
 	m = &sharedMemory{records: map[string]sharedRecord{}, claims: map[string]time.Time{}, dropped: map[string]time.Time{}}
 	with := func(cfg *Config) { cfg.Shared = m }
 	return open(t, v, with), open(t, v, with), m
@@ -107,7 +108,7 @@ func TestSharedOfEveryKind(t *testing.T) {
 		for _, absent := range []bool{false, true} {
 			t.Run(k.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					v := &venue{}
+					v := &testVenue{}
 					v.setUnknown(k.key, absent)
 					a, b, m := pair(t, v)
 					first, exists, err := k.read(t.Context(), a)
@@ -186,7 +187,7 @@ func TestSharedEncoding(t *testing.T) {
 // process must count the common keys as shared.
 func TestSharedFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, _ := pair(t, v)
 		var g sync.WaitGroup
 		for i, c := range []*Cache{a, b} {
@@ -217,7 +218,7 @@ func TestSharedFlight(t *testing.T) {
 // stored, and a key that the shared cache does not know.
 func TestSharedCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
 		readAll(t.Context(), a.Prices(), "known")
 		lost, _ := a.prices.shared.name("lost")
@@ -244,7 +245,7 @@ func TestSharedCounts(t *testing.T) {
 // TestSharedClaimWithoutValue checks that a read calls the venue if another process has claimed the key and never stores a value.
 func TestSharedClaimWithoutValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: 100 * time.Millisecond}
+		v := &testVenue{latency: 100 * time.Millisecond}
 		a, b, m := pair(t, v)
 		name, _ := a.prices.shared.name("t")
 		m.Claim(t.Context(), "price", []string{name}, time.Hour, nil)
@@ -259,7 +260,7 @@ func TestSharedClaimWithoutValue(t *testing.T) {
 // TestSharedFailure checks that a failed call ends its claims and that other processes do not get its error.
 func TestSharedFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
+		v := &testVenue{fail: func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }}
 		a, b, m := pair(t, v)
 		if _, err := readOne(t.Context(), a.Prices(), "t"); err == nil {
 			t.Fatal("no error")
@@ -275,7 +276,7 @@ func TestSharedFailure(t *testing.T) {
 // TestSharedIncompleteResult checks that other processes do not get an incomplete result.
 func TestSharedIncompleteResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{search: func(queries.Search) *queries.SearchPage {
+		v := &testVenue{search: func(queries.Search) *queries.SearchPage {
 			return &queries.SearchPage{LeftOut: market.LeftOut{errors.New("a market")}}
 		}}
 		a, b, _ := pair(t, v)
@@ -285,19 +286,13 @@ func TestSharedIncompleteResult(t *testing.T) {
 			t.Errorf("got %d calls, want 2", calls)
 		}
 	})
-	unread := market.LeftOut{errors.New("a row")}
-	for _, part := range []any{&queries.EventPage{LeftOut: unread}, &queries.TradePage{LeftOut: unread}, &market.Event{LeftOut: unread}, &market.PriceHistory{LeftOut: unread}} {
-		if complete(part) {
-			t.Errorf("complete returns true for a %T with an unreadable row", part)
-		}
-	}
 }
 
 // TestSharedInvalidation checks that, after a change of a market, a process does not serve the result of a call that another
 // process started before the change.
 func TestSharedInvalidation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: time.Second}
+		v := &testVenue{latency: time.Second}
 		status := market.StatusOpen
 		v.market = func(id string) *market.Market { return &market.Market{MarketID: id, Status: status} }
 		a, b, m := pair(t, v)
@@ -330,7 +325,7 @@ func TestSharedInvalidation(t *testing.T) {
 // down, a read without WithFresh must also call the venue.
 func TestSharedFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		a, b, m := pair(t, v)
 		mustRead(t, a.Prices(), "t")
 		b.Prices().Fetch(reqctx.WithFresh(t.Context()), []string{"t"})
@@ -350,7 +345,7 @@ func TestSharedFresh(t *testing.T) {
 // second caller needs a new response.
 func TestSharedJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, _, _ := pair(t, &venue{latency: time.Millisecond})
+		a, _, _ := pair(t, &testVenue{latency: time.Millisecond})
 		for range 50 {
 			var g sync.WaitGroup
 			for i := range 8 {
@@ -374,7 +369,7 @@ func TestSharedJoins(t *testing.T) {
 // TestSharedOutage checks that, while the venue fails, a process serves a stale record that another process has stored.
 func TestSharedOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		a, b, _ := pair(t, v)
 		mustRead(t, a.Prices(), "t")
 		time.Sleep(5 * time.Second)
@@ -389,7 +384,7 @@ func TestSharedOutage(t *testing.T) {
 // cache.
 func TestSharedFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b, m := pair(t, &venue{})
+		a, b, m := pair(t, &testVenue{})
 		for _, kind := range []string{"price", "event_search", "market_trades", "balance"} {
 			if _, err := a.Flush(kind, ""); err != nil {
 				t.Fatal(err)

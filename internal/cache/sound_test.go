@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,7 +35,7 @@ func TestSharedRejected(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{latency: 100 * time.Millisecond}
+				v := &testVenue{latency: 100 * time.Millisecond}
 				a, b, m := pair(t, v)
 				mustRead(t, a.Prices(), "t")
 				for key, r := range m.records {
@@ -70,36 +71,37 @@ func TestSound(t *testing.T) {
 	m := func(status market.Status, outcomes ...market.Outcome) *market.Market {
 		return &market.Market{MarketID: "m", Status: status, Outcomes: outcomes}
 	}
-	at := time.Unix(9, 0)
-	for name, test := range map[string]struct {
-		key, value any
-		want       bool
-	}{
-		"price":                {"t", &market.Price{TokenID: "t", Price: one, Basis: market.BasisLast}, true},
-		"price above 1":        {"t", &market.Price{TokenID: "t", Price: market.MustDecimal("1e64"), Basis: market.BasisLast}, false},
-		"spread":               {"t", &market.Spread{TokenID: "t", BestBid: &one, Spread: &negative}, true},
-		"negative bid":         {"t", &market.Spread{TokenID: "t", BestBid: &negative}, false},
-		"book":                 {queries.Book{TokenID: "t"}, book(level("0.5", "1"), level("0.4", "2")), true},
-		"negative size":        {queries.Book{TokenID: "t"}, book(level("0.5", "-7372.66")), false},
-		"unsorted book":        {queries.Book{TokenID: "t"}, book(level("0.4", "1"), level("0.5", "2")), false},
-		"repeated level":       {queries.Book{TokenID: "t"}, book(level("0.4", "1"), level("0.4", "2")), false},
-		"history":              {history, &market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: at}}}, true},
-		"history of other day": {history, &market.PriceHistory{TokenID: "t", From: 1, To: 3}, false},
-		"unsorted history":     {history, &market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: at.Add(1)}, {Timestamp: at}}}, false},
-		"market":               {market.MarketRef{Value: "m"}, m(market.StatusOpen, market.Outcome{Label: "Yes", TokenID: "t"}), true},
-		"market without state": {market.MarketRef{Value: "m"}, m(""), false},
-		"another market":       {market.MarketRef{Value: "n"}, m(market.StatusOpen), false},
-		"outcome without name": {market.MarketRef{Value: "m"}, m(market.StatusOpen, market.Outcome{TokenID: "t"}), false},
-		"page with null":       {queries.SearchKey{}, &queries.SearchPage{Markets: []*market.Market{nil}}, false},
-		"event with null":      {market.EventRef{EventID: "e"}, &market.Event{EventID: "e", Markets: []*market.Market{nil}}, false},
-		"events with null":     {queries.SearchKey{}, &queries.EventPage{Events: []queries.FoundEvent{{}}}, false},
-		"negative count":       {struct{}{}, &queries.Categories{List: []queries.Category{{Name: "c", OpenMarkets: -1}}}, false},
-		"trade":                {queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Side: market.SideBuy, Timestamp: at}}}, true},
-		"trade without side":   {queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Timestamp: at}}}, false},
-		"another kind":         {"t", &market.Balance{}, false},
+	at, unread := time.Unix(9, 0), market.LeftOut{errors.New("a row")}
+	for name, test := range map[string]struct{ got, want bool }{
+		"price":                                 {priceKind{}.sound("t", &market.Price{TokenID: "t", Price: one, Basis: market.BasisLast}), true},
+		"price above 1":                         {priceKind{}.sound("t", &market.Price{TokenID: "t", Price: market.MustDecimal("1e64"), Basis: market.BasisLast}), false},
+		"spread":                                {spreadKind{}.sound("t", &market.Spread{TokenID: "t", BestBid: &one, Spread: &negative}), true},
+		"negative bid":                          {spreadKind{}.sound("t", &market.Spread{TokenID: "t", BestBid: &negative}), false},
+		"book":                                  {bookKind{}.sound(queries.Book{TokenID: "t"}, book(level("0.5", "1"), level("0.4", "2"))), true},
+		"negative size":                         {bookKind{}.sound(queries.Book{TokenID: "t"}, book(level("0.5", "-7372.66"))), false},
+		"unsorted book":                         {bookKind{}.sound(queries.Book{TokenID: "t"}, book(level("0.4", "1"), level("0.5", "2"))), false},
+		"repeated level":                        {bookKind{}.sound(queries.Book{TokenID: "t"}, book(level("0.4", "1"), level("0.4", "2"))), false},
+		"history":                               {historyKind{}.sound(history, &market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: at}}}), true},
+		"history of other day":                  {historyKind{}.sound(history, &market.PriceHistory{TokenID: "t", From: 1, To: 3}), false},
+		"unsorted history":                      {historyKind{}.sound(history, &market.PriceHistory{TokenID: "t", From: 1, To: 2, Points: []market.PricePoint{{Timestamp: at.Add(1)}, {Timestamp: at}}}), false},
+		"market":                                {marketKind{}.sound(market.MarketRef{Value: "m"}, m(market.StatusOpen, market.Outcome{Label: "Yes", TokenID: "t"})), true},
+		"market without state":                  {marketKind{}.sound(market.MarketRef{Value: "m"}, m("")), false},
+		"another market":                        {marketKind{}.sound(market.MarketRef{Value: "n"}, m(market.StatusOpen)), false},
+		"outcome without name":                  {marketKind{}.sound(market.MarketRef{Value: "m"}, m(market.StatusOpen, market.Outcome{TokenID: "t"})), false},
+		"page with null":                        {searchKind{}.sound(queries.SearchKey{}, &queries.SearchPage{Markets: []*market.Market{nil}}), false},
+		"event with null":                       {eventKind{}.sound(market.EventRef{EventID: "e"}, &market.Event{EventID: "e", Markets: []*market.Market{nil}}), false},
+		"events with null":                      {eventSearchKind{}.sound(queries.SearchKey{}, &queries.EventPage{Events: []queries.FoundEvent{{}}}), false},
+		"negative count":                        {categoriesKind{}.sound(struct{}{}, &queries.Categories{List: []queries.Category{{Name: "c", OpenMarkets: -1}}}), false},
+		"trade":                                 {marketTradesKind{}.sound(queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Side: market.SideBuy, Timestamp: at}}}), true},
+		"trade without side":                    {marketTradesKind{}.sound(queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Timestamp: at}}}), false},
+		"page of events with an unreadable row": {eventSearchKind{}.sound(queries.SearchKey{}, &queries.EventPage{LeftOut: unread}), false},
+		"page of trades with an unreadable row": {marketTradesKind{}.sound(queries.MarketTrades{}, &queries.TradePage{LeftOut: unread}), false},
+		"event with an unreadable row":          {eventKind{}.sound(market.EventRef{EventID: "e"}, &market.Event{EventID: "e", LeftOut: unread}), false},
+		"history with an unreadable row":        {historyKind{}.sound(history, &market.PriceHistory{TokenID: "t", From: 1, To: 2, LeftOut: unread}), false},
+		"another kind":                          {balanceKind{}.sound(userKey{}, &market.Balance{}), false},
 	} {
-		if got := sound(test.key, test.value); got != test.want {
-			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		if test.got != test.want {
+			t.Errorf("%s: got %v, want %v", name, test.got, test.want)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"encoding/binary"
 	"math"
 	"math/bits"
 	"reflect"
@@ -32,65 +31,35 @@ const (
 
 // store caches one kind of data. It is safe for concurrent use.
 type store[K comparable, T any] struct {
-	kind     reqctx.Kind
-	ttl      TTL
+	*env
+	kind kind[K, T]
+	// aliased, nested and watched are the kind too. Each is nil if the kind has no such keys or values.
+	aliased aliased[K]
+	nested  nested[K, T]
+	watched watched[K]
+
+	name    reqctx.Kind
+	unkeyed bool
+	ttl     TTL
+	// notFound is the time for which an absence is cached. For user data, notFound is at most the fresh time.
 	notFound time.Duration
-	clock    market.Clock
+	// stretch is the time for which an entry may be served after its fresh time while calls fail or are scarce; see Config.Stretch.
+	stretch  time.Duration
 	entries  *list[K, *entry[T]]
 	absent   *list[K, *entry[T]]
 	counters counters
-	tasks    *tasks
-
-	// routes are the ways to fetch keys. routeIndex returns the index of the route for a key. If routeIndex is nil, all keys use the
-	// first route.
-	routes     []*coalescer[K, T]
-	routeIndex func(K) int
-	// canonical returns the canonical form of a key. The calling function holds the lock of the values' pool. If canonical is nil,
-	// every key is canonical.
-	canonical func(K) K
-	// alias reports whether a key may be a second name of a value, such as a slug. If alias is nil, no key is an alias.
-	alias func(K) bool
-	// slot returns the key under which the entry of a canonical key is stored. For example, a token has one slot for order books of
-	// all depths. If slot is nil, the entry is stored under the canonical key itself.
-	slot func(K) K
-	// learn is called with every fetched value before the value is stored; it may be nil.
-	learn func(*T)
-	// widen returns the key that is fetched to refresh a stale value. This key may cover more data than the requested key. If widen is
-	// nil, the requested key is fetched.
-	widen func(K, *T) K
-	// covers reports whether a value contains all data for a key. If covers is nil, every value contains all data.
-	covers func(K, *T) bool
-	// keep reports whether an old value that is still fresh is better than the fetched value. If so, the old value stays in the cache.
-	// If keep is nil, the fetched value is stored.
-	keep func(old, fetched *T) bool
-	// ownKey returns a copy of a key that does not keep the request in memory. The copy may share strings with value, which may be
-	// nil.
-	ownKey func(key K, value *T) K
-	// user returns the user of a key; see freshFor. It is nil for public data.
-	user func(K) userKey
-	// asOf returns the venue's timestamp of a value.
-	asOf func(*T) time.Time
-	// older reports whether a is older than b. It is nil if streamed values have no order, or if the kind is not streamed.
-	older func(a, b *T) bool
-	// recordPoll tells the Watcher which keys with a value were read. pollID identifies the poll to which the read belongs; see
-	// Watcher.RecordPoll. recordPoll must not retain keys. It may be nil.
-	recordPoll func(pollID uint64, keys []K)
-	// requestStream asks the Streamer to stream missing keys; it may be nil.
-	requestStream func(keys []K)
-	// queries returns all canonical keys that share a slot. If queries is nil, the slot is the only canonical key.
-	queries func(slot K) []K
-	// stretch is the time for which an entry may be served after its fresh time while calls fail or are scarce; see Config.Stretch.
-	stretch time.Duration
-
-	// changed is an LRU of the last streamed change of each slot. It is nil for kinds without streamed changes. changes counts the
-	// streamed changes of all slots. Its value after a change is the number of this change.
-	changed *lru.Cache[K, *change]
-	changes atomic.Uint64
-	// amend applies streamed changes to a value; see announced.apply.
-	amend func(w *announced, value *T) (amended *T, contradicts bool)
-
+	// routes are the ways to fetch keys; see kind.route.
+	routes []*coalescer[K, T]
+	// watcher and streamer are nil for kinds that are not watched, and may be nil for those that are.
+	watcher  Watcher
+	streamer Streamer
 	// shared is the shared cache. It is nil for user data, and if no shared cache is configured.
 	shared *sharedCache[K, T]
+
+	// changed is an LRU of the last streamed change of each slot. changes counts the streamed changes of all slots. Its value after a
+	// change is the number of this change.
+	changed *lru.Cache[K, *change]
+	changes atomic.Uint64
 
 	// mu is held while a function checks and changes the fields entries, absent and changed. An entry may be evicted meanwhile.
 	mu sync.Mutex
@@ -98,31 +67,32 @@ type store[K comparable, T any] struct {
 
 // countsPolls reports whether reads with ctx are reported to the Watcher.
 func (s *store[K, T]) countsPolls(ctx context.Context) bool {
-	return s.recordPoll != nil && reqctx.CountsAsPoll(ctx)
+	return s.watcher != nil && reqctx.CountsAsPoll(ctx)
 }
 
 // tellWatcher reports read keys to the Watcher.
 func (s *store[K, T]) tellWatcher(ctx context.Context, keys []K) {
 	if len(keys) > 0 {
-		s.recordPoll(reqctx.PollFrom(ctx), keys)
+		channel, tokens := s.watched.topics(keys)
+		s.watcher.RecordPoll(reqctx.PollFrom(ctx), channel, tokens)
 	}
 }
 
 // scarce reports whether a call for data of this kind would have to wait; see Admission.Scarce. credentials may be nil.
 func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 	c, scope := s.routes[0], ""
-	if c.scope != nil && credentials != nil {
-		scope = c.scope(credentials)
+	if c.private {
+		scope = s.scope.credentials(credentials)
 	}
-	return c.admission.Scarce(scope, c.endpoint)
+	return s.cfg.Admission.Scarce(scope, c.endpoint)
 }
 
 // Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
 // fail, Fetch returns the cached value until the end of the stale time. Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	if s.requestStream != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
-		s.requestStream(keys)
+	if s.streamer != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
+		s.streamer.AutoWatch(s.watched.topics(keys))
 	}
 	out := s.fetch(ctx, keys, false)
 	for i := range out {
@@ -168,7 +138,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 
 // fetch fetches keys from the shared cache or the venue. If refresh is true, the calls have the lowest priority.
 func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
-	if s.canonical != nil {
+	if s.aliased != nil {
 		keys = slices.Clone(keys)
 		for i := range keys {
 			keys[i] = s.canonicalOf(keys[i])
@@ -184,7 +154,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 func (s *store[K, T]) fetchRoutes(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
 	split := make([][]int, len(s.routes))
 	for i, key := range keys {
-		l := s.routeOf(key)
+		l := s.kind.route(key)
 		split[l] = append(split[l], i)
 	}
 	for l, indexes := range split {
@@ -220,7 +190,7 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	counts, bytes := make([]int, len(s.routes)), make([]int, len(s.routes))
 	for _, key := range keys {
 		key = s.canonicalOf(key)
-		l := s.routeOf(key)
+		l := s.kind.route(key)
 		counts[l]++
 		bytes[l] += bytesOf(key)
 	}
@@ -230,23 +200,16 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	return calls
 }
 
-func (s *store[K, T]) routeOf(key K) int {
-	if s.routeIndex == nil {
-		return 0
-	}
-	return s.routeIndex(key)
-}
-
 // answers reports whether the value of an entry contains the data for a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
-	return s.covers == nil || s.covers(key, e.read.Value)
+	return s.nested == nil || s.nested.covers(key, e.read.Value)
 }
 
 func (s *store[K, T]) slotOf(key K) K {
-	if s.slot == nil {
+	if s.nested == nil {
 		return key
 	}
-	return s.slot(key)
+	return s.nested.slot(key)
 }
 
 // fresh returns the value of a key's fresh entry, or false. Coalescers call it before they fetch.
@@ -262,11 +225,7 @@ func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
 // to user. So values of many users that arrive together expire at different times, and the next calls for these users are spread
 // over time.
 func (s *store[K, T]) freshFor(key K) time.Duration {
-	if s.user == nil {
-		return s.ttl.Fresh
-	}
-	random := s.user(key).caller // an HMAC has evenly distributed bytes
-	earlier, _ := bits.Mul64(uint64(s.ttl.Fresh/4), binary.BigEndian.Uint64(random[:]))
+	earlier, _ := bits.Mul64(uint64(s.ttl.Fresh/4), s.kind.shift(key))
 	return s.ttl.Fresh - time.Duration(earlier)
 }
 
@@ -280,7 +239,7 @@ func (s *store[K, T]) newEntry(key K, value *T, receivedAt time.Time) *entry[T] 
 		e.freshUntil = receivedAt.Add(s.notFound)
 	} else {
 		e.freshUntil = receivedAt.Add(s.freshFor(key))
-		e.read.AsOf = s.asOf(value)
+		e.read.AsOf = s.kind.asOf(value)
 	}
 	e.staleUntil = e.freshUntil.Add(s.ttl.Stale)
 	if value == nil || s.ttl.Fresh == 0 {
@@ -298,17 +257,17 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 	if !from.receivedAt.IsZero() {
 		receivedAt = from.receivedAt
 	}
-	key = s.ownKey(key, value)
+	key = s.kind.own(key, value)
 	e := s.newEntry(key, value, receivedAt)
-	if value != nil && s.learn != nil {
-		s.learn(value)
+	if value != nil {
+		s.kind.learn(value)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	slot := s.slotOf(key)
 	if value != nil {
 		s.absent.remove(slot)
-		if s.canonical != nil {
+		if s.aliased != nil {
 			slot = s.slotOf(s.canonicalOf(key)) // learn may have mapped the slug or token to the market's id
 			s.absent.remove(slot)
 		}
@@ -330,10 +289,10 @@ func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
 			s.replace(s.entries, s.canonicalOf(key), e)
 			return e.read
 		}
-		if s.keep != nil && now.Before(old.freshUntil) && s.keep(old.read.Value, value) {
+		if s.nested != nil && now.Before(old.freshUntil) && s.nested.keep(old.read.Value, value) {
 			return old.read
 		}
-		if until := old.overrideEnd(now, s.ttl); now.Before(until) && s.older != nil && s.older(value, old.read.Value) {
+		if until := old.overrideEnd(now, s.ttl); now.Before(until) && s.kind.older(value, old.read.Value) {
 			if !s.answers(old, key) {
 				e.read.Handle.Invalidate()
 				return e.read
@@ -355,7 +314,7 @@ func (s *store[K, T]) replace(on *list[K, *entry[T]], key K, e *entry[T]) {
 	}
 	e.bytes = overhead(&key, int(unsafe.Sizeof(e))) + allocated(int(unsafe.Sizeof(key))) + allocated(int(unsafe.Sizeof(*e))) + allocated(int(unsafe.Sizeof(*e.read.Handle)))
 	if e.read.Value != nil {
-		e.bytes += weigh(e.read.Value)
+		e.bytes += s.kind.weight(e.read.Value)
 	}
 	on.put(key, e)
 	if e.session != nil && len(s.routes) > 0 {
@@ -383,11 +342,11 @@ func (s *store[K, T]) resolve(slot K, e *entry[T]) {
 		if c.waiting.Load() == 0 {
 			continue
 		}
-		if s.queries == nil {
+		if s.nested == nil {
 			c.resolve(slot, e.read)
 			continue
 		}
-		for _, key := range s.queries(slot) {
+		for _, key := range s.nested.keysOf(slot) {
 			if s.answers(e, key) {
 				c.resolve(key, e.read)
 			}

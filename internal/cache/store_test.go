@@ -83,7 +83,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				c := open(t, v)
 				expect := func(when string, calls int, stale bool) market.Meta {
 					t.Helper()
@@ -138,7 +138,7 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 		}
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{}
+				v := &testVenue{}
 				c := open(t, v)
 				read := func(when string, calls int, there bool) market.Meta {
 					t.Helper()
@@ -183,7 +183,7 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 
 func TestRefreshFindsAbsence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		first := mustRead(t, c.Prices(), "k")
 		v.setUnknown("k", true)
@@ -202,7 +202,7 @@ func TestRefreshFindsAbsence(t *testing.T) {
 // stale keys.
 func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		keys := ids("t", 0, 40)
 		readAll(t.Context(), c.Prices(), keys...)
@@ -251,7 +251,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 // TestRefreshIsNotPersonal checks that the refresh of a public value does not mark the reader's response as personal.
 func TestRefreshIsNotPersonal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{})
+		c := open(t, &testVenue{})
 		readAll(t.Context(), c.Prices(), "a")
 		time.Sleep(time.Second)
 		ctx, recorder := reqctx.WithDependencies(withCredentials(t, "reader"))
@@ -269,7 +269,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 // in each refreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		first := mustRead(t, c.Prices(), "k")
 		v.fail = func(ask) error { return errors.New("down") }
@@ -308,7 +308,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 // cancelled after 10 seconds.
 func TestRefreshOutlivesItsReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		mustRead(t, c.Prices(), "k")
 		time.Sleep(time.Second)
@@ -336,7 +336,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{fail: func(ask) error { return market.Errorf(market.CodeForbidden, "no") }}
+				v := &testVenue{fail: func(ask) error { return market.Errorf(market.CodeForbidden, "no") }}
 				c := open(t, v)
 				for range 2 {
 					if meta, there, err := k.read(t.Context(), c); market.CodeOf(err) != market.CodeForbidden || there || meta.Handle != nil {
@@ -355,7 +355,7 @@ func TestErrorsAreNotCached(t *testing.T) {
 // TestBadElement checks that a bad element of a list fails alone.
 func TestBadElement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		for range 2 {
 			r := readAll(t.Context(), c.Prices(), "a", "bad", "b")
@@ -372,7 +372,7 @@ func TestBadElement(t *testing.T) {
 func TestHitsDoNotAllocate(t *testing.T) {
 	cfg := DefaultConfig()
 	cfg.Price.Fresh = time.Hour // the test uses the wall clock
-	c := New(&venue{}, cfg)
+	c := New(&testVenue{}, cfg)
 	defer c.Close()
 	keys := ids("t", 0, 50)
 	readAll(t.Context(), c.Prices(), keys...)
@@ -385,7 +385,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 // TestLongList checks that Lookup returns the right result for each key of a long list.
 func TestLongList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		keys := ids("t", 0, 100)
 		v.setUnknown(keys[7], true)
 		c := open(t, v)
@@ -417,7 +417,7 @@ func statsOf(c *Cache, kind string) Stats {
 
 func TestCounters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		expect := func(when string, want Stats) {
 			t.Helper()
@@ -454,7 +454,7 @@ func TestCounters(t *testing.T) {
 }
 
 func TestConfigDefaults(t *testing.T) {
-	c := New(&venue{}, Config{})
+	c := New(&testVenue{}, Config{})
 	defer c.Close()
 	if c.prices.notFound != 0 {
 		t.Errorf("absences are cached for %s, want 0", c.prices.notFound)
@@ -468,7 +468,7 @@ func TestConfigDefaults(t *testing.T) {
 			t.Errorf("got %+v, %v; want a fresh price", r, err)
 		}
 	}
-	if n := len(c.venue.(*venue).calls()); n != 2 {
+	if n := len(c.venue.(*testVenue).calls()); n != 2 {
 		t.Errorf("got %d calls, want 2", n)
 	}
 	names := map[string]bool{}

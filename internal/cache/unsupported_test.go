@@ -13,7 +13,7 @@ import (
 // TestUnsupported checks that reads that the venue does not support fail with UNSUPPORTED, without a call or a reservation.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &venue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
+		v, a := &testVenue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
 		for e := range reqctx.Endpoint(reqctx.Endpoints) {
 			v.unsupported[e] = e != reqctx.EndpointMarketsByID
 		}
@@ -51,7 +51,7 @@ func TestUnsupported(t *testing.T) {
 // TestBatchedBooks checks that one call reads several books if the venue's MaxKeys permits it.
 func TestBatchedBooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &bookLists{venue: &venue{}}
+		v := &bookLists{testVenue: &testVenue{}}
 		c := open(t, v)
 		keys := []queries.Book{{TokenID: "a", Depth: 20}, {TokenID: "b", Depth: 50}, {TokenID: "unknown", Depth: 20}, {TokenID: "c", Depth: 20}}
 		for i, r := range readAll(t.Context(), c.Books(), keys...) {
@@ -66,7 +66,7 @@ func TestBatchedBooks(t *testing.T) {
 }
 
 // bookLists is a venue with at most three books in one call.
-type bookLists struct{ *venue }
+type bookLists struct{ *testVenue }
 
 func (v *bookLists) MaxKeys(reqctx.Endpoint) int { return 3 }
 
@@ -76,7 +76,7 @@ func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.R
 		ids[n] = q.TokenID
 	}
 	v.setUnknown("unknown", true)
-	return eachOf(v.venue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
+	return eachOf(v.testVenue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
 		for books[i].TokenID != id {
 			i++
 		}

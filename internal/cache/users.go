@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
+	"strings"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -55,20 +57,32 @@ func (s *scope) credentials(c *market.Credentials) string {
 	return string(mac.Sum(nil))
 }
 
-// tradesKey is the key of a page of an account's trades for one caller. historyKey is the key of a page of an account's history
-// for one caller.
-type (
-	tradesKey struct {
-		userKey
-		query queries.Trades
-	}
-	historyKey struct {
-		userKey
-		key queries.HistoryKey
-	}
-)
+func (k userKey) own() userKey {
+	k.address = market.Address(strings.Clone(string(k.address)))
+	return k
+}
 
-func (k userKey) user() userKey { return k }
+// ownedBy reports whether a key belongs to the account with the given address.
+func (k userKey) ownedBy(address string) bool { return strings.EqualFold(string(k.address), address) }
+
+// shift returns a part of the key's HMAC, because an HMAC has evenly distributed bytes.
+func (k userKey) shift() uint64 { return binary.BigEndian.Uint64(k.caller[:]) }
+
+// ofUser answers for the kinds of user data. If Config.PublicAccounts is set, all callers share the entries. Otherwise callers with
+// different credentials never share an entry, because the keys contain an HMAC of the caller's credentials.
+type ofUser[K interface {
+	comparable
+	own() K
+	ownedBy(address string) bool
+	shift() uint64
+}, T any] struct{ plain[K, T] }
+
+func (ofUser[K, T]) own(key K, _ *T) K  { return key.own() }
+func (ofUser[K, T]) shift(key K) uint64 { return key.shift() }
+
+func (ofUser[K, T]) forget(id string) func(K) bool {
+	return func(key K) bool { return key.ownedBy(id) }
+}
 
 // userSource is a Source of one kind of user data. userSource.key turns a key of the Source into the store's key for the caller in
 // ctx.
@@ -103,39 +117,8 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 // Calls implements Source. It counts no ids in URLs, because each call is for one account.
 func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
-// Balances returns the source of balances. It reads them for the caller in ctx.
-func (c *Cache) Balances() Source[market.Address, market.Balance] {
-	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.keyFor}
-}
-
-// Positions returns the source of all positions of an account. It reads them for the caller in ctx.
-func (c *Cache) Positions() Source[market.Address, []market.Position] {
-	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.keyFor}
-}
-
-// Orders returns the source of all active orders of an account. It reads them for the caller in ctx.
-func (c *Cache) Orders() Source[market.Address, []market.Order] {
-	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.keyFor}
-}
-
-// Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
-func (c *Cache) Trades() Source[queries.TradesKey, queries.TradePage] {
-	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
-		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
-			return tradesKey{c.scope.keyFor(ctx, key.Address), key.Query}
-		}}}
-}
-
-// Records returns the source of pages of an account's history. It reads them for the caller in ctx.
-func (c *Cache) Records() Source[queries.HistoryKey, queries.HistoryPage] {
-	return freshSource[queries.HistoryKey, queries.HistoryPage]{userSource[queries.HistoryKey, historyKey, queries.HistoryPage]{
-		c.userHistories, func(ctx context.Context, key queries.HistoryKey) historyKey {
-			return historyKey{c.scope.keyFor(ctx, key.Address), key}
-		}}}
-}
-
 // freshSource is a Source whose Lookup finds nothing for a request that needs fresh data.
-type freshSource[K comparable, T any] struct{ Source[K, T] }
+type freshSource[K comparable, T any] struct{ queries.Source[K, T] }
 
 // Lookup implements Source.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {

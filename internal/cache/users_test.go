@@ -80,7 +80,7 @@ func TestCallersNeverShareUserData(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{latency: 20 * time.Millisecond}
+				v := &testVenue{latency: 20 * time.Millisecond}
 				c := open(t, v)
 				secrets := []string{"", "alice", "bob", "carol"}
 				var wg sync.WaitGroup
@@ -110,7 +110,7 @@ func TestRefusedCredentials(t *testing.T) {
 	for name, read := range userReads {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				v := &venue{fail: func(a ask) error {
+				v := &testVenue{fail: func(a ask) error {
 					if !strings.Contains(a.credentials, "owner") {
 						return market.Errorf(market.CodeForbidden, "not yours")
 					}
@@ -138,7 +138,7 @@ func TestRefusedCredentials(t *testing.T) {
 // TestRefreshUsesReadersCredentials checks that a refresh of stale user data uses the credentials of the reader.
 func TestRefreshUsesReadersCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v, func(cfg *Config) { cfg.User.Stale = time.Minute })
 		for range 2 {
 			for _, s := range []string{"alice", "bob"} {
@@ -160,7 +160,7 @@ func TestRefreshUsesReadersCredentials(t *testing.T) {
 // a call.
 func TestPublicCallsCarryNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		for range 2 {
 			for _, k := range kinds {
@@ -184,7 +184,7 @@ func TestPublicCallsCarryNoCredentials(t *testing.T) {
 
 func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		ctx, now := withCredentials(t, "alice"), time.Now()
 		for range 2 {
@@ -215,7 +215,7 @@ func TestPagesOfUserDataHaveTheirOwnEntries(t *testing.T) {
 // TestFreshReads checks that a read with WithFresh uses neither a cached value nor the result of a call that started earlier.
 func TestFreshReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{latency: time.Second}
+		v := &testVenue{latency: time.Second}
 		c := open(t, v)
 		ctx, q := withCredentials(t, "alice"), queries.Trades{Limit: 10}
 		var wg sync.WaitGroup
@@ -247,7 +247,7 @@ func TestFreshReads(t *testing.T) {
 // TestKeysContainNoCredentials checks that no key of an entry or a flight contains a readable credential.
 func TestKeysContainNoCredentials(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := &venue{}
+		v := &testVenue{}
 		c := open(t, v)
 		const secret = "v3ry-s3cr3t"
 		ctx := withCredentials(t, secret)
@@ -295,14 +295,14 @@ func TestKeysContainNoCredentials(t *testing.T) {
 	})
 }
 
-// keysOf returns the keys in c.refs and in the stores of c, except event searches, categories and public trades.
+// keysOf returns the keys in c.names and in the stores of c, except event searches, categories and public trades.
 func keysOf(c *Cache) (out []reflect.Value) {
 	add := func(lists ...any) {
 		for _, x := range lists {
 			out = append(out, reflect.ValueOf(x))
 		}
 	}
-	add(c.refs.keys(), c.prices.entries.keys(), c.prices.absent.keys())
+	add(c.names.keys(), c.prices.entries.keys(), c.prices.absent.keys())
 	add(c.spreads.entries.keys(), c.spreads.absent.keys(), c.books.entries.keys(), c.books.absent.keys(), c.histories.entries.keys(), c.histories.absent.keys())
 	add(c.markets.entries.keys(), c.markets.absent.keys(), c.events.entries.keys(), c.events.absent.keys(), c.searches.entries.keys(), c.searches.absent.keys())
 	add(c.balances.entries.keys(), c.balances.absent.keys(), c.positions.entries.keys(), c.positions.absent.keys(), c.orders.entries.keys(), c.orders.absent.keys())
@@ -328,7 +328,7 @@ func TestScope(t *testing.T) {
 func TestPublicAccounts(t *testing.T) {
 	for _, public := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			v := &venue{}
+			v := &testVenue{}
 			c, b := openLimited(t, v, ratelimit.Config{Public: 100, Key: 100}, func(cfg *Config) { cfg.PublicAccounts = public })
 			scopes := map[string]bool{}
 			for _, ctx := range []context.Context{t.Context(), withCredentials(t, "alice"), withCredentials(t, "bob")} {

@@ -16,13 +16,14 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// venue is a Venue whose results a test sets. It has a value for every key that is not in unknown. In a list, an id that begins
+// testVenue is a venue.Reader whose results a test sets. It has a value for every key that is not in unknown. In a list, an id that begins
 // with "bad" gets an error.
-type venue struct {
+type testVenue struct {
 	mu    sync.Mutex
 	asked []ask
 	// bookDepths are the depths of all calls for books.
@@ -57,7 +58,7 @@ type ask struct {
 	credentials string // in wire form
 }
 
-func (v *venue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
+func (v *testVenue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
 	if err := reqctx.AdmitCall(ctx); err != nil {
 		return err
 	}
@@ -99,7 +100,7 @@ func (v *venue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) err
 }
 
 // calls returns the calls to the given endpoints, or all calls if no endpoint is given.
-func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
+func (v *testVenue) calls(endpoints ...reqctx.Endpoint) []ask {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var out []ask
@@ -112,7 +113,7 @@ func (v *venue) calls(endpoints ...reqctx.Endpoint) []ask {
 }
 
 // counts returns the number of reads of each key.
-func (v *venue) counts() map[string]int {
+func (v *testVenue) counts() map[string]int {
 	out := map[string]int{}
 	for _, a := range v.calls() {
 		for _, k := range a.keys {
@@ -122,13 +123,13 @@ func (v *venue) counts() map[string]int {
 	return out
 }
 
-func (v *venue) knows(id string) bool {
+func (v *testVenue) knows(id string) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return !v.unknown[id]
 }
 
-func (v *venue) setUnknown(id string, unknown bool) {
+func (v *testVenue) setUnknown(id string, unknown bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.unknown == nil {
@@ -137,7 +138,7 @@ func (v *venue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func eachOf[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+func eachOf[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
 	if err := v.call(ctx, e, keys...); err != nil {
 		return nil, err
 	}
@@ -156,29 +157,29 @@ func eachOf[T any](v *venue, ctx context.Context, e reqctx.Endpoint, keys []stri
 	return out, nil
 }
 
-func single[T any](v *venue, ctx context.Context, e reqctx.Endpoint, key string, value func() *T) (*T, error) {
+func single[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, key string, value func() *T) (*T, error) {
 	if err := v.call(ctx, e, key); err != nil || !v.knows(key) {
 		return nil, err
 	}
 	return value(), nil
 }
 
-func (v *venue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
+func (v *testVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
 	return eachOf(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
-func (v *venue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
+func (v *testVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
 	return eachOf(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
-func (v *venue) Can(e reqctx.Endpoint) error {
+func (v *testVenue) Can(e reqctx.Endpoint) error {
 	if v.unsupported[e] {
 		return market.Errorf(market.CodeUnsupported, "the venue does not serve %s", e)
 	}
 	return nil
 }
 
-func (v *venue) MaxKeys(e reqctx.Endpoint) int {
+func (v *testVenue) MaxKeys(e reqctx.Endpoint) int {
 	switch e {
 	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
 		return or(v.batch, 40)
@@ -186,26 +187,22 @@ func (v *venue) MaxKeys(e reqctx.Endpoint) int {
 	return 1
 }
 
-func (v *venue) Cost(_ reqctx.Endpoint, keys, _ int) int {
+func (v *testVenue) Cost(_ reqctx.Endpoint, keys, _ int) int {
 	if v.cost == nil {
 		return 1
 	}
 	return v.cost(keys)
 }
 
-func (v *venue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return singleKey(func(ctx context.Context, q queries.Book) (*market.Book, error) {
-		return v.Book(ctx, q.TokenID, q.Depth)
-	})(ctx, books)
+func (v *testVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return answer(v.Book(ctx, books[0].TokenID, books[0].Depth))
 }
 
-func (v *venue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return singleKey(func(ctx context.Context, q queries.PriceHistory) (*market.PriceHistory, error) {
-		return v.PriceHistory(ctx, q.TokenID, q.From, q.To)
-	})(ctx, histories)
+func (v *testVenue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	return answer(v.PriceHistory(ctx, histories[0].TokenID, histories[0].From, histories[0].To))
 }
 
-func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+func (v *testVenue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
 	var e *market.Event
 	for q := (queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug}); ; {
 		page, err := v.Search(ctx, q)
@@ -224,7 +221,7 @@ func (v *venue) Event(ctx context.Context, ref market.EventRef) (*market.Event, 
 	}
 }
 
-func (v *venue) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+func (v *testVenue) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	page, err := v.Search(ctx, q)
 	if err != nil || page == nil {
 		return nil, err
@@ -232,17 +229,17 @@ func (v *venue) SearchEvents(ctx context.Context, q queries.Search) (*queries.Ev
 	return queries.GroupByEvent(page), nil
 }
 
-func (v *venue) Categories(ctx context.Context) (*queries.Categories, error) {
+func (v *testVenue) Categories(ctx context.Context) (*queries.Categories, error) {
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) { return v.Search(ctx, queries.Search{Page: page}) })
 }
 
-func (v *venue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
+func (v *testVenue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
 	return single(v, ctx, reqctx.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
 		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID, Side: market.SideBuy, Timestamp: time.Unix(9, 0)}}, Next: fmt.Sprint(q.Limit, q.Page)}
 	})
 }
 
-func (v *venue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+func (v *testVenue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)
 	v.mu.Unlock()
@@ -263,13 +260,13 @@ func side(levels, order int) market.Side {
 	return market.NewSide(list)
 }
 
-func (v *venue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
+func (v *testVenue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
 	return single(v, ctx, reqctx.EndpointPriceHistory, id, func() *market.PriceHistory {
 		return &market.PriceHistory{TokenID: id, From: from, To: to}
 	})
 }
 
-func (v *venue) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (v *testVenue) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	return single(v, ctx, reqctx.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
 		if v.search != nil {
 			return v.search(q)
@@ -278,22 +275,22 @@ func (v *venue) Search(ctx context.Context, q queries.Search) (*queries.SearchPa
 	})
 }
 
-func (v *venue) marketOf(id string) *market.Market {
+func (v *testVenue) marketOf(id string) *market.Market {
 	if v.market != nil {
 		return v.market(id)
 	}
 	return &market.Market{MarketID: id, Status: market.StatusOpen}
 }
 
-func (v *venue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+func (v *testVenue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	return eachOf(v, ctx, reqctx.EndpointMarketsByID, ids, v.marketOf)
 }
 
-func (v *venue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
+func (v *testVenue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	return eachOf(v, ctx, reqctx.EndpointMarketsByToken, ids, v.marketOf)
 }
 
-func (v *venue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+func (v *testVenue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
 	return single(v, ctx, reqctx.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
@@ -306,14 +303,14 @@ func fingerprint(ctx context.Context) string {
 	return strconv.FormatUint(h.Sum64(), 10)
 }
 
-func (v *venue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
+func (v *testVenue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
 	return single(v, ctx, reqctx.EndpointBalance, string(a), func() *market.Balance {
 		cash := market.MustDecimal(fingerprint(ctx))
 		return &market.Balance{CashBalance: &cash}
 	})
 }
 
-func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+func (v *testVenue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	p, err := single(v, ctx, reqctx.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(ctx)} })
 	if p == nil {
 		return nil, err
@@ -321,7 +318,7 @@ func (v *venue) Positions(ctx context.Context, a market.Address) ([]market.Posit
 	return []market.Position{*p}, nil
 }
 
-func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
+func (v *testVenue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
 	o, err := single(v, ctx, reqctx.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(ctx)} })
 	if o == nil {
 		return nil, err
@@ -329,20 +326,20 @@ func (v *venue) Orders(ctx context.Context, a market.Address) ([]market.Order, e
 	return []market.Order{*o}, nil
 }
 
-func (v *venue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+func (v *testVenue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *queries.TradePage {
 		return &queries.TradePage{Trades: []market.Trade{{Outcome: fingerprint(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
-func (v *venue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+func (v *testVenue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *queries.HistoryPage {
 		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: fingerprint(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
 // open returns a cache in front of v. The cache is closed at the end of the test. Call open in a synctest bubble.
-func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
+func open(t *testing.T, v venue.Reader, change ...func(*Config)) *Cache {
 	t.Helper()
 	cfg := DefaultConfig()
 	for _, f := range change {
@@ -354,7 +351,7 @@ func open(t *testing.T, v Venue, change ...func(*Config)) *Cache {
 }
 
 // readAll reads keys as package loaders does: it looks up all keys, refreshes the stale ones and fetches the missing ones.
-func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
+func readAll[K comparable, T any](ctx context.Context, s queries.Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
 	out := make([]market.Result[market.Read[*T]], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
 	var stale []K
@@ -377,12 +374,12 @@ func readAll[K comparable, T any](ctx context.Context, s Source[K, T], keys ...K
 	return out
 }
 
-func readOne[K comparable, T any](ctx context.Context, s Source[K, T], key K) (market.Read[*T], error) {
+func readOne[K comparable, T any](ctx context.Context, s queries.Source[K, T], key K) (market.Read[*T], error) {
 	r := readAll(ctx, s, key)[0]
 	return r.Value, r.Err
 }
 
-func mustRead[K comparable, T any](t *testing.T, s Source[K, T], key K) market.Read[*T] {
+func mustRead[K comparable, T any](t *testing.T, s queries.Source[K, T], key K) market.Read[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 )
 
 // DefaultMemory is the default of Config.Memory, in bytes.
@@ -21,25 +20,10 @@ var (
 // errorBytes is the size of an error that reports one unreadable row, in bytes.
 const errorBytes = 384
 
-// weigh estimates the size of a value in bytes. It visits all memory that the value refers to, except the levels of a book, because
-// streamed books are replaced often. Memory that several values share counts for each of them. A market.Decimal counts as if its
-// digits fitted into it, which is so for up to 38 digits.
-func weigh[T any](value *T) int {
-	bytes := walk(reflect.ValueOf(value))
-	switch v := any(value).(type) {
-	case *market.Book:
-		bytes += allocated(v.Bids.Bytes()) + allocated(v.Asks.Bytes())
-	case *queries.EventPage:
-		for i := range v.Events {
-			if e := &v.Events[i]; e.Whole { // walk has counted the matches twice, because they are in e.Markets too
-				for _, m := range e.Matches {
-					bytes -= walk(reflect.ValueOf(m))
-				}
-			}
-		}
-	}
-	return bytes
-}
+// weigh estimates the size of a value in bytes. It visits all memory that the value refers to, except the levels of a book. Memory
+// that several values share counts for each of them. A market.Decimal counts as if its digits fitted into it, which is so for up to 38
+// digits.
+func weigh[T any](value *T) int { return walk(reflect.ValueOf(value)) }
 
 // walk returns the size of the memory to which v refers.
 func walk(v reflect.Value) (bytes int) {

@@ -98,7 +98,7 @@ func TestWeights(t *testing.T) {
 	token := func(n int) string { return fmt.Sprintf("%078d", n) }
 	cfg := DefaultConfig()
 	cfg.Memory = 1 << 32
-	c := New(&venue{}, cfg)
+	c := New(&testVenue{}, cfg)
 	defer c.Close()
 	kinds := []struct {
 		name  string
@@ -120,8 +120,8 @@ func TestWeights(t *testing.T) {
 			c.markets.accept(market.MarketRef{Value: token(n)}, sampleMarket(), origin{})
 		}, c.markets.stats},
 		{"names", 5000, func(n int) {
-			c.learn(&market.Market{MarketID: "m" + token(n), Outcomes: []market.Outcome{{TokenID: token(n)}}})
-		}, func() Stats { _, bytes, _ := c.refs.stats(); return Stats{Bytes: bytes} }},
+			c.names.learn(&market.Market{MarketID: "m" + token(n), Outcomes: []market.Outcome{{TokenID: token(n)}}})
+		}, func() Stats { _, bytes, _ := c.names.stats(); return Stats{Bytes: bytes} }},
 		{"searches", 50, func(n int) {
 			c.searches.accept(queries.SearchKey{Text: token(n)}, &queries.SearchPage{Markets: sampleMarkets(100)}, origin{})
 		}, c.searches.stats},
@@ -178,7 +178,7 @@ func TestWeights(t *testing.T) {
 // TestMemoryIsBounded checks that the cache stays within Config.Memory when it gets much more data, and that absences get an eighth.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, session, positions := open(t, &venue{}), &market.Session{}, samplePositions(2000)
+		c, session, positions := open(t, &testVenue{}), &market.Session{}, samplePositions(2000)
 		for n := range 500 {
 			c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
 			c.markets.accept(byID(fmt.Sprint("m", n)), &market.Market{MarketID: fmt.Sprint("m", n), Description: strings.Repeat("d", 100_000)}, origin{})
@@ -206,7 +206,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // TestCrawler checks that a client that reads many pages of searches evicts no positions, prices or balances that others read.
 func TestCrawler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{})
+		c := open(t, &testVenue{})
 		fill(c, 1000, 0, 0)
 		for n := range 1000 {
 			c.searches.accept(queries.SearchKey{Text: "all", Page: fmt.Sprint(n)}, &queries.SearchPage{Markets: sampleMarkets(100)}, origin{})
@@ -221,7 +221,7 @@ func TestCrawler(t *testing.T) {
 // TestWorkingSet checks that the cache of a machine of 512 MiB has room for the values that its clients read again.
 func TestWorkingSet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := open(t, &venue{}, func(cfg *Config) { cfg.Memory = 85 << 20 })
+		c := open(t, &testVenue{}, func(cfg *Config) { cfg.Memory = 85 << 20 })
 		fill(c, 1000, 2000, 10_000)
 		wantCached(t, c.positions, 1000, user)
 		wantCached(t, c.books, 2000, func(n int) queries.Book { return queries.Book{TokenID: fmt.Sprintf("%078d", n), Depth: 20} })
@@ -255,13 +255,13 @@ func wantCached[K comparable, T any](t *testing.T, s *store[K, T], n int, key fu
 	before := s.stats().Hits
 	missing := s.Lookup(t.Context(), keys, make([]market.Result[market.Read[*T]], n), nil)
 	if hits := s.stats().Hits - before; len(missing) > 0 || hits != uint64(n) {
-		t.Errorf("%s: got %d hits and %d missing, want %d hits", s.kind, hits, len(missing), n)
+		t.Errorf("%s: got %d hits and %d missing, want %d hits", s.name, hits, len(missing), n)
 	}
 }
 
 // TestWeighingDoesNotAllocate also checks the look-up of a large value.
 func TestWeighingDoesNotAllocate(t *testing.T) {
-	c := New(&venue{}, DefaultConfig())
+	c := New(&testVenue{}, DefaultConfig())
 	defer c.Close()
 	c.StreamBook(&market.Session{}, sampleBook(200), market.Meta{ReceivedAt: time.Now()})
 	keys, out, missing := []queries.Book{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
@@ -269,7 +269,7 @@ func TestWeighingDoesNotAllocate(t *testing.T) {
 		t.Errorf("look-up: got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}
 	p, m, list, b, key := &market.Price{TokenID: name(78)}, sampleMarket(), samplePositions(50), sampleBook(20), user(1)
-	if n := testing.AllocsPerRun(100, func() { weigh(p); weigh(m); weigh(list); weigh(b); overhead(&key, 8) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { weigh(p); weigh(m); weigh(list); bookKind{}.weight(b); overhead(&key, 8) }); n > 0 {
 		t.Errorf("weighing: got %v allocations, want 0", n)
 	}
 }

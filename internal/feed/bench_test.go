@@ -9,10 +9,11 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
 )
 
 // noVenue is the venue of a cache that reads nothing over REST.
-type noVenue struct{ cache.Venue }
+type noVenue struct{ venue.Reader }
 
 func (noVenue) Can(reqctx.Endpoint) error          { return nil }
 func (noVenue) MaxKeys(reqctx.Endpoint) int        { return 40 }

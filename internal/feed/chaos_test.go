@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue"
 	"oddsgraph/tests/tool"
 )
 
@@ -53,7 +54,7 @@ var decimals, ticks = func() (map[[2]int32]market.Decimal, map[string]int32) {
 
 // chaos is a venue, faulty links, a feed, readers and a cache.
 type chaos struct {
-	cache.Venue // nil, because the cache calls only methods that chaos implements itself
+	venue.Reader // nil, because the cache calls only methods that chaos implements itself
 
 	rand   *rand.Rand
 	feed   *Feed

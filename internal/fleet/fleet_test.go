@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"oddsgraph/internal/market/shared"
 	"oddsgraph/tests/tool"
 )
 
@@ -198,7 +199,7 @@ func TestCloseWhileRedisHangs(t *testing.T) {
 	if err := server.Process().Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	f.Ask("", 10, 1, func(Grant) {})
+	f.Ask("", 10, 1, func(shared.Grant) {})
 	f.Close()
 	f.Close() // a second Close must also return
 	if err := server.Process().Signal(syscall.SIGCONT); err != nil {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"oddsgraph/internal/market/shared"
 )
 
 const (
@@ -50,18 +52,10 @@ func (f *Fleet) grantLifetime() time.Duration {
 	return f.cfg.Span + slack + f.cfg.Use + f.cfg.CallTimeout
 }
 
-// Grant is the answer to Ask; see ratelimit.Grant. Its fields are those of ratelimit.Grant.
-type Grant struct {
-	Away          bool
-	Calls         []string
-	Left, Assumed int
-	Again, Hold   time.Duration
-}
-
 // Ask requests n calls of a scope; see ratelimit.Ledger. limit bounds the calls of the scope: in any period of Config.Span, Redis
 // grants no more than limit to all replicas together. Ask does not wait. Another goroutine calls reply once, or perhaps never if
 // the fleet is closed.
-func (f *Fleet) Ask(scope string, limit, n int, reply func(Grant)) {
+func (f *Fleet) Ask(scope string, limit, n int, reply func(shared.Grant)) {
 	prefix := f.replica + "." + strconv.FormatUint(f.asks.Add(1), 36) + "."
 	f.start(func() {
 		answer, err := call(f, f.ctx, commandAsk, func(ctx context.Context, client rueidis.Client) ([]int64, error) {
@@ -78,7 +72,7 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(Grant)) {
 				f.End(scope, nil, names(prefix, n)) // Redis may have granted these calls
 			}
 			f.counts.unanswered.Add(uint64(n))
-			reply(Grant{Away: true, Again: askAgain})
+			reply(shared.Grant{Away: true, Again: askAgain})
 			return
 		}
 		granted, hold := int(answer[0]), time.Duration(answer[3])*time.Millisecond
@@ -87,7 +81,7 @@ func (f *Fleet) Ask(scope string, limit, n int, reply func(Grant)) {
 		if hold > 0 {
 			f.setHold(scope, f.clock.Now().Add(hold))
 		}
-		reply(Grant{
+		reply(shared.Grant{
 			Calls: names(prefix, granted), Left: int(answer[1]), Assumed: int(answer[4]), Again: time.Duration(answer[2]) * time.Millisecond, Hold: hold,
 		})
 	})

@@ -8,22 +8,23 @@ import (
 	"testing"
 	"time"
 
+	"oddsgraph/internal/market/shared"
 	"oddsgraph/tests/tool"
 )
 
 // ask requests n public calls from the ledger and waits for the callback.
-func ask(t testing.TB, f *Fleet, limit, n int) Grant { return askFor(t, f, "", limit, n) }
+func ask(t testing.TB, f *Fleet, limit, n int) shared.Grant { return askFor(t, f, "", limit, n) }
 
-func askFor(t testing.TB, f *Fleet, scope string, limit, n int) Grant {
+func askFor(t testing.TB, f *Fleet, scope string, limit, n int) shared.Grant {
 	t.Helper()
-	answered := make(chan Grant, 1)
-	f.Ask(scope, limit, n, func(g Grant) { answered <- g })
+	answered := make(chan shared.Grant, 1)
+	f.Ask(scope, limit, n, func(g shared.Grant) { answered <- g })
 	select {
 	case g := <-answered:
 		return g
 	case <-time.After(30 * time.Second):
 		t.Fatal("Ask did not call the callback within 30 seconds")
-		return Grant{}
+		return shared.Grant{}
 	}
 }
 
@@ -143,7 +144,7 @@ func TestLedgerForgets(t *testing.T) {
 				t.Fatalf("got %+v, want 10 calls", got)
 			}
 			lose(t, server)
-			var got Grant
+			var got shared.Grant
 			eventually(t, "the ledger answers", func() bool { got = ask(t, f, 10, 10); return !got.Away })
 			if n := len(got.Calls); n+got.Assumed != 10 || n < 5 || got.Assumed == 0 {
 				t.Errorf("got %+v after the loss, want half of 10 calls, the others assumed", got)

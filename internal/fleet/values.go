@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"oddsgraph/internal/market/shared"
 )
 
 //go:embed claim.lua
@@ -39,17 +41,6 @@ const (
 	maxAhead = 2_000_000
 )
 
-// Record is a shared value with its lifetime. Value is empty if the venue does not know the key.
-type Record = struct {
-	Key   string
-	Value []byte
-	Keep  time.Duration
-}
-
-// Found receives the value of the key at index i, and reports whether the replica uses the value. requestedAt and receivedAt are the
-// start and the end of the call to the venue that returned the value.
-type Found = func(i int, value []byte, requestedAt, receivedAt time.Time) (accepted bool)
-
 // valueKeys returns the names under which Redis stores the records of a kind of shared value, one name for each key. The names
 // contain the version of the program and the time of the kind's last flush. So replicas of other versions use other names, and so
 // do replicas that do not know the last flush yet.
@@ -66,7 +57,7 @@ func (f *Fleet) valueKeys(kind string, keys []string) []string {
 }
 
 // Get calls receive for each key that has a record. If Redis does not answer, Get never calls receive.
-func (f *Fleet) Get(ctx context.Context, kind string, keys []string, receive Found) {
+func (f *Fleet) Get(ctx context.Context, kind string, keys []string, receive shared.Found) {
 	names := f.valueKeys(kind, keys)
 	records, err := f.read(ctx, commandGet, names, nil, 0, make([]string, len(names)))
 	if err != nil {
@@ -92,7 +83,7 @@ func (f *Fleet) read(ctx context.Context, command string, names, locks []string,
 }
 
 // deliver passes the record of the key at index i to receive. It returns false if the record is unreadable or receive rejects it.
-func (f *Fleet) deliver(i int, record string, receive Found) (accepted bool) {
+func (f *Fleet) deliver(i int, record string, receive shared.Found) (accepted bool) {
 	if len(record) < 1+2*stampLen || record[0] != recordMark {
 		return false
 	}
@@ -106,7 +97,7 @@ func (f *Fleet) deliver(i int, record string, receive Found) (accepted bool) {
 // claimed reports for each key whether this replica has claimed the key and must fetch it. If claimed is false for a key without an
 // accepted record, this or another replica has an earlier claim of the key that has not ended. hold is the greatest duration of a
 // claim. If Redis does not answer, claimed is true for all keys.
-func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, receive Found) (claimed []bool) {
+func (f *Fleet) Claim(ctx context.Context, kind string, keys []string, hold time.Duration, receive shared.Found) (claimed []bool) {
 	claimed = make([]bool, len(keys))
 	names, rejected, indexes := f.valueKeys(kind, keys), make([]string, len(keys)), make([]int, len(keys))
 	for i := range keys {
@@ -148,7 +139,7 @@ func lockKeys(names []string) []string {
 // Put stores records in Redis and ends this replica's claims of their keys. It does not store a record whose Keep is less than 1 ms
 // or whose Value is longer than maxValue. requestedAt and receivedAt are the start and the end of the call to the venue. Put does
 // not wait.
-func (f *Fleet) Put(kind string, records []Record, requestedAt, receivedAt time.Time) {
+func (f *Fleet) Put(kind string, records []shared.Record, requestedAt, receivedAt time.Time) {
 	keys := make([]string, len(records))
 	args := []string{f.replica, f.stamp(requestedAt)}
 	for i, r := range records {

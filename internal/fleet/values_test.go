@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oddsgraph/internal/market/shared"
 	"oddsgraph/tests/tool"
 )
 
@@ -30,7 +31,7 @@ func read(t *testing.T, f *Fleet, key string) (value string, asked, came time.Ti
 // put shares a value and waits until Redis has stored the value.
 func put(t *testing.T, f *Fleet, key, value string, asked, came time.Time) {
 	t.Helper()
-	f.Put("price", []Record{{Key: key, Value: []byte(value), Keep: time.Minute}}, asked, came)
+	f.Put("price", []shared.Record{{Key: key, Value: []byte(value), Keep: time.Minute}}, asked, came)
 	eventually(t, "the value is shared", func() bool { got, _, _, ok := read(t, f, key); return ok && got == value })
 }
 
@@ -63,7 +64,7 @@ func TestValues(t *testing.T) {
 		}
 	}
 	put(t, a, "absent", "", now, now)
-	a.Put("price", []Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
+	a.Put("price", []shared.Record{{Key: "k", Value: []byte("older"), Keep: time.Minute}}, now.Add(-time.Minute), now)
 	put(t, a, "last", "x", now, now) // once this value is stored, the server has also handled the older value
 	if value, _, _, _ := read(t, b, "k"); value != "value" {
 		t.Errorf("got %q, want %q, because an older value must not replace a newer value", value, "value")
@@ -113,8 +114,8 @@ func TestClaim(t *testing.T) {
 	}
 	eventually(t, "the claim ends by itself", func() bool { return claims(all[1], "short", time.Minute) })
 	// The claim of replica 0 has ended, so Put of replica 0 must not end the claim of replica 1.
-	all[0].Put("market", []Record{{Key: "short"}}, time.Now(), time.Now())
-	all[1].Put("market", []Record{{Key: "k0"}}, time.Now(), time.Now())
+	all[0].Put("market", []shared.Record{{Key: "short"}}, time.Now(), time.Now())
+	all[1].Put("market", []shared.Record{{Key: "k0"}}, time.Now(), time.Now())
 	put(t, all[0], "after", "x", time.Now(), time.Now())
 	put(t, all[1], "after1", "x", time.Now(), time.Now())
 	if claims(all[2], "short", time.Minute) {
@@ -133,7 +134,7 @@ func TestDrop(t *testing.T) {
 	put(t, a, "k", "old", before, before)
 	b.Drop("price", "k")
 	eventually(t, "the value is dropped", func() bool { _, _, _, ok := read(t, a, "k"); return !ok })
-	a.Put("price", []Record{{Key: "k", Value: []byte("late"), Keep: time.Minute}}, before.Add(time.Millisecond), time.Now())
+	a.Put("price", []shared.Record{{Key: "k", Value: []byte("late"), Keep: time.Minute}}, before.Add(time.Millisecond), time.Now())
 	put(t, a, "after", "x", before, before)
 	if value, _, _, ok := read(t, a, "k"); ok {
 		t.Errorf("the response %q to a call that started before Drop is shared", value)

@@ -1,6 +1,10 @@
 package ratelimit
 
-import "time"
+import (
+	"time"
+
+	"oddsgraph/internal/market/shared"
+)
 
 // Ledger grants calls to several processes that share the venue's limits. Its methods must not wait and must be safe for
 // concurrent use.
@@ -8,27 +12,12 @@ type Ledger interface {
 	// Ask requests n calls of a scope. A scope identifies credentials, or is empty for calls without credentials. The ledger grants
 	// all processes together at most maxCalls in any 60 seconds. Another goroutine calls reply later, at most once; a closed ledger
 	// may never call reply.
-	Ask(scope string, maxCalls, n int, reply func(Grant))
+	Ask(scope string, maxCalls, n int, reply func(shared.Grant))
 	// End tells the ledger which granted calls have just ended and which were not made. An ended call counts for 60 seconds from
 	// now. The ledger can grant an unused call again at once.
 	End(scope string, ended, unused []string)
 	// Hold tells the ledger until when the venue refuses calls of a scope.
 	Hold(scope string, until time.Time)
-}
-
-// Grant is the answer of a Ledger.
-type Grant struct {
-	// Away is true if the ledger did not answer. The other fields except Again are then zero.
-	Away bool
-	// Calls contains the names of the granted calls.
-	Calls []string
-	// Left is the number of calls that the ledger could still grant. Assumed is the number of calls that it counts only because it
-	// does not know what was made before it was created.
-	Left, Assumed int
-	// Again is the wait until the ledger may grant calls again if Left is 0, or until it is asked again if Away is true.
-	Again time.Duration
-	// Hold is the time for which the venue still refuses calls.
-	Hold time.Duration
 }
 
 // Sharing configures how processes share the venue's limits. While the ledger does not answer, each process may make an equal part

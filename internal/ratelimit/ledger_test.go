@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/market/shared"
 )
 
 // sharedLedger is a Ledger in memory. It responds after a millisecond.
@@ -34,23 +35,23 @@ func newSharedLedger(t *testing.T) *sharedLedger {
 	return l
 }
 
-func (l *sharedLedger) Ask(scope string, limit, n int, reply func(Grant)) {
+func (l *sharedLedger) Ask(scope string, limit, n int, reply func(shared.Grant)) {
 	l.running.Go(func() {
 		time.Sleep(time.Millisecond)
 		reply(l.answer(scope, limit, n))
 	})
 }
 
-func (l *sharedLedger) answer(scope string, limit, n int) (g Grant) {
+func (l *sharedLedger) answer(scope string, limit, n int) (g shared.Grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
 	l.asks++
 	switch {
 	case l.down:
-		return Grant{Away: true, Again: time.Second}
+		return shared.Grant{Away: true, Again: time.Second}
 	case now.Before(l.holdUntil):
-		return Grant{Again: l.holdUntil.Sub(now), Hold: l.holdUntil.Sub(now)}
+		return shared.Grant{Again: l.holdUntil.Sub(now), Hold: l.holdUntil.Sub(now)}
 	}
 	g.Again, g.Assumed = time.Hour, l.assumed
 	for call, until := range l.granted {

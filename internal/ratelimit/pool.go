@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/shared"
 )
 
 // pool says which calls of a shared limit this process may make: those that the ledger grants, or an equal part of the limit while
@@ -70,7 +71,7 @@ func (w *window) ask(n int) {
 		return
 	}
 	p.asking = true
-	p.Ledger.Ask(w.scope, w.limit, n, func(g Grant) {
+	p.Ledger.Ask(w.scope, w.limit, n, func(g shared.Grant) {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		w.granted(g)
@@ -78,7 +79,7 @@ func (w *window) ask(n int) {
 }
 
 // granted applies the ledger's answer. Grants that no reservation takes at once go back to the ledger.
-func (w *window) granted(g Grant) {
+func (w *window) granted(g shared.Grant) {
 	p, now := w.pool, w.budget.clock.Now()
 	p.asking = false
 	if w.closed {

@@ -27,7 +27,7 @@ var arrows = map[string][]string{
 	"resolvers":              {"graph", "loaders", "internal/feed"},
 	"graph":                  {},
 	"loaders":                {},
-	"internal/cache":         {},
+	"internal/cache":         {"internal/venue"},
 	"internal/config":        {},
 	"internal/demo":          {},
 	"internal/feed":          {},
@@ -53,16 +53,16 @@ const redis = "github.com/redis/rueidis"
 // runtimes are the packages of gqlgen that execute operations. Only test files and bench may import them.
 var runtimes = map[string]bool{"github.com/99designs/gqlgen/graphql/executor": true, "github.com/99designs/gqlgen/graphql/handler": true}
 
-// registry is the package that imports the drivers of venues. All folders below it are drivers, except those in the variable
-// shared.
-const registry = "internal/venue"
+// contract is the package with the interface of the drivers. All folders below it are drivers, except the registry and those in the
+// variable shared. Only the registry imports drivers, and only the program and the tests import the registry.
+const contract, registry = "internal/venue", "internal/venue/drivers"
 
 var shared = []string{"rest", "stream", "wire"}
 
 // driver returns the name of the driver that a package belongs to, or "".
 func driver(dir string) string {
-	below, ok := strings.CutPrefix(dir, registry+"/")
-	if name, _, _ := strings.Cut(below, "/"); ok && !slices.Contains(shared, name) {
+	below, ok := strings.CutPrefix(dir, contract+"/")
+	if name, _, _ := strings.Cut(below, "/"); ok && dir != registry && !slices.Contains(shared, name) {
 		return name
 	}
 	return ""
@@ -87,8 +87,12 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				}
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only %s may import drivers", file, imported, registry))
-			case ours && to == registry && strings.HasPrefix(from, registry+"/"):
-				broken = append(broken, fmt.Sprintf("%s imports %s: a package below %s may import only its packages %s", file, imported, registry, strings.Join(shared, ", ")))
+			case ours && to == registry && !slices.Contains(free, pkg):
+				broken = append(broken, fmt.Sprintf("%s imports %s: only the program and the tests may import the registry of drivers", file, imported))
+			case ours && to == contract && from != registry && pkg == contract:
+				broken = append(broken, fmt.Sprintf("%s imports %s: a driver may import only the packages %s below %s", file, imported, strings.Join(shared, ", "), contract))
+			case ours && owner(to) == contract && to != contract && pkg != contract && !slices.Contains(free, pkg):
+				broken = append(broken, fmt.Sprintf("%s imports %s: of %s, %s may import only the interface of the drivers", file, imported, contract, pkg))
 			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
 				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
 			case arrows[pkg] == nil:
@@ -173,7 +177,16 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/wire", true},
 		{"internal/venue/generic/client.go", "github.com/failsafe-go/failsafe-go", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/cache", false},
-		{"internal/venue/venue.go", "oddsgraph/internal/venue/generic", true},
+		{"internal/venue/venue.go", "oddsgraph/internal/venue/generic", false},
+		{"internal/venue/venue.go", "oddsgraph/internal/venue/drivers", false},
+		{"internal/venue/venue.go", "oddsgraph/internal/venue/rest", true},
+		{"internal/venue/drivers/drivers.go", "oddsgraph/internal/venue/generic", true},
+		{"internal/venue/drivers/drivers.go", "oddsgraph/internal/venue", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/drivers", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/venue", true},
+		{"internal/cache/cache.go", "oddsgraph/internal/venue/drivers", false},
+		{"internal/cache/cache.go", "oddsgraph/internal/venue/rest", false},
+		{"app/venue.go", "oddsgraph/internal/venue/drivers", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/rest", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue", false},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/another", false},

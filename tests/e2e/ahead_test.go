@@ -14,13 +14,13 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/loaders"
 )
 
-// recordingSource wraps a loaders.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
+// recordingSource wraps a queries.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
 type recordingSource[K comparable, T any] struct {
-	loaders.Source[K, T]
+	queries.Source[K, T]
 	mu      sync.Mutex
 	lists   [][]K
 	lookups int
@@ -85,7 +85,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := start(t, "--venue-url="+v.URL)
-			sources := app.Sources(s.Cache, 0)
+			sources := app.Sources(s.Venue.Cache, 0)
 			w := &recordingSource[string, market.Price]{Source: sources.Prices}
 			sources.Prices = w
 			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), sources, test.query).Errors; len(errs) > 0 {
@@ -102,7 +102,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 // not selected are not looked up.
 func TestRowsAreLookedUpTogether(t *testing.T) {
 	s := start(t)
-	sources := app.Sources(s.Cache, 0)
+	sources := app.Sources(s.Venue.Cache, 0)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`))
 	if err != nil {
 		t.Fatal(err)

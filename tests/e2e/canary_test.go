@@ -523,7 +523,7 @@ func TestCanaryOfTheStream(t *testing.T) {
 			t.Errorf("with the key %q, the first event is %+v and contains the secret as %q", key, ev, form)
 		}
 		s.venue.Restart(int(websocket.StatusServiceRestart))
-		eventually(t, "the stream was lost", func() bool { return s.App.Live.Status().Reconnects > 0 })
+		eventually(t, "the stream was lost", func() bool { return s.Venue.Live.Status().Reconnects > 0 })
 		s.waitForStream(t)
 		s.search(t, secret)
 	}

@@ -131,7 +131,7 @@ func (c *checkedLoad) runFault(r *streamRow) error {
 	deadline := time.Now().Add(patience)
 	for !c.caughtUp() {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("subscribers have not caught up: %v, %s", c.last, asJSON(c.App.Live.Status()))
+			return fmt.Errorf("subscribers have not caught up: %v, %s", c.last, asJSON(c.Venue.Live.Status()))
 		}
 		<-tick.C
 	}

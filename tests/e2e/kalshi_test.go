@@ -13,7 +13,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/drivers"
 )
 
 // startKalshi starts the service with the driver of Kalshi and the simulator of Kalshi.
@@ -63,12 +63,12 @@ func TestKalshiTokenBucketDelaysBooks(t *testing.T) {
 func TestKalshiBooks(t *testing.T) {
 	for _, test := range []struct {
 		name string
-		key  func(*venue.APIKey)
+		key  func(*drivers.APIKey)
 		want []string
 	}{
-		{"key", func(*venue.APIKey) {}, []string{"/markets/orderbooks"}},
-		{"no key", func(k *venue.APIKey) { *k = venue.APIKey{} }, []string{"/markets/{ticker}/orderbook"}},
-		{"unknown key", func(k *venue.APIKey) { k.ID = "unknown" }, []string{"/markets/orderbooks", "/markets/{ticker}/orderbook"}},
+		{"key", func(*drivers.APIKey) {}, []string{"/markets/orderbooks"}},
+		{"no key", func(k *drivers.APIKey) { *k = drivers.APIKey{} }, []string{"/markets/{ticker}/orderbook"}},
+		{"unknown key", func(k *drivers.APIKey) { k.ID = "unknown" }, []string{"/markets/orderbooks", "/markets/{ticker}/orderbook"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			unlimited := func(w *app.Wiring) {

@@ -394,7 +394,7 @@ func until(d time.Duration, condition func() bool) bool {
 // waitForStream waits until the stream is open.
 func (s *service) waitForStream(t testing.TB) {
 	t.Helper()
-	eventually(t, "the stream is live", func() bool { return s.App.Live.Status().State == "LIVE" })
+	eventually(t, "the stream is live", func() bool { return s.Venue.Live.Status().State == "LIVE" })
 }
 
 // goroutines returns the number of goroutines once it has stopped changing.

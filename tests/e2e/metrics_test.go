@@ -108,7 +108,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	<-proxy.waiting
 	meanwhile(again, 5)
 	responses[`verdict="miss"`] += 2
-	eventually(t, "the second query waits for the call of the first", func() bool { return s.Cache.Stats()[0].Coalesced == 1 })
+	eventually(t, "the second query waits for the call of the first", func() bool { return s.Venue.Cache.Stats()[0].Coalesced == 1 })
 	meanwhile(prices, 6)
 	<-proxy.waiting
 	for range 5 {

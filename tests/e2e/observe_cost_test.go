@@ -39,7 +39,8 @@ func (s *service) observedHandler(t testing.TB, maxLines int, metrics bool, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	root := &resolvers.Resolver{Status: s.Status, Clock: s.clock, Feed: s.App.Live.Feed, Sources: app.Sources(s.Cache, 0), Scope: s.Cache.Scope}
+	venue := resolvers.Venue{Feed: s.Venue.Live.Feed, Sources: app.Sources(s.Venue.Cache, 0), Scope: s.Venue.Cache.Scope}
+	root := &resolvers.Resolver{Venue: venue, Status: s.Status, Clock: s.clock}
 	log := telemetry.NewLogger(io.Discard, slog.LevelError, "json")
 	if metrics {
 		w := telemetry.NewWriter(io.Discard, app.LogLines)
@@ -50,7 +51,7 @@ func (s *service) observedHandler(t testing.TB, maxLines int, metrics bool, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Cache, 0), s.clock
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Venue.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
 	front.Observer = nopObserver{}
 	if metrics {

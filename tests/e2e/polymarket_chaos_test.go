@@ -136,7 +136,7 @@ func TestPolymarketChaos(t *testing.T) {
 		ids := sim.TokenIDs()[:501]
 		w := &bookWitness{t: t, sim: sim, tops: map[string]map[int64]bestPrices{}}
 		w.note(ids)
-		r := s.Live.Feed.NewReader("reader")
+		r := s.Venue.Live.Feed.NewReader("reader")
 		defer r.Close()
 		var watches []*feed.Watch
 		for _, id := range ids {

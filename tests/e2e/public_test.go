@@ -16,13 +16,13 @@ func TestPublicAccounts(t *testing.T) {
 	if fmt.Sprint(at(first, "user.positions.totalCount")) != "50" || text(first, "user.balance.positionsValue") == "" {
 		t.Fatalf("got %s, want 50 positions and a balance", asJSON(first))
 	}
-	before := s.Cache.Stats()
+	before := s.Venue.Cache.Stats()
 	for _, caller := range []string{anonymous, credentials("demo-2"), credentials("anything")} {
 		if got := s.ask(t, query, nil, caller); asJSON(got) != asJSON(first) {
 			t.Errorf("the client with the credentials %q got %s, want %s", caller, asJSON(got), asJSON(first))
 		}
 	}
-	for i, kind := range s.Cache.Stats() {
+	for i, kind := range s.Venue.Cache.Stats() {
 		if kind.Calls != before[i].Calls {
 			t.Errorf("kind %s: the service made %d calls for cached accounts, want none", kind.Kind, kind.Calls-before[i].Calls)
 		}
@@ -43,7 +43,7 @@ func TestUnsupportedOrders(t *testing.T) {
 	if ev := s.sse(t, subOrders, vars{"a": addressOf50}, anonymous).next(t); len(ev.errors) != 1 || ev.errors[0].Extensions.Code != "UNSUPPORTED" {
 		t.Errorf("got the event %+v, want one error UNSUPPORTED", ev)
 	}
-	for _, kind := range s.Cache.Stats() {
+	for _, kind := range s.Venue.Cache.Stats() {
 		if kind.Calls != 0 {
 			t.Errorf("kind %s: the service made %d calls, want none", kind.Kind, kind.Calls)
 		}
@@ -59,7 +59,7 @@ func TestUnsupportedCash(t *testing.T) {
 	if len(errs) != 2 || errs[0].Extensions.Code != "UNSUPPORTED" || !strings.Contains(errs[1].Message, "blockchain") || text(data, "user.portfolio.positionsValue") == "" {
 		t.Errorf("got %s and the errors %+v, want positionsValue and two errors UNSUPPORTED", asJSON(data), errs)
 	}
-	for _, kind := range s.Cache.Stats() {
+	for _, kind := range s.Venue.Cache.Stats() {
 		if (kind.Kind == "balance" || kind.Kind == "orders") && kind.Calls != 0 {
 			t.Errorf("kind %s: the service made %d calls, want none", kind.Kind, kind.Calls)
 		}

@@ -138,10 +138,10 @@ func TestQuietMarkets(t *testing.T) {
 				if silent := p.drain(oneSided); silent > 0 {
 					t.Errorf("%d subscriptions got no event within %v", silent, within)
 				}
-				before := s.Live.Feed.Stats().Resubscribed
+				before := s.Venue.Live.Feed.Stats().Resubscribed
 				time.Sleep(quiet)
 				p.drain(oneSided)
-				stream, feed := s.Live.Client.Stats(), s.Live.Feed.Stats()
+				stream, feed := s.Venue.Live.Client.Stats(), s.Venue.Live.Feed.Stats()
 				if stream.Reconnects > 0 || stream.State != "LIVE" || feed.Resubscribed > before {
 					t.Errorf("the stream is %s after %d reconnects, and %d subscriptions were sent again; want LIVE and none", stream.State, stream.Reconnects, feed.Resubscribed-before)
 				}

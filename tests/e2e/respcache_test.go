@@ -183,7 +183,7 @@ func TestCachedResponsesEqualExecution(t *testing.T) {
 				t.Errorf("%d responses with serviceStatus came from the cache, want none", n)
 			}
 			stats, evicted := s.API.Stats().Responses, uint64(0)
-			for _, kind := range s.Cache.Stats() {
+			for _, kind := range s.Venue.Cache.Stats() {
 				evicted += kind.Evictions
 			}
 			t.Logf("%+v, hits %v, %d evictions from the cache of data", stats, w.hits, evicted)

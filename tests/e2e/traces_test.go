@@ -176,7 +176,7 @@ func TestOperationsAndCallsAreLinked(t *testing.T) {
 		})
 	}
 	priceStats := func() (misses, coalesced uint64) {
-		for _, k := range s.Cache.Stats() {
+		for _, k := range s.Venue.Cache.Stats() {
 			if k.Kind == "price" {
 				return k.Misses, k.Coalesced
 			}

@@ -237,7 +237,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 					t.Fatal(err)
 				}
 				want := at(sub.until(t, "a trade", func(v any) bool { return text(v, "reason") == "CHANGE" && len(list(v, "trades")) > 0 }), "trades.0")
-				if _, err := s.Cache.Flush("market_trades", ""); err != nil {
+				if _, err := s.Venue.Cache.Flush("market_trades", ""); err != nil {
 					t.Fatal(err)
 				}
 				got := at(s.ask(t, `query($id: String!) { token(tokenId: $id) { trades(first: 1) { nodes { tradeId tokenId price size side } } } }`,

@@ -5,7 +5,7 @@ package mutations
 var replicas = []mutation{
 	{
 		name: "a venue that is down makes replicas unready", tests: "tests/e2e",
-		file: "app/ready.go", oldText: "s.clock.Now().Sub(s.started) >= startWait:", newText: "s.reach.ok() && s.readiness.answered.Load():",
+		file: "app/ready.go", oldText: "u.clock.Now().Sub(u.started) >= startWait", newText: "u.health.reach.ok() && u.health.answered.Load()",
 		run: "^TestReadyWithoutTheVenue$",
 	},
 	{
@@ -45,7 +45,7 @@ var replicas = []mutation{
 	},
 	{
 		name: "shared values are not checked",
-		file: "internal/cache/shared.go", oldText: " && sound(key, v.Value)", newText: "",
+		file: "internal/cache/shared.go", oldText: " && s.store.kind.sound(key, v.Value)", newText: "",
 		run: "^TestSharedRejected$", message: "TestSharedRejected/negative_price",
 	},
 	{

@@ -1,4 +1,5 @@
-// Package queries defines the queries for lists, books and histories, and comparable keys of these queries.
+// Package queries defines the queries for lists, books and histories, comparable keys of these queries, and the
+// interface Source, which answers them.
 package queries
 
 import (

@@ -1,4 +1,4 @@
-package venue
+package drivers
 
 import (
 	"cmp"
@@ -8,13 +8,12 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/kalshi"
-	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/stream"
 )
 
 // StreamConfig configures the stream of a driver.
 type StreamConfig struct {
-	// Driver is one of the names that Drivers returns. If Driver is empty, the driver is Generic.
+	// Driver is one of the names that Names returns. If Driver is empty, the driver is Generic.
 	Driver string
 	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver also has no
 	// default address, there is no stream.
@@ -24,23 +23,12 @@ type StreamConfig struct {
 	Clock market.Clock
 }
 
-// streams maps the name of a driver to a function that returns the results of OpenStream for this driver. A driver that is not in
-// the map has no stream.
-var streams = map[string]func(StreamConfig) (address string, p *stream.Protocol, err error){
-	Generic:  func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
-	"kalshi": openKalshiStream,
-	// The method Stream of this driver provides the protocol, which reads books over REST.
-	"polymarket": func(c StreamConfig) (string, *stream.Protocol, error) {
-		return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
-	},
-}
-
 // OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. If the
-// protocol is nil, a driver that is a Streamer provides the protocol, and any other driver uses stream.Documented. Errors contain
+// protocol is nil, a driver that is a venue.Streamer provides the protocol, and any other driver uses stream.Documented. Errors contain
 // no part of the key.
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
-	open, ok := streams[cmp.Or(cfg.Driver, Generic)]
-	if !ok {
+	open := registry[cmp.Or(cfg.Driver, Generic)].stream
+	if open == nil {
 		return "", nil, refuseKey(cfg)
 	}
 	return open(cfg)

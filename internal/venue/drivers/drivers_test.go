@@ -1,4 +1,4 @@
-package venue
+package drivers
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ func TestOpen(t *testing.T) {
 		}
 		if err == nil {
 			d.Close()
-		} else if !strings.Contains(err.Error(), strings.Join(Drivers(), ", ")) {
+		} else if !strings.Contains(err.Error(), strings.Join(Names(), ", ")) {
 			t.Errorf("the error for the driver %q does not name all drivers: %v", name, err)
 		}
 	}

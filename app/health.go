@@ -1,0 +1,79 @@
+package app
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"oddsgraph/internal/market/reqctx"
+)
+
+// health is what the outcome of calls says about the venue. It is the rest.Observer of the driver.
+type health struct {
+	process
+	answered atomic.Bool
+	reach    reach
+	outage   *outage
+	clocks   *clocks
+}
+
+// Call implements rest.Observer. It counts a call, and records whether the venue has answered it.
+func (h *health) Call(c reqctx.UpstreamCall, failure error) {
+	if h.Metrics != nil {
+		h.Metrics.Call(c.Endpoint, c.Keys, c.Status, c.Outcome, c.Elapsed)
+	}
+	answered := c.Outcome != reqctx.CallCancelled && h.reach.note(c.Status, h.clock.Now())
+	if answered {
+		h.answered.Store(true)
+	}
+	if !c.Date.IsZero() {
+		h.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second))
+	}
+	if failure != nil {
+		h.outage.failed(c.Endpoint, failure)
+	} else if answered {
+		h.outage.answered(c.Endpoint)
+	}
+}
+
+// Drift implements rest.Observer. It counts a part of a response that could not be read.
+func (h *health) Drift(endpoint, what string) {
+	if h.Metrics != nil {
+		h.Metrics.Drift(endpoint, what)
+	}
+}
+
+// failureThreshold is the number of consecutive failures after which the venue counts as unreachable.
+const failureThreshold = 3
+
+// reach counts consecutive failed calls: calls without a response or with a status of at least 500.
+type reach struct {
+	mu     sync.Mutex
+	failed int
+	first  time.Time // time of the first of the failed calls
+}
+
+func (r *reach) note(status int, now time.Time) (answered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if answered = status > 0 && status < 500; answered {
+		r.failed = 0
+		return true
+	}
+	if r.failed++; r.failed == 1 {
+		r.first = now
+	}
+	return false
+}
+
+func (r *reach) ok() bool { return r.since().IsZero() }
+
+// since returns the time since which the venue counts as unreachable, or the zero time.
+func (r *reach) since() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed < failureThreshold {
+		return time.Time{}
+	}
+	return r.first
+}

@@ -1,0 +1,31 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// balanceKind is the kind of the balances of accounts.
+type balanceKind struct {
+	ofUser[userKey, market.Balance]
+}
+
+func (balanceKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindBalance, ttl: cfg.User, routes: []route{{reqctx.EndpointBalance, reqctx.PriorityUser}}}
+}
+
+func (balanceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
+	return answer(v.Balance(ctx, keys[0].address))
+}
+
+func (balanceKind) asOf(b *market.Balance) time.Time { return b.UpdatedAt }
+
+// Balances returns the source of balances. It reads them for the caller in ctx.
+func (c *Cache) Balances() queries.Source[market.Address, market.Balance] {
+	return userSource[market.Address, userKey, market.Balance]{c.balances, c.scope.keyFor}
+}

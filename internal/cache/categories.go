@@ -1,0 +1,38 @@
+package cache
+
+import (
+	"context"
+	"slices"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// categoriesKind is the kind of the venue's list of categories. Its only key is the empty struct.
+type categoriesKind struct {
+	plain[struct{}, queries.Categories]
+}
+
+// The fresh time of categories is categoriesFactor times the fresh time of searches, because a read of the categories takes several
+// calls.
+const categoriesFactor = 20
+
+func (categoriesKind) about(cfg *Config) about {
+	ttl := TTL{categoriesFactor * cfg.Search.Fresh, cfg.Search.Stale}
+	return about{kind: reqctx.KindCategories, ttl: ttl, routes: []route{{reqctx.EndpointCategories, reqctx.PrioritySearch}}, unkeyed: true}
+}
+
+func (categoriesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
+	return answer(v.Categories(ctx))
+}
+
+func (categoriesKind) own(key struct{}, _ *queries.Categories) struct{} { return key }
+
+func (categoriesKind) sound(_ struct{}, all *queries.Categories) bool {
+	return !slices.ContainsFunc(all.List, func(c queries.Category) bool { return c.Name == "" || c.OpenMarkets < 0 })
+}
+
+// Categories returns the source of the venue's categories. Its only key is the empty struct.
+func (c *Cache) Categories() queries.Source[struct{}, queries.Categories] { return c.categories }

@@ -1,0 +1,46 @@
+package cache
+
+import (
+	"context"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// eventKind is the kind of events with their markets.
+type eventKind struct {
+	plain[market.EventRef, market.Event]
+	names *marketNames
+}
+
+func (eventKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindEvent, ttl: cfg.Search, routes: []route{{reqctx.EndpointEvent, reqctx.PrioritySearch}}}
+}
+
+func (eventKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
+	return answer(v.Event(ctx, keys[0]))
+}
+
+func (eventKind) own(key market.EventRef, _ *market.Event) market.EventRef {
+	return market.EventRef{EventID: strings.Clone(key.EventID), EventSlug: strings.Clone(key.EventSlug)}
+}
+
+func (eventKind) forget(id string) func(market.EventRef) bool {
+	return func(key market.EventRef) bool { return key.EventID == id || key.EventSlug == id }
+}
+
+func (eventKind) sound(_ market.EventRef, e *market.Event) bool {
+	return len(e.LeftOut) == 0 && soundEvent(e)
+}
+
+func soundEvent(e *market.Event) bool {
+	return e != nil && (e.EventID != "" || e.Slug != "") && soundMarkets(e.Markets)
+}
+
+func (k eventKind) learn(e *market.Event) { k.names.learn(e.Markets...) }
+
+// Events returns the source of events with their markets.
+func (c *Cache) Events() queries.Source[market.EventRef, market.Event] { return c.events }

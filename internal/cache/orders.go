@@ -1,0 +1,28 @@
+package cache
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// ordersKind is the kind of the active orders of accounts.
+type ordersKind struct {
+	ofUser[userKey, []market.Order]
+}
+
+func (ordersKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindOrders, ttl: cfg.User, routes: []route{{reqctx.EndpointOrders, reqctx.PriorityUser}}}
+}
+
+func (ordersKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
+	return rows(v.Orders(ctx, keys[0].address))
+}
+
+// Orders returns the source of all active orders of an account. It reads them for the caller in ctx.
+func (c *Cache) Orders() queries.Source[market.Address, []market.Order] {
+	return userSource[market.Address, userKey, []market.Order]{c.orders, c.scope.keyFor}
+}

@@ -1,0 +1,28 @@
+package cache
+
+import (
+	"context"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// positionsKind is the kind of the positions of accounts.
+type positionsKind struct {
+	ofUser[userKey, []market.Position]
+}
+
+func (positionsKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindPositions, ttl: cfg.User, routes: []route{{reqctx.EndpointPositions, reqctx.PriorityUser}}}
+}
+
+func (positionsKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
+	return rows(v.Positions(ctx, keys[0].address))
+}
+
+// Positions returns the source of all positions of an account. It reads them for the caller in ctx.
+func (c *Cache) Positions() queries.Source[market.Address, []market.Position] {
+	return userSource[market.Address, userKey, []market.Position]{c.positions, c.scope.keyFor}
+}

@@ -1,0 +1,55 @@
+package cache
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// priceKind is the kind of token prices.
+type priceKind struct{ ofToken[market.Price] }
+
+func (priceKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindPrice, ttl: cfg.Price, routes: []route{{reqctx.EndpointPrices, reqctx.PriorityPrices}}}
+}
+
+func (priceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
+	return v.Prices(ctx, tokens)
+}
+
+func (priceKind) own(token string, p *market.Price) string {
+	return ownID(token, p, func(p *market.Price) string { return p.TokenID })
+}
+
+func (priceKind) asOf(p *market.Price) time.Time { return p.Timestamp }
+
+// older compares the venue's timestamps. If the values are equal, a is not older, even if its timestamp is earlier.
+func (priceKind) older(a, b *market.Price) bool {
+	return before(a.Timestamp, b.Timestamp) && a.Price.Cmp(b.Price) != 0
+}
+
+func (priceKind) sound(token string, p *market.Price) bool {
+	return p.TokenID == token && inUnit(&p.Price) && slices.Contains(bases, p.Basis)
+}
+
+var (
+	one   = market.NewDecimal(1, 0)
+	bases = []market.PriceBasis{market.BasisSettlement, market.BasisVenue, market.BasisLast, market.BasisMidpoint, market.BasisBestBid, market.BasisBestAsk}
+)
+
+// inUnit reports whether d is nil or from 0 to 1.
+func inUnit(d *market.Decimal) bool { return d == nil || d.Sign() >= 0 && d.Cmp(one) <= 0 }
+
+// Prices returns the source of token prices, by token.
+func (c *Cache) Prices() queries.Source[string, market.Price] { return c.prices }
+
+// StreamPrice stores a streamed price. It ignores the price if the cached REST price is newer. The stored price is fresh until its
+// session ends or StreamStale is called.
+func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
+	c.prices.stream(p.TokenID, p, s, m)
+}

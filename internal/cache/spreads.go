@@ -1,0 +1,45 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// spreadKind is the kind of token spreads.
+type spreadKind struct{ ofToken[market.Spread] }
+
+func (spreadKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindSpread, ttl: cfg.Spread, routes: []route{{reqctx.EndpointSpreads, reqctx.PriorityPrices}}}
+}
+
+func (spreadKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
+	return v.Spreads(ctx, tokens)
+}
+
+func (spreadKind) own(token string, s *market.Spread) string {
+	return ownID(token, s, func(s *market.Spread) string { return s.TokenID })
+}
+
+func (spreadKind) asOf(s *market.Spread) time.Time { return s.Timestamp }
+
+// older is like priceKind.older.
+func (spreadKind) older(a, b *market.Spread) bool {
+	return before(a.Timestamp, b.Timestamp) && !(same(a.BestBid, b.BestBid) && same(a.BestAsk, b.BestAsk))
+}
+
+func (spreadKind) sound(token string, s *market.Spread) bool {
+	return s.TokenID == token && inUnit(s.BestBid) && inUnit(s.BestAsk) && (s.Spread == nil || inUnit(new(s.Spread.Abs())))
+}
+
+// Spreads returns the source of spreads, by token.
+func (c *Cache) Spreads() queries.Source[string, market.Spread] { return c.spreads }
+
+// StreamSpread stores a streamed spread; see StreamPrice.
+func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
+	c.spreads.stream(sp.TokenID, sp, s, m)
+}

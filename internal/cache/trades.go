@@ -1,0 +1,44 @@
+package cache
+
+import (
+	"context"
+	"strings"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/venue"
+)
+
+// tradesKind is the kind of pages of the trades of accounts.
+type tradesKind struct {
+	ofUser[tradesKey, queries.TradePage]
+}
+
+// tradesKey is the key of a page of an account's trades for one caller.
+type tradesKey struct {
+	userKey
+	query queries.Trades
+}
+
+func (k tradesKey) own() tradesKey {
+	k.userKey = k.userKey.own()
+	k.query.MarketID, k.query.Page = strings.Clone(k.query.MarketID), strings.Clone(k.query.Page)
+	return k
+}
+
+func (tradesKind) about(cfg *Config) about {
+	return about{kind: reqctx.KindTrades, ttl: cfg.User, routes: []route{{reqctx.EndpointTrades, reqctx.PriorityUser}}}
+}
+
+func (tradesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
+	return answer(v.Trades(ctx, keys[0].address, keys[0].query))
+}
+
+// Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
+func (c *Cache) Trades() queries.Source[queries.TradesKey, queries.TradePage] {
+	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
+		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
+			return tradesKey{c.scope.keyFor(ctx, key.Address), key.Query}
+		}}}
+}

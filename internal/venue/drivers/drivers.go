@@ -1,0 +1,123 @@
+// Package drivers is the registry of drivers. It opens the REST driver of a venue and selects the protocol of its stream.
+package drivers
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"oddsgraph/internal/venue"
+	"oddsgraph/internal/venue/generic"
+	"oddsgraph/internal/venue/kalshi"
+	"oddsgraph/internal/venue/polymarket"
+	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/stream"
+)
+
+// DetailNames are the names of the query parameters of market-details, an endpoint of the generic driver.
+type DetailNames = generic.DetailNames
+
+// Generic is the name of the default driver. It reads venues with the API that docs/venues/generic.md describes.
+const Generic = "generic"
+
+// Config configures a driver.
+type Config struct {
+	// Driver is one of the names that Names returns. If Driver is empty, the driver is Generic.
+	Driver string
+	rest.Config
+	// MaxIDs, MaxURL and Names are those of generic.Config. Other drivers ignore them.
+	MaxIDs, MaxURL int
+	Names          DetailNames
+	// Key is the operator's API key at the venue. Only the driver kalshi uses it, and it may be empty.
+	Key APIKey
+}
+
+// APIKey is an API key at a venue. PEM is the text of its private key. If the operator has no key, ID and PEM are empty.
+type APIKey struct {
+	ID  string
+	PEM []byte
+}
+
+// entry is a driver in the registry. Its fields are the results of the functions of this package.
+type entry struct {
+	open func(Config) (venue.Driver, error)
+	// stream is nil if the driver has no stream.
+	stream func(StreamConfig) (address string, p *stream.Protocol, err error)
+	// limits is nil if the limits of the venue are configured.
+	limits         func(hasKey bool) []rest.PublishedLimit
+	publicAccounts bool
+	currency       string
+	marketID       func(id string) string
+}
+
+var registry = map[string]entry{
+	Generic: {
+		open: func(c Config) (venue.Driver, error) {
+			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
+		},
+		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
+	},
+	"kalshi": {open: openKalshi, stream: openKalshiStream, limits: kalshi.Limits, publicAccounts: true, currency: "USD"},
+	"polymarket": {
+		open: func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
+		// The method Stream of this driver provides the protocol, which reads books over REST.
+		stream: func(c StreamConfig) (string, *stream.Protocol, error) {
+			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
+		},
+		limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
+		publicAccounts: true, currency: "USDC", marketID: polymarket.MarketID,
+	},
+}
+
+// openKalshi returns a driver for Kalshi. Its errors contain no part of the key.
+func openKalshi(c Config) (venue.Driver, error) {
+	key, err := kalshiKey(c.Key)
+	if err != nil {
+		return nil, err
+	}
+	return kalshi.New(c.Config, key)
+}
+
+// kalshiKey parses a key. It returns nil if the operator has no key.
+func kalshiKey(k APIKey) (*kalshi.Key, error) {
+	if len(k.PEM) == 0 {
+		return nil, nil
+	}
+	return kalshi.ParseKey(k.ID, k.PEM)
+}
+
+// Limits returns the limits that a driver's venue documents for its endpoints. hasKey reports whether the driver has an API key. For
+// Generic, Limits returns nil, because the limits of such a venue are configured.
+func Limits(driver string, hasKey bool) []rest.PublishedLimit {
+	if limits := registry[driver].limits; limits != nil {
+		return limits(hasKey)
+	}
+	return nil
+}
+
+// Names returns the names of the drivers in order.
+func Names() []string { return slices.Sorted(maps.Keys(registry)) }
+
+// PublicAccounts reports whether a driver works without credentials of the client. This is true if the venue shows accounts to
+// everybody, or if the driver serves no account data.
+func PublicAccounts(name string) bool { return registry[name].publicAccounts }
+
+// MarketID returns the function that converts the id of a market, in any form that the venue accepts, into the form that the data of
+// a driver have. It returns nil if there is only one form.
+func MarketID(name string) func(id string) string { return registry[name].marketID }
+
+// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. If venues with this driver use
+// different units, Currency returns "".
+func Currency(name string) string { return registry[name].currency }
+
+// Open returns the driver that cfg names. It makes no call.
+func Open(cfg Config) (venue.Driver, error) {
+	name := cmp.Or(cfg.Driver, Generic)
+	d, ok := registry[name]
+	if !ok {
+		return nil, fmt.Errorf("venue: there is no driver %q; the drivers are %s", name, strings.Join(Names(), ", "))
+	}
+	return d.open(cfg)
+}
