@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
@@ -85,8 +84,8 @@ func cacheConfig(cfg *config.Config, clock market.Clock) cache.Config {
 // limit.
 func Sources(c *cache.Cache, maxCalls int) loaders.Sources {
 	return loaders.Sources{
-		MaxCalls: maxCalls, BatchHistories: c.Histories().Calls(make([]queries.PriceHistory, 2)) == 1,
-		Prices: c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
+		MaxCalls: maxCalls,
+		Prices:   c.Prices(), Spreads: c.Spreads(), Books: c.Books(), Histories: c.Histories(), Markets: c.Markets(), Events: c.Events(),
 		Searches: c.Searches(), EventSearches: c.EventSearches(), Categories: c.Categories(), MarketTrades: c.MarketTrades(), Balances: c.Balances(), Positions: c.Positions(), Orders: c.Orders(), Trades: c.Trades(), Records: c.Records(),
 	}
 }

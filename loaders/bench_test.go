@@ -30,6 +30,8 @@ func (*instantSource) Refresh(context.Context, []string) {}
 
 func (*instantSource) Calls(keys []string) int { return (len(keys) + 99) / 100 }
 
+func (*instantSource) Batches(keys []string) [][]string { return [][]string{keys} }
+
 func (r *instantSource) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
 	out := make([]market.Result[market.Read[*market.Price]], len(keys))
 	for i := range out {

@@ -1,14 +1,13 @@
 // Package loaders reads all data of a response.
 //
 // A Set belongs to one response and one goroutine. Each event of a subscription is a response, too. A Set stores the value of each
-// key that it has read, so all fields of a response get the same value for a key.
+// key that it has read, so all fields of a response get the same value for a key. Three parts bring the values:
 //
-// A response is made in passes: the executor in graph/exec executes the operation repeatedly until all values have arrived.
-// Reads do not block. A read returns a value from the cache or from an earlier pass. If there is no such value, the key is
-// missing, and the read returns ErrPending. During a pass the Set collects the missing keys. After the pass, Fetch fetches
-// them, and the next pass reads their values. Keys of the same kind are one batch if one upstream call can fetch several of
-// them. The output of the first pass without ErrPending is the response.
-//
-// The cache, not this package, shares upstream calls between responses. The cancellation of one response does not affect the
-// others.
+//   - A pass executes the operation once; see graph/exec. Its reads do not block. A read returns a value of the cache or of an
+//     earlier pass, or ErrPending. The Set collects the keys that were pending. The output of the first pass without them is the
+//     response.
+//   - The dataloader of each kind of data loads these keys between two passes, one batch for each upstream call. The thunks of a
+//     batch return its values. So the pass is the window in which a batch forms, and no timer ends it.
+//   - The cache is the source of the dataloader. It shares upstream calls between responses. The cancellation of one response does
+//     not affect the others.
 package loaders

@@ -149,9 +149,8 @@ func TestDoneCancelsCalls(t *testing.T) {
 	})
 }
 
-// TestBatchedAndSingleKeys checks that one call of Source.Fetch gets all prices, however many, and that each book takes its own
-// call.
-func TestBatchedAndSingleKeys(t *testing.T) {
+// TestBatches checks that each call of Source.Fetch gets one of the source's batches, and that a slow batch delays only its own keys.
+func TestBatches(t *testing.T) {
 	const n = 10_000
 	s, books := prices(), &source[queries.Book, market.Book]{}
 	set, _ := newSet(t, Sources{Prices: s, Books: books})
@@ -167,6 +166,31 @@ func TestBatchedAndSingleKeys(t *testing.T) {
 	if len(s.fetches) != 1 || len(s.fetches[0]) != n || len(books.fetches) != 3 {
 		t.Errorf("got %d fetches of prices and %v of books, want 1 and 3", len(s.fetches), books.fetches)
 	}
+	synctest.Test(t, func(t *testing.T) {
+		s := prices()
+		s.max = 2
+		s.fetch = func(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+			if keys[0] == "c" {
+				time.Sleep(10 * time.Second)
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return []market.Result[market.Read[*market.Price]]{s.answer(keys[0]), s.answer(keys[len(keys)-1])}[:len(keys)]
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+		defer cancel()
+		ctx, set, _ := With(ctx, Sources{Prices: s})
+		defer set.Done()
+		getMany(set, "a", "b", "c", "d", "e")
+		if err := set.Fetch(ctx); err != nil || len(s.fetches) != 3 {
+			t.Fatalf("Fetch returned %v after the fetches %v, want three of at most two keys", err, s.fetches)
+		}
+		for i, r := range getMany(set, "a", "b", "c", "d", "e") {
+			if pending := i == 2 || i == 3; (r.Err == ErrPending) != pending {
+				t.Errorf("key %d: got %+v, want pending %v", i, r, pending)
+			}
+		}
+	})
 }
 
 // TestBookDepths checks that all reads of a token's book in a response return the deepest book.

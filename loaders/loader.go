@@ -39,8 +39,6 @@ type Loader[K comparable, T any] struct {
 	kind reqctx.Kind
 	// source points into Set.sources.
 	source *queries.Source[K, T]
-	// batched reports whether one upstream call can fetch several keys.
-	batched bool
 
 	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
@@ -50,7 +48,7 @@ type Loader[K comparable, T any] struct {
 	// sent is the number of keys that were passed to Source.Fetch, and received is the number of these keys that have a result. If all
 	// sent keys have a result, the next send first sets both numbers to 0.
 	sent, received int
-	batch          *dataloader.Loader[K, struct{}]
+	batch          *dataloader.Loader[K, market.Read[*T]]
 
 	// one, fresh and absent are buffers that save allocations.
 	one    [1]K
@@ -182,47 +180,50 @@ func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	return l.kind, (*l.source).Calls(l.missing)
 }
 
-// send starts the calls of the missing keys: one batch, or one call for each key if the kind is not batched.
+// send loads the missing keys, one batch for each upstream call. The values of a batch go to arrivals when all its thunks have one.
 func (l *Loader[K, T]) send() {
 	if len(l.missing) == 0 {
 		return
 	}
 	if l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, struct{}](never),
-			dataloader.WithInputCapacity[K, struct{}](64),
-			dataloader.WithCache(&dataloader.NoCache[K, struct{}]{})) // index and results are the cache
+			dataloader.WithWait[K, market.Read[*T]](never),
+			dataloader.WithInputCapacity[K, market.Read[*T]](64),
+			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // index and results are the cache
 	}
 	if l.received == l.sent {
 		l.sent, l.received = 0, 0
 	}
 	l.sent += len(l.missing)
 	l.inFlight += len(l.missing)
-	for i, key := range l.missing {
-		l.batch.Load(l.fetchCtx, key)
-		if !l.batched || i == len(l.missing)-1 {
-			l.batch.Flush()
+	for _, keys := range (*l.source).Batches(slices.Clone(l.missing)) {
+		thunks := make([]dataloader.Thunk[market.Read[*T]], len(keys))
+		for i, key := range keys {
+			thunks[i] = l.batch.Load(l.fetchCtx, key)
 		}
+		l.batch.Flush()
+		go func() {
+			for _, thunk := range thunks {
+				_, _ = thunk()
+			}
+			l.arrivals <- func() { l.store(keys, thunks) }
+		}()
 	}
 	l.missing = l.missing[:0]
 }
 
-// partial reports whether some but not all calls of the loader have returned. It returns false if the kind is batched.
-func (l *Loader[K, T]) partial() bool { return !l.batched && l.received > 0 && l.received < l.sent }
+// partial reports whether some but not all batches of the loader have returned.
+func (l *Loader[K, T]) partial() bool { return l.received > 0 && l.received < l.sent }
 
-// fetch is the dataloader's batch function. It passes the results to the Set's goroutine.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[struct{}] {
+// fetch is the dataloader's batch function.
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
 	results := l.ask(ctx, keys)
-	l.arrivals <- func() { l.store(keys, results) }
-	out := make([]*dataloader.Result[struct{}], len(keys))
-	for i := range out {
-		out[i] = nothing
+	out := make([]*dataloader.Result[market.Read[*T]], len(results))
+	for i, r := range results {
+		out[i] = &dataloader.Result[market.Read[*T]]{Data: r.Value, Error: r.Err}
 	}
 	return out
 }
-
-// nothing is the result that the dataloader gets for every key, because fetch sends the values to arrivals.
-var nothing = &dataloader.Result[struct{}]{}
 
 // ask calls Source.Fetch and recovers a panic, because the dataloader would print the panic without the service's logger.
 func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
@@ -242,19 +243,22 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 	return (*l.source).Fetch(ctx, keys)
 }
 
-func (l *Loader[K, T]) store(keys []K, results []market.Result[market.Read[*T]]) {
+// store stores the values of a batch. Its thunks do not wait any more.
+func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[market.Read[*T]]) {
 	l.received += len(keys)
 	l.inFlight -= len(keys)
 	var n reqctx.CacheCounts
+	results := make([]market.Result[market.Read[*T]], len(keys))
 	for i, key := range keys {
-		l.results[l.index[key]] = results[i]
-		switch {
-		case results[i].Err != nil:
-		case results[i].Value.Stale:
+		r := &results[i]
+		switch r.Value, r.Err = thunks[i](); {
+		case r.Err != nil:
+		case r.Value.Stale:
 			n.Excused++
 		case l.kind.User():
 			l.dependencies.AnswerAccount()
 		}
+		l.results[l.index[key]] = *r
 	}
 	reqctx.RecordAll(l.dependencies, results)
 	l.log.CountReads(l.kind, n)
@@ -288,7 +292,7 @@ func (l *Loader[K, T]) reset() {
 		return
 	}
 	if len(l.results) > maxKept {
-		*l = Loader[K, T]{response: l.response, kind: l.kind, source: l.source, batched: l.batched}
+		*l = Loader[K, T]{response: l.response, kind: l.kind, source: l.source}
 		return
 	}
 	clear(l.index)

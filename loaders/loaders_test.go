@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,6 +35,7 @@ type source[K comparable, T any] struct {
 	fetch   func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
 	look    func(ctx context.Context)
 	value   func(key K) *T
+	max     int // greatest number of ids in a batch; 0 means any number
 }
 
 // prices returns a source of prices in which the given keys are cached.
@@ -87,6 +89,16 @@ func (s *source[K, T]) Refresh(_ context.Context, keys []K) {
 
 // Calls counts one call for every two keys.
 func (s *source[K, T]) Calls(keys []K) int { return (len(keys) + 1) / 2 }
+
+// Batches puts all ids into one batch, or max ids. Other keys are batches of their own, as at the venue.
+func (s *source[K, T]) Batches(keys []K) [][]K {
+	size := s.max
+	switch any(keys).(type) {
+	case []string, []market.MarketRef:
+		size = cmp.Or(size, len(keys))
+	}
+	return slices.Collect(slices.Chunk(keys, max(size, 1)))
+}
 
 func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
 	s.mu.Lock()

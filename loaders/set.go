@@ -14,8 +14,6 @@ import (
 type Sources struct {
 	// MaxCalls is the greatest number of upstream calls for one response. If MaxCalls is 0, there is no limit.
 	MaxCalls int
-	// BatchHistories reports whether one upstream call can read the histories of several tokens.
-	BatchHistories bool
 
 	Prices        queries.Source[string, market.Price]
 	Spreads       queries.Source[string, market.Spread]
@@ -90,7 +88,6 @@ var sets = sync.Pool{New: func() any {
 	join(s, &s.Orders, reqctx.KindOrders, &s.sources.Orders)
 	join(s, &s.trades, reqctx.KindTrades, &s.sources.Trades)
 	join(s, &s.userHistories, reqctx.KindUserHistory, &s.sources.Records)
-	s.Prices.batched, s.Spreads.batched, s.Markets.batched = true, true, true
 	return s
 }}
 
@@ -122,7 +119,7 @@ func With(ctx context.Context, sources Sources) (context.Context, *Set, *reqctx.
 	r.Init(ctx)
 	s.responseContext = r
 	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), sources.MaxCalls
-	s.sources, s.Histories.batched = sources, sources.BatchHistories
+	s.sources = sources
 	return r, s, &r.Dependencies
 }
 

@@ -235,6 +235,9 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 // Refresh implements queries.Source.
 func (source[K, T]) Refresh(context.Context, []K) {}
 
+// Batches implements queries.Source.
+func (source[K, T]) Batches(keys []K) [][]K { return [][]K{keys} }
+
 // Calls implements queries.Source.
 func (source[K, T]) Calls(keys []K) int { return len(keys) }
 

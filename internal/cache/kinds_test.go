@@ -343,3 +343,22 @@ func TestSearchKeys(t *testing.T) {
 		}
 	})
 }
+
+// TestBatches checks that each batch of markets has only keys of one endpoint, and at most as many as one call may have.
+func TestBatches(t *testing.T) {
+	c := open(t, &venue{batch: 2})
+	var keys []market.MarketRef
+	for i := range 5 {
+		keys = append(keys, byID(fmt.Sprint("m", i)), byToken(fmt.Sprint("t", i)))
+	}
+	var all []market.MarketRef
+	for _, batch := range c.Markets().Batches(keys) {
+		if len(batch) > 2 || slices.ContainsFunc(batch, func(k market.MarketRef) bool { return k.By != batch[0].By }) {
+			t.Errorf("got the batch %v, want at most two keys of one kind", batch)
+		}
+		all = append(all, batch...)
+	}
+	if len(all) != 10 || len(c.Markets().Batches(keys)) != 6 {
+		t.Errorf("got the keys %v, want all ten in six batches", all)
+	}
+}

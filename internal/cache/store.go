@@ -200,6 +200,23 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	return calls
 }
 
+// Batches implements queries.Source.
+func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
+	split := make([][]K, len(s.routes))
+	if len(s.routes) == 1 {
+		split[0] = keys
+	} else {
+		for _, key := range keys {
+			l := s.kind.route(s.canonicalOf(key))
+			split[l] = append(split[l], key)
+		}
+	}
+	for l, keys := range split {
+		batches = slices.AppendSeq(batches, slices.Chunk(keys, s.routes[l].maxKeys))
+	}
+	return batches
+}
+
 // answers reports whether the value of an entry contains the data for a key.
 func (s *store[K, T]) answers(e *entry[T], key K) bool {
 	return s.nested == nil || s.nested.covers(key, e.read.Value)
