@@ -346,7 +346,7 @@ func TestSearchKeys(t *testing.T) {
 
 // TestBatches checks that each batch of markets has only keys of one endpoint, and at most as many as one call may have.
 func TestBatches(t *testing.T) {
-	c := open(t, &venue{batch: 2})
+	c := open(t, &testVenue{batch: 2})
 	var keys []market.MarketRef
 	for i := range 5 {
 		keys = append(keys, byID(fmt.Sprint("m", i)), byToken(fmt.Sprint("t", i)))
