@@ -126,8 +126,8 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		MaxResponse:   int(cfg.MaxResponse), MaxOutput: maxOutput(cfg), SplitExecutions: 2 * cfg.StreamTopics,
 		Operations: cfg.MaxOperations, Queue: queuedPerOperation * cfg.MaxOperations, QueueTimeout: queueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
-		Unchecked: credentialsMode(cfg) == rest.CredentialsNone,
-		Client:    proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
+		Unchecked: credentialsMode(cfg) == rest.CredentialsNone, PublicAccounts: accountsArePublic(cfg),
+		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},

@@ -138,7 +138,7 @@ func TestReadingARequestAllocatesLittle(t *testing.T) {
 		return
 	}
 	cfg, body := benchConfig(t), []byte(`{"query":"{ serviceStatus { version } }"}`)
-	e, slots := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiters(256, 512, time.Second)
+	e, slots := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiters((&identities{}).countedIn, 256, 512, time.Second)
 	n := testing.AllocsPerRun(100, func() {
 		p, err := parseParams(body)
 		if err != nil {

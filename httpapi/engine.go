@@ -49,10 +49,10 @@ func newEngine(cfg Config, who *identities) *engine {
 		cfg:            cfg,
 		identities:     who,
 		documents:      newDocumentCache(cfg),
-		compileLimiter: newLimiter(runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
+		compileLimiter: newLimiter(who.countedIn, runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
 		responses:      newResponses(cfg, who),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
-		eventLimiter:   newLimiter(runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
+		eventLimiter:   newLimiter(who.countedIn, runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
 		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
 		recover:        resolvers.Recover,
 	}
@@ -150,7 +150,7 @@ func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named 
 		}
 		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
-	op.memory, op.document, op.plan = e.newReservation(identityFrom(ctx).client, log.Transport), doc, doc.plans[definition]
+	op.memory, op.document, op.plan = e.newReservation(e.identities.countedIn(ctx), log.Transport), doc, doc.plans[definition]
 	op.name, op.definition = p.OperationName, definition
 	log.Info, log.Trusted = op.plan.info, named.Name
 	err := e.cfg.Guard.Variables(p.Variables)
@@ -204,8 +204,8 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 	op.recorder = recorder
 	into := op.prefix()
 	defer func() {
-		if recorder.AnsweredAccount() && !unauthenticated(resp) {
-			e.identities.countAcceptance(ctx)
+		if account, ok := recorder.AnsweredAccount(); ok && !unauthenticated(resp) {
+			e.identities.countAcceptance(ctx, account)
 		}
 	}()
 	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, func() ([]byte, []exec.Error) {

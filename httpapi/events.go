@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -15,51 +16,47 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe starts a subscription. The subscription ends when ctx ends, or earlier. next waits for the next
-// response and returns it. After the last response, next returns nil. A response without data is the last response. unknown is true
-// if the subscription has ended because the venue does not know its ids. next is not safe for concurrent use.
-func (e *engine) subscribe(ctx context.Context, op *operation) (next func() (resp *graphql.Response, unknown bool)) {
-	ended := false
-	failed := func(v any) *graphql.Response {
-		ended = true
-		return e.errorResponse(ctx, e.recover(ctx, v))
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			next = returnOnce(failed(v))
-		}
-	}()
-	ctx = resolvers.WithEventQueue(ctx)
-	stream, errs := op.plan.executable.Subscribe(ctx, op.variables)
+// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the response of each event. last is
+// the response without data that ended the subscription, or nil. unknown is true if the subscription has ended because the venue
+// does not know its ids.
+func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphql.Response) bool) (last *graphql.Response, unknown bool) {
+	defer e.catch(ctx, func(r *graphql.Response) { last, unknown = r, false })
+	streamCtx, running := resolvers.WithStream(ctx)
+	stream, errs := op.plan.executable.Subscribe(streamCtx, op.variables)
 	if len(errs) > 0 {
-		return returnOnce(&graphql.Response{Errors: e.presented(ctx, errs)})
+		return &graphql.Response{Errors: e.presented(ctx, errs)}, false
 	}
-	return func() (resp *graphql.Response, unknown bool) {
-		if ended {
-			return nil, false
-		}
-		defer func() {
-			if v := recover(); v != nil {
-				resp, unknown = failed(v), false
-			}
-		}()
-		switch event := resolvers.NextEvent(ctx); {
-		case event.Problem != nil:
+	running.Run(func(event resolvers.StreamEvent) bool {
+		var resp *graphql.Response
+		if event.Problem != nil {
 			resp = e.problem(ctx, event)
 			e.identities.countRefusal(ctx, resp)
-			return resp, event.Ended && follow.IsUnknown(event.Problem)
-		case stream.Next(ctx):
-			return e.event(ctx, stream), false
+		} else {
+			resp = e.next(ctx, stream, running.Account())
 		}
-		return nil, false
-	}
+		if resp == nil {
+			return false
+		}
+		if resp.Data == nil {
+			last, unknown = resp, event.Ended && follow.IsUnknown(event.Problem)
+			return false
+		}
+		return each(resp)
+	})
+	return last, unknown
 }
 
-func returnOnce(resp *graphql.Response) func() (*graphql.Response, bool) {
-	return func() (r *graphql.Response, unknown bool) {
-		r, resp = resp, nil
-		return r, false
+// next returns the response for the next event of a stream, or nil if ctx has ended. account is the account of the subscription, or "".
+func (e *engine) next(ctx context.Context, stream *exec.Stream, account market.Address) (resp *graphql.Response) {
+	defer e.catch(ctx, func(r *graphql.Response) { resp = r })
+	if !stream.Next(ctx) {
+		return nil
 	}
+	defer stream.Drop()
+	if account != "" {
+		e.identities.countAcceptance(ctx, account)
+	}
+	return e.event(ctx, stream)
 }
 
 // event returns the response for the event to which stream.Next has moved. Each event has its own loaders. The timeout of the event

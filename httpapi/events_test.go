@@ -25,17 +25,12 @@ func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	cfg.Observer = failures{codes: &codes}
 	ctx, leave := context.WithCancel(t.Context())
 	cut := &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: gqlerror.List{{Message: "cut", Extensions: map[string]any{"code": "INTERNAL_SERVER_ERROR"}}}}
-	events := 0
-	x := &execution{engine: newEngine(cfg, nil), ctx: ctx, next: func() (*graphql.Response, bool) {
-		if events++; events == 2 {
-			leave()
-		}
-		return cut, false
-	}}
-	if _, ok := x.Next(); !ok || !slices.Equal(codes, []string{"INTERNAL_SERVER_ERROR"}) {
-		t.Errorf("a failed event: ok is %v and the observer got the codes %q, want true and INTERNAL_SERVER_ERROR", ok, codes)
+	e := newEngine(cfg, nil)
+	if e.payload(ctx, cut) == nil || !slices.Equal(codes, []string{"INTERNAL_SERVER_ERROR"}) {
+		t.Errorf("a failed event: the observer got the codes %q, want a payload and INTERNAL_SERVER_ERROR", codes)
 	}
-	if _, ok := x.Next(); ok || len(codes) != 1 {
-		t.Errorf("a failed event after the clients left: ok is %v and the observer got the codes %q, want false and no new code", ok, codes)
+	leave()
+	if got := e.payload(ctx, cut); got != nil || len(codes) != 1 {
+		t.Errorf("a failed event after the clients left: the payload is %s and the observer got the codes %q, want no payload and no new code", got, codes)
 	}
 }

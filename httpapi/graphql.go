@@ -77,7 +77,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 	defer text.Release()
 	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
 	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
-		memory := g.engine.newReservation(r.client, transportHTTP)
+		memory := g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
 		if !memory.hold(len(cached.Body)) {
 			g.writeError(w, r, log, memory.err)
 			return
@@ -115,7 +115,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log
 		if r.media == typeJSON && status == http.StatusBadRequest {
 			status = http.StatusOK // for this media type, the status says only that the HTTP request was valid
 		}
-		memory = g.engine.newReservation(r.client, transportHTTP)
+		memory = g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
 		g.write(w, r, log, r.media, status, done.response, nil, &memory)
 	default:
 		if wantsCost(r) {
@@ -318,7 +318,7 @@ func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log,
 	if media == "" {
 		media = typeJSON
 	}
-	memory := g.engine.newReservation(r.client, transportHTTP)
+	memory := g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
 	defer memory.settle(0)
 	g.write(w, r, log, media, statusOf(resp), resp, nil, &memory)
 }

@@ -72,8 +72,10 @@ type Config struct {
 	// Unchecked is true if the venue checks no credentials. The service then refuses credentials in requests, and a client with the
 	// bearer token of an account can read only the data of this account.
 	Unchecked bool
-	Refusals  Refusals // counts rejected tokens and credentials
-	Client    func(r *http.Request) netip.Addr
+	// PublicAccounts is true if the venue shows accounts to everybody. It then accepts all credentials, so credentials identify nobody.
+	PublicAccounts bool
+	Refusals       Refusals // counts rejected tokens and credentials
+	Client         func(r *http.Request) netip.Addr
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
 	// Clients bounds the connections, operations and subscriptions of one client.
@@ -142,7 +144,7 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
 	g := &graphQL{
-		engine: newEngine(cfg, who), limiters: newLimiters(cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), limiters: newLimiters(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, origins, cfg)

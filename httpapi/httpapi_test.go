@@ -55,9 +55,10 @@ func (missing[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.R
 // noRefusals rejects nothing.
 type noRefusals struct{}
 
-func (noRefusals) Check(netip.Addr, auth.Key) error { return nil }
-func (noRefusals) Refused(netip.Addr, auth.Key)     {}
-func (noRefusals) Accepted(auth.Key)                {}
+func (noRefusals) Check(netip.Addr, auth.Key) error  { return nil }
+func (noRefusals) Refused(netip.Addr, auth.Key)      {}
+func (noRefusals) Accepted(auth.Key, market.Address) {}
+func (noRefusals) Account(auth.Key) market.Address   { return "" }
 
 // onEnd is an Observer. It calls the function with the log of each ended operation.
 type onEnd func(j *reqctx.Log)

@@ -42,8 +42,9 @@ type Refusals interface {
 	Check(client netip.Addr, key auth.Key) error
 	// Refused counts a request whose key was refused.
 	Refused(client netip.Addr, key auth.Key)
-	// Accepted records that the venue has accepted credentials.
-	Accepted(key auth.Key)
+	// Accepted records that the venue has accepted credentials for an account. Account returns this account, or "".
+	Accepted(key auth.Key, account market.Address)
+	Account(key auth.Key) market.Address
 }
 
 // identities reads the identity of a client from headers or from the payload of connection_init, never from cookies or parameters.
@@ -54,17 +55,19 @@ type identities struct {
 	// trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	trusted   func(r *http.Request) bool
 	unchecked bool
-	parsed    *lru.Cache[[sha256.Size]byte, *market.Credentials]
-	// names caches the results of identities.caller for clients without an account, by network.
-	names *lru.Cache[netip.Prefix, string]
+	// public reports that the venue shows accounts to everybody, and so accepts all credentials.
+	public bool
+	parsed *lru.Cache[[sha256.Size]byte, *market.Credentials]
+	// names caches the names of clients.
+	names *lru.Cache[quota.Client, string]
 }
 
 const maxNames = 1000
 
 func newIdentities(cfg Config) *identities {
 	return &identities{
-		accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked,
-		parsed: newLRU[[sha256.Size]byte, *market.Credentials](MaxCredentials), names: newLRU[netip.Prefix, string](maxNames),
+		accounts: cfg.Accounts, refusals: cfg.Refusals, client: cfg.Client, trusted: cfg.Trusted, unchecked: cfg.Unchecked, public: cfg.PublicAccounts,
+		parsed: newLRU[[sha256.Size]byte, *market.Credentials](MaxCredentials), names: newLRU[quota.Client, string](maxNames),
 	}
 }
 
@@ -73,6 +76,8 @@ type identity struct {
 	client      netip.Addr
 	proxied     bool // true if a trusted proxy sent the request
 	credentials *market.Credentials
+	// key is the key of credentials that the client sent itself.
+	key auth.Key
 	// account is the account of the bearer token; nil for a client that sent no bearer token.
 	account *auth.Account
 }
@@ -189,7 +194,8 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
 		}
 		if id.credentials, err = i.parse(credentials[0]); err == nil {
-			err = i.refusals.Check(client, auth.CredentialsKey(id.credentials))
+			id.key = auth.CredentialsKey(id.credentials)
+			err = i.refusals.Check(client, id.key)
 		}
 	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
@@ -204,17 +210,32 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 	return requestContext{Context: ctx, identity: id}, nil
 }
 
-// caller returns the name under which the rate limit counts the client's calls: the account's address at the venue, or the client's
-// network if there is no account. The name does not depend on credentials, because a client can invent any number of them.
-func (i *identities) caller(id identity) string {
+// counted returns what the limits count the client for: the account of its bearer token, or the account for which the venue has
+// accepted its credentials, or else its network. Credentials that the venue has not accepted make no difference, because a client
+// can invent any number of them. When the venue accepts them, the result changes, so calling code that takes something for a client
+// must keep the result to give it back.
+func (i *identities) counted(id identity) quota.Client {
 	if id.account != nil {
-		return "account " + string(id.account.Address)
+		return quota.Account(id.account.Address)
 	}
-	network := quota.Network(id.client)
-	name, ok := i.names.Get(network)
+	if id.credentials != nil {
+		if account := i.refusals.Account(id.key); account != "" {
+			return quota.Account(account)
+		}
+	}
+	return quota.Anonymous(id.client)
+}
+
+// countedIn returns what the limits count the client in ctx for.
+func (i *identities) countedIn(ctx context.Context) quota.Client { return i.counted(identityFrom(ctx)) }
+
+// caller returns the name under which the rate limit counts the client's calls.
+func (i *identities) caller(id identity) string {
+	client := i.counted(id)
+	name, ok := i.names.Get(client)
 	if !ok {
-		name = "address " + network.String()
-		i.names.Add(network, name)
+		name = client.String()
+		i.names.Add(client, name)
 	}
 	return name
 }
@@ -263,7 +284,7 @@ func parseCredentials(value string) (*market.Credentials, error) {
 // clients with a bearer token.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
-		i.refusals.Refused(id.client, auth.CredentialsKey(id.credentials))
+		i.refusals.Refused(id.client, id.key)
 	}
 }
 
@@ -272,11 +293,11 @@ func unauthenticated(resp *graphql.Response) bool {
 	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
 }
 
-// countAcceptance records that the venue has accepted the credentials that the client in ctx sent. It ignores clients with a bearer
-// token.
-func (i *identities) countAcceptance(ctx context.Context) {
-	if id := identityFrom(ctx); id.credentials != nil && id.account == nil {
-		i.refusals.Accepted(auth.CredentialsKey(id.credentials))
+// countAcceptance records that the venue has accepted the credentials that the client in ctx sent, for an account. It ignores
+// clients with a bearer token, and venues that check no credentials.
+func (i *identities) countAcceptance(ctx context.Context, account market.Address) {
+	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && !i.public {
+		i.refusals.Accepted(id.key, account)
 	}
 }
 

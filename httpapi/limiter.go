@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"net/http"
-	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -14,8 +13,10 @@ import (
 
 // limiter bounds the number of running operations, and the number of operations that wait in its queue. quota.Fair decides whether
 // another operation of a client may run or wait. When an operation ends, the next operation comes from the waiting client with the
-// fewest running operations. Addresses with the same quota.Network count as one client.
+// fewest running operations.
 type limiter struct {
+	// client returns the client in a context.
+	client            func(context.Context) quota.Client
 	operations, queue int
 	timeout           time.Duration
 
@@ -23,12 +24,12 @@ type limiter struct {
 	mu               sync.Mutex
 	running, waiting int
 	// clients contains the clients that have running or waiting operations.
-	clients map[netip.Prefix]*share
+	clients map[quota.Client]*share
 	spare   []*share // unused values, for reuse
 }
 
 type share struct {
-	client  netip.Prefix
+	client  quota.Client
 	running int
 	// waiting contains a channel for each waiting operation, oldest first. The limiter closes the channel when the operation may
 	// run.
@@ -36,8 +37,8 @@ type share struct {
 	release func()
 }
 
-func newLimiter(operations, queue int, timeout time.Duration) *limiter {
-	return &limiter{operations: operations, queue: queue, timeout: timeout, clients: make(map[netip.Prefix]*share)}
+func newLimiter(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration) *limiter {
+	return &limiter{client: client, operations: operations, queue: queue, timeout: timeout, clients: make(map[quota.Client]*share)}
 }
 
 // retryAfter is how long a refused client should wait before its next attempt.
@@ -46,8 +47,9 @@ const retryAfter = time.Second
 // acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is an httpError, or the cause of ctx.
 func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+	client := l.client(ctx)
 	l.mu.Lock()
-	s := l.share(quota.Network(identityFrom(ctx).client))
+	s := l.share(client)
 	if quota.Fair(s.running, 1, l.operations-l.running) {
 		l.admit(s)
 		l.mu.Unlock()
@@ -80,7 +82,7 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 }
 
 // share returns the client's entry in clients, and adds the entry if necessary.
-func (l *limiter) share(client netip.Prefix) *share {
+func (l *limiter) share(client quota.Client) *share {
 	s := l.clients[client]
 	if s != nil {
 		return s

@@ -12,7 +12,7 @@ import (
 
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(3, 3, time.Second) // one client may have two of the three operations
+		g := newLimiter((&identities{}).countedIn, 3, 3, time.Second) // one client may have two of the three operations
 		acquire := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
 		leave1, err1 := acquire(t.Context())
 		leave2, err2 := acquire(t.Context())
@@ -114,7 +114,7 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 // TestOneClientLeavesRoom checks that other clients are admitted while one client starts more operations than the limiter allows.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(256, 512, time.Second)
+		g := newLimiter((&identities{}).countedIn, 256, 512, time.Second)
 		var greedy, neighbour, other crowd
 		greedy.acquire(contextOf(t, "2001:db8::1"), g, 700)
 		greedy.acquire(contextOf(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
@@ -138,7 +138,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 // TestFewestRunningOperationsFirst checks that the waiting client with the fewest running operations is admitted next.
 func TestFewestRunningOperationsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter(8, 100, time.Minute)
+		g := newLimiter((&identities{}).countedIn, 8, 100, time.Minute)
 		var a, b, late crowd
 		a.acquire(contextOf(t, "192.0.2.1"), g, 20)
 		b.acquire(contextOf(t, "192.0.2.2"), g, 20)
@@ -165,7 +165,7 @@ func TestFewestRunningOperationsFirst(t *testing.T) {
 }
 
 func TestTheLimiterAllocatesNothing(t *testing.T) {
-	g, ctx := newLimiter(256, 512, time.Second), contextOf(t, "192.0.2.1")
+	g, ctx := newLimiter((&identities{}).countedIn, 256, 512, time.Second), contextOf(t, "192.0.2.1")
 	if n := testing.AllocsPerRun(100, func() {
 		leave, err := g.acquire(ctx)
 		if err != nil {

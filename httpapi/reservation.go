@@ -3,7 +3,6 @@ package httpapi
 import (
 	"bytes"
 	"net/http"
-	"net/netip"
 	"slices"
 
 	"oddsgraph/httpapi/quota"
@@ -18,7 +17,7 @@ var transportNames = [...]string{transportHTTP, transportWebSocket, transportEve
 type reservation struct {
 	engine    *engine // nil means that nothing is reserved
 	transport string
-	client    netip.Addr
+	client    quota.Client
 	// limit is the maximum size of the response in bytes. held is the number of reserved bytes.
 	limit, held int
 	// err is the error of the last refusal. If too little memory was left, err is an httpError. If the response exceeds its limit,
@@ -26,7 +25,7 @@ type reservation struct {
 	err error
 }
 
-func (e *engine) newReservation(client netip.Addr, transport string) reservation {
+func (e *engine) newReservation(client quota.Client, transport string) reservation {
 	return reservation{engine: e, transport: transport, client: client, limit: e.cfg.MaxResponse}
 }
 
@@ -61,7 +60,7 @@ func (r *reservation) hold(size int) bool {
 // take reserves memory for a response of size bytes. It returns false if too little memory is left.
 func (r *reservation) take(size int) bool {
 	if more := size - quota.FreeBytes - r.held; r.engine != nil && more > 0 {
-		if !r.engine.outgoing.Take(quota.Network(r.client), more) {
+		if !r.engine.outgoing.Take(r.client, more) {
 			return false
 		}
 		r.held += more
@@ -84,7 +83,7 @@ func (r *reservation) fit(buf *bytes.Buffer) *bytes.Buffer {
 // settle reduces the reservation to what a response of size bytes needs. settle(0) ends the reservation.
 func (r *reservation) settle(size int) {
 	if less := r.held - max(size-quota.FreeBytes, 0); less > 0 {
-		r.engine.outgoing.Give(quota.Network(r.client), less)
+		r.engine.outgoing.Give(r.client, less)
 		r.held -= less
 	}
 }

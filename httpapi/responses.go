@@ -80,7 +80,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 // executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
 // last longer than the request that started it. So the execution has its own reservation and does not change op.
 func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
-	run := &operation{plan: op.plan, variables: op.variables, memory: e.newReservation(identityFrom(ctx).client, log.Transport), buffer: getBuffer()}
+	run := &operation{plan: op.plan, variables: op.variables, memory: e.newReservation(e.identities.countedIn(ctx), log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)
 	defer run.memory.settle(0) // the code that sends the response makes its own reservation
 	resp := e.executeInTime(ctx, run)

@@ -4,14 +4,16 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"oddsgraph/httpapi/quota"
 )
 
 // limiters bound the number of operations. Operations that execute and operations that wait for the venue have separate limits,
 // so a slow endpoint of the venue does not block operations that need no call.
 type limiters struct{ executing, waiting *limiter }
 
-func newLimiters(operations, queue int, timeout time.Duration) limiters {
-	return limiters{newLimiter(operations, queue, timeout), newLimiter(operations, queue, timeout)}
+func newLimiters(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration) limiters {
+	return limiters{newLimiter(client, operations, queue, timeout), newLimiter(client, operations, queue, timeout)}
 }
 
 // slot is the context of an operation that one of the limiters counts.

@@ -67,7 +67,7 @@ func (e *events) begin() error {
 // the events of the response. It calls release when it no longer needs the text of the request. If serve returns an error, it has
 // written nothing.
 func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) error {
-	client := identityFrom(ctx).client
+	client := e.subscriptions.Client(ctx)
 	if err := e.clients.Connect(client); err != nil {
 		return err
 	}

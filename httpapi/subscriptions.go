@@ -15,7 +15,6 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
@@ -45,7 +44,7 @@ func newSubscriptions(e *engine, clients *quota.Clients, acquire func(context.Co
 
 // chargeTo charges the client in ctx for the queued payloads of a member. It must be called before the member is used.
 func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
-	m.SetMemory(s.engine.outgoing, quota.Network(identityFrom(ctx).client))
+	m.SetMemory(s.engine.outgoing, s.engine.identities.countedIn(ctx))
 }
 
 // start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the calling
@@ -69,7 +68,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		m.OnLeave(s.onLeave(ctx, log))
 		return nil, nil
 	default:
-		release, err := s.hold(quota.Network(identityFrom(ctx).client), op, op, len(p.Variables))
+		release, err := s.hold(s.engine.identities.countedIn(ctx), op, op, len(p.Variables))
 		if err != nil {
 			return nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err))
 		}
@@ -177,19 +176,19 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 // join makes m a member of the groups that execute a subscription. own is the result of exec.Operation.Compile: the bytes that only
 // this subscription keeps in memory.
 func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fanout.Member) error {
-	client, key := identityFrom(ctx).client, s.key(ctx, op)
-	network, charge := quota.Network(client), func() (func(), error) { return s.charge(client, key, op, own) }
+	client, key := s.engine.identities.countedIn(ctx), s.key(ctx, op)
+	charge := func() (func(), error) { return s.charge(client, key, op, own) }
 	if parts := s.parts(ctx, op); parts != nil {
-		if joined, err := s.hub.JoinParts(ctx, key, m, network, charge, parts); joined || err != nil {
+		if joined, err := s.hub.JoinParts(ctx, key, m, client, charge, parts); joined || err != nil {
 			return err
 		}
 	}
-	return s.hub.Join(ctx, key, m, network, charge, s.opener(op))
+	return s.hub.Join(ctx, key, m, client, charge, s.executing(op))
 }
 
-func (s *subscriptions) opener(op *operation) fanout.Open {
-	return func(ctx context.Context, g *fanout.Group) fanout.Source {
-		return s.engine.open(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op)
+func (s *subscriptions) executing(op *operation) fanout.Execute {
+	return func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+		return s.engine.executeEvents(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, deliver)
 	}
 }
 
@@ -225,46 +224,35 @@ func (o *operation) watchedIDs() (ids int) {
 	return max(ids, 1)
 }
 
-// execution is the fanout.Source of a group's subscription.
-type execution struct {
-	engine *engine
-	ctx    context.Context
-	next   func() (resp *graphql.Response, unknown bool)
-	// last contains the errors that ended the subscription. If the subscription ended because of an unknown id, members may remain
-	// subscribed to other ids, and event is the response for them. Otherwise event is nil.
-	last, event []byte
-}
-
-func (e *engine) open(ctx context.Context, op *operation) (x *execution) {
-	x = &execution{engine: e, ctx: ctx}
-	defer e.catch(ctx, func(r *graphql.Response) { x.next = returnOnce(r) })
-	x.next = e.subscribe(ctx, op)
-	return x
-}
-
-func (x *execution) Next() (payload []byte, ok bool) {
-	defer x.engine.catch(x.ctx, func(r *graphql.Response) {
-		x.last = appendJSON(nil, r.Errors)
-		payload, ok = nil, false
-	})
-	resp, unknown := x.next()
-	if resp == nil || x.ctx.Err() != nil { // the subscription has ended, or all members have left
-		return nil, false
-	}
-	if resp.Data == nil { // an error that ends the subscription
-		x.last = appendJSON(nil, boundErrors(resp.Errors))
-		if unknown {
-			x.event = appendResponse(nil, &graphql.Response{Data: json.RawMessage("null"), Errors: resp.Errors})
+// executeEvents executes a subscription, as fanout.Execute does. If the subscription has ended because of an unknown id, members may
+// remain subscribed to other ids, and event is the response for them.
+func (e *engine) executeEvents(ctx context.Context, op *operation, deliver func(payload []byte)) (errors, event []byte) {
+	last, unknown := e.subscribe(ctx, op, func(resp *graphql.Response) bool {
+		payload := e.payload(ctx, resp)
+		if payload != nil {
+			deliver(payload)
 		}
-		return nil, false
+		return payload != nil && ctx.Err() == nil
+	})
+	if last == nil {
+		return nil, nil
+	}
+	if unknown {
+		event = appendResponse(nil, &graphql.Response{Data: json.RawMessage("null"), Errors: last.Errors})
+	}
+	return appendJSON(nil, boundErrors(last.Errors)), event
+}
+
+// payload returns the bytes of an event's response, or nil if ctx has ended because all members have left.
+func (e *engine) payload(ctx context.Context, resp *graphql.Response) []byte {
+	if ctx.Err() != nil {
+		return nil
 	}
 	if len(resp.Errors) > 0 {
-		x.engine.cfg.Observer.EventFailed(codesIn(resp.Errors))
+		e.cfg.Observer.EventFailed(codesIn(resp.Errors))
 	}
-	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp), true
+	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
 }
-
-func (x *execution) Last() (errors, event []byte) { return x.last, x.event }
 
 func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (initialized context.Context, err error) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { initialized, err = nil, r.Errors })
@@ -282,6 +270,10 @@ func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (init
 	return &requestContext{ctx, identityFrom(ctx), hints}, nil
 }
 
+func (s *subscriptions) Client(ctx context.Context) quota.Client {
+	return s.engine.identities.countedIn(ctx)
+}
+
 func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m *fanout.Member) (once func(ctx context.Context), errors []byte, malformed error) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, errors = nil, appendJSON(nil, r.Errors) })
 	s.chargeTo(ctx, m)
@@ -291,7 +283,7 @@ func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m 
 	}
 	log := s.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
 	if id := identityFrom(ctx); id.credentials != nil { // the venue may have rejected the credentials of an earlier operation
-		if err := s.engine.identities.refusals.Check(id.client, auth.CredentialsKey(id.credentials)); err != nil {
+		if err := s.engine.identities.refusals.Check(id.client, id.key); err != nil {
 			return nil, appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors), nil
 		}
 	}

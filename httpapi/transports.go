@@ -52,12 +52,12 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: t.subscriptions, CheckOrigin: pages.check, Client: clientOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
+		Operator: t.subscriptions, CheckOrigin: pages.check, Address: addressOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
 	})
 	return t
 }
 
-func clientOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
+func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
 func (t *transports) serve(w http.ResponseWriter, r *request) {
 	switch {

@@ -256,12 +256,25 @@ func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[market.Read[*T]
 		case r.Value.Stale:
 			n.Excused++
 		case l.kind.User():
-			l.dependencies.AnswerAccount()
+			l.dependencies.AnswerAccount(accountOf(key))
 		}
 		l.results[l.index[key]] = *r
 	}
 	reqctx.RecordAll(l.dependencies, results)
 	l.log.CountReads(l.kind, n)
+}
+
+// accountOf returns the account of a key of a kind for which Kind.User returns true.
+func accountOf(key any) market.Address {
+	switch k := key.(type) {
+	case market.Address:
+		return k
+	case queries.TradesKey:
+		return k.Address
+	case queries.HistoryKey:
+		return k.Address
+	}
+	return ""
 }
 
 // fail sets err as the result of all missing keys that were not sent.

@@ -28,39 +28,41 @@ func (r *Resolver) source(ctx context.Context) follow.Source {
 	return follow.Source{Feed: r.Venue.Feed, Group: g, Timeout: r.Timeout}
 }
 
-// subscribe sends the events of a stream to the returned channel, and closes the channel when the stream or ctx ends. The function
-// event converts an event to its GraphQL type. The eventQueue of ctx gets a StreamEvent for each value and error, and for the end.
+// subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event
+// converts an event to its GraphQL type.
 func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], event func(reason model.UpdateReason, value E) M) <-chan M {
-	out, queue := make(chan M), queueOf(ctx)
-	queue.begin()
-	go func() { // this goroutine ends when the stream ends or when the transport cancels ctx
-		var last error
-		defer func() {
-			if p := recover(); p != nil {
-				last = Recover(ctx, p)
+	out := make(chan M, 1)
+	streamOf(ctx).run = func(each func(StreamEvent) bool) {
+		if err := runStream(ctx, stream, func(e follow.Event[E]) bool {
+			if e.Problem != nil {
+				return each(StreamEvent{Problem: atField(ctx, e.Problem)})
 			}
-			queue.end(ctx, last)
-			close(out)
-		}()
-		for e, err := range stream {
-			switch {
-			case err != nil:
-				last = err
-				return
-			case e.Problem != nil:
-				queue.addProblem(ctx, e.Problem)
-				continue
-			}
-			m := event(model.UpdateReason(e.Reason), e.Value)
-			queue.add(StreamEvent{})
-			select {
-			case out <- m:
-			case <-ctx.Done():
-				return
-			}
+			out <- event(model.UpdateReason(e.Reason), e.Value) // each takes it from there
+			return each(StreamEvent{})
+		}); err != nil {
+			each(StreamEvent{Problem: atField(ctx, err), Ended: true})
+		}
+	}
+	return out
+}
+
+// runStream calls each for the events of a stream until each returns false. It returns the error that has ended the stream. A panic
+// counts as an error.
+func runStream[E any](ctx context.Context, stream iter.Seq2[follow.Event[E], error], each func(follow.Event[E]) bool) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = Recover(ctx, p)
 		}
 	}()
-	return out
+	for e, err := range stream {
+		if err != nil {
+			return err
+		}
+		if !each(e) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
@@ -85,6 +87,7 @@ func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader
 
 // accountTopic returns the topic of an account. Clients with different credentials have different topics.
 func (r *Resolver) accountTopic(ctx context.Context, a market.Address) messages.Topic {
+	streamOf(ctx).account = a
 	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Venue.Scope(ctx, a)}
 }
 

@@ -11,6 +11,8 @@ import (
 type Events interface {
 	// next waits for an event. It returns false when the stream or ctx ends.
 	next(ctx context.Context) bool
+	// drop forgets the current event, so that it can be garbage collected.
+	drop()
 	// write writes the current event as the value of the field. It returns false if the field is non-null and its value is null.
 	write(x *Execution, f *Field) bool
 }
@@ -27,12 +29,18 @@ func EventsOf[T any](from <-chan T, value func(x *Execution, f *Field, event T) 
 }
 
 func (e *events[T]) next(ctx context.Context) (ok bool) {
+	e.drop()
 	select {
 	case e.event, ok = <-e.from:
 		return ok
 	case <-ctx.Done():
 		return false
 	}
+}
+
+func (e *events[T]) drop() {
+	var none T
+	e.event = none
 }
 
 func (e *events[T]) write(x *Execution, f *Field) bool { return e.value(x, f, e.event) }
@@ -79,6 +87,9 @@ func (s *Stream) start(x *Execution) {
 
 // Next waits for the next event. It returns false when the stream or ctx ends.
 func (s *Stream) Next(ctx context.Context) bool { return s.events.next(ctx) }
+
+// Drop forgets the current event, so that it can be garbage collected before the next event.
+func (s *Stream) Drop() { s.events.drop() }
 
 // Execute runs one pass over the current event, like Operation.Execute.
 func (s *Stream) Execute(ctx context.Context, buf []byte, limiter SizeLimiter) (data []byte, errs []Error) {

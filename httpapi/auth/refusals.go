@@ -58,7 +58,8 @@ type Refusals struct {
 	// networks limits the refused credentials of each network. The credentials of a burst may be checked before the first of them is
 	// refused. So a limiter may go into debt, for at most another refusalWindow.
 	networks *simplelru.LRU[netip.Prefix, *rate.Limiter]
-	accepted *simplelru.LRU[Key, struct{}]
+	// accepted contains, for each key, the account for which the venue has accepted these credentials last.
+	accepted *simplelru.LRU[Key, market.Address]
 }
 
 // instant is a time in nanoseconds since 1970. 0 means that there was no such time.
@@ -80,7 +81,7 @@ func push(times []instant, now time.Time) {
 
 // NewRefusals returns a Refusals without entries.
 func NewRefusals(clock market.Clock) *Refusals {
-	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), networks: newLRU[netip.Prefix, *rate.Limiter](), accepted: newLRU[Key, struct{}]()}
+	return &Refusals{clock: clock, pairs: newLRU[pair, *[refusalLimit]instant](), networks: newLRU[netip.Prefix, *rate.Limiter](), accepted: newLRU[Key, market.Address]()}
 }
 
 func newLRU[K comparable, V any]() *simplelru.LRU[K, V] {
@@ -122,12 +123,21 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 	}
 }
 
-// Accepted records that the venue has accepted credentials. Refused credentials of other clients do not affect them until the venue
-// refuses them.
-func (r *Refusals) Accepted(key Key) {
+// Accepted records that the venue has accepted credentials for an account. Refused credentials of other clients do not affect them
+// until the venue refuses them.
+func (r *Refusals) Accepted(key Key, account market.Address) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.accepted.Add(key, struct{}{})
+	r.accepted.Add(key, account)
+}
+
+// Account returns the account for which the venue has accepted credentials. It returns "" if the venue has not accepted them, or has
+// refused them since.
+func (r *Refusals) Account(key Key) market.Address {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	account, _ := r.accepted.Get(key)
+	return account
 }
 
 // Check returns an error with CodeRateLimited and RetryAfter if too many requests with the key from the address were refused, or if

@@ -107,7 +107,7 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("got %+v, want RATE_LIMITED for %s", limited, wait)
 		}
 	}
-	r.Accepted(credentials(100))
+	r.Accepted(credentials(100), "0x1")
 	for n := range guessLimit {
 		wants(addr, credentials(300), 0)
 		r.Refused(addr, bad)
@@ -138,7 +138,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for i := range 3 * MaxRefusals {
 		r.Refused(addr(i), worse)
-		r.accepted.Add(TokenKey(fmt.Sprint(i)), struct{}{})
+		r.accepted.Add(TokenKey(fmt.Sprint(i)), market.Address("0x1"))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)

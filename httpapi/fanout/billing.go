@@ -1,16 +1,17 @@
 package fanout
 
 import (
-	"net/netip"
 	"sync"
+
+	"oddsgraph/httpapi/quota"
 )
 
 // billing contains the clients that are charged for a group, or for a subscription made with JoinParts. A client with several
 // members is charged once.
-type billing map[netip.Prefix]*payer
+type billing map[quota.Client]*payer
 
 type payer struct {
-	client  netip.Prefix
+	client  quota.Client
 	members int
 	// release may be called more than once.
 	release func()
@@ -18,7 +19,7 @@ type payer struct {
 
 // charge adds a member to the payer of a client. If the client has no payer yet, the method calls newCharge, which charges the
 // client.
-func (ps billing) charge(client netip.Prefix, newCharge func() (release func(), err error)) (*payer, error) {
+func (ps billing) charge(client quota.Client, newCharge func() (release func(), err error)) (*payer, error) {
 	p := ps[client]
 	if p == nil {
 		release, err := newCharge()

@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"net/netip"
 	"sync"
 	"testing"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
 )
 
 // chargeCounter counts, for each client, the charges that are not released yet. If refuses is true, every further charge fails.
@@ -48,7 +49,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	h, charges := newHub(t, fanout.Limits{}), &chargeCounter{charged: map[string]int{}}
 	join := func(client string) (*reader, error) {
 		r := newReader()
-		return r, h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), charges.charge(client), h.open)
+		return r, h.Join(context.Background(), key("k"), r.Member, quota.Account(market.Address(client)), charges.charge(client), h.open)
 	}
 	const a, b = "192.0.2.1", "192.0.2.2"
 	first, _ := join(a)
@@ -76,7 +77,7 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 	charges.refuses = false
 	gone := newReader()
 	gone.Leave()
-	_ = h.Join(context.Background(), key("k"), gone.Member, netip.MustParsePrefix(a+"/32"), charges.charge(a), h.open)
+	_ = h.Join(context.Background(), key("k"), gone.Member, quota.Account(market.Address(a)), charges.charge(a), h.open)
 	charges.want(t, "a member that had left before has called Join", map[string]int{a: 0, b: 1})
 
 	// The last client is charged until the execution has ended. Otherwise a client could leave behind many executions that are
@@ -94,7 +95,7 @@ func TestEndedExecutionIsNotCharged(t *testing.T) {
 	var readers []*reader
 	for _, client := range []string{"192.0.2.1", "192.0.2.2"} {
 		r := newReader()
-		_ = h.Join(context.Background(), key("k"), r.Member, netip.MustParsePrefix(client+"/32"), charges.charge(client), h.open)
+		_ = h.Join(context.Background(), key("k"), r.Member, quota.Account(market.Address(client)), charges.charge(client), h.open)
 		readers = append(readers, r)
 	}
 	close(h.script().events)

@@ -198,18 +198,13 @@ func (g *Group) next() (e follow.Envelope, number uint64) {
 	return e, number
 }
 
-func (g *Group) run(ctx context.Context, open Open) {
-	source := open(ctx, g)
-	for {
-		g.await(ctx)
-		payload, ok := source.Next()
-		if !ok {
-			break
-		}
+func (g *Group) run(ctx context.Context, execute Execute) {
+	g.await(ctx)
+	errors, event := execute(ctx, g, func(payload []byte) {
 		g.deliver(payload)
-	}
+		g.await(ctx)
+	})
 	abandoned := ctx.Err() != nil // no member is left, or the hub is closing
-	errors, event := source.Last()
 	g.hub.ended(g)
 	if abandoned {
 		return

@@ -2,12 +2,12 @@ package fanout_test
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"sync"
 	"testing"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
@@ -122,7 +122,7 @@ func TestLastMemberEndsTheExecution(t *testing.T) {
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
 	type ctxKey struct{}
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), ctxKey{}, "value"))
-	_ = h.Join(ctx, key("k"), a.Member, netip.Prefix{}, free, h.open)
+	_ = h.Join(ctx, key("k"), a.Member, quota.Client{}, free, h.open)
 	h.join(b)
 	s := h.script()
 	cancel() // this is the context of the first member, not of the group
@@ -166,9 +166,9 @@ func TestLeftBeforeJoining(t *testing.T) {
 // TestKeys checks that subscriptions with different keys have different executions.
 func TestKeys(t *testing.T) {
 	h, a, b := newHub(t, fanout.Limits{}), newReader(), newReader()
-	_ = h.Join(context.Background(), key("a"), a.Member, netip.Prefix{}, free, h.open)
+	_ = h.Join(context.Background(), key("a"), a.Member, quota.Client{}, free, h.open)
 	forA := h.script()
-	_ = h.Join(context.Background(), key("b"), b.Member, netip.Prefix{}, free, h.open)
+	_ = h.Join(context.Background(), key("b"), b.Member, quota.Client{}, free, h.open)
 	forB := h.script()
 	forA.post("a", replaced)
 	forB.post("b", replaced)

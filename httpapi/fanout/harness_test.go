@@ -2,7 +2,6 @@ package fanout_test
 
 import (
 	"context"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 )
 
@@ -24,11 +24,11 @@ type script struct {
 	ctx    context.Context
 	group  *fanout.Group
 	events chan []byte
-	// Each call of Next except the first signals queued. The previous event is then in the queues of the members.
+	// Each call of next except the first signals queued. The previous event is then in the queues of the members.
 	queued      chan struct{}
 	asked       bool
 	last, event []byte
-	// closed is closed when Next notices that the context of the execution has ended.
+	// closed is closed when next notices that the context of the execution has ended.
 	closed chan struct{}
 }
 
@@ -49,17 +49,17 @@ func newHub(t *testing.T, l fanout.Limits) *hub {
 	return h
 }
 
-// open is a fanout.Open.
-func (h *hub) open(ctx context.Context, g *fanout.Group) fanout.Source {
+// open is a fanout.Execute.
+func (h *hub) open(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
 	s := newScript(h.t, ctx, g)
 	h.opened <- s
-	return s
+	return s.run(deliver)
 }
 
 // join makes readers members of the group.
 func (h *hub) join(readers ...*reader) {
 	for _, r := range readers {
-		_ = h.Join(context.Background(), key("k"), r.Member, netip.Prefix{}, free, h.open)
+		_ = h.Join(context.Background(), key("k"), r.Member, quota.Client{}, free, h.open)
 	}
 }
 
@@ -72,7 +72,18 @@ func (h *hub) script() *script {
 // free charges nothing.
 func free() (func(), error) { return func() {}, nil }
 
-func (s *script) Next() ([]byte, bool) {
+// run is the rest of a fanout.Execute.
+func (s *script) run(deliver func([]byte)) (errors, event []byte) {
+	for {
+		payload, ok := s.next()
+		if !ok {
+			return s.last, s.event
+		}
+		deliver(payload)
+	}
+}
+
+func (s *script) next() ([]byte, bool) {
 	if s.asked {
 		select {
 		case s.queued <- struct{}{}:
@@ -89,16 +100,14 @@ func (s *script) Next() ([]byte, bool) {
 	}
 }
 
-func (s *script) Last() (errors, event []byte) { return s.last, s.event }
-
-// hand makes Next return an event, but does not announce the event. It waits until the event is in the queues.
+// hand makes the script deliver an event, but does not announce the event. It waits until the event is in the queues.
 func (s *script) hand(payload string) {
 	s.t.Helper()
 	send(s.t, s.events, []byte(payload))
 	receive(s.t, s.queued)
 }
 
-// post announces an event, makes Next return the event, and waits until the event is in the queues.
+// post announces an event, makes the script deliver it, and waits until the event is in the queues.
 func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
 	s.group.Announce(e)

@@ -3,28 +3,21 @@ package fanout
 import (
 	"cmp"
 	"context"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
 )
 
 // Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Source is a running subscription.
-type Source interface {
-	// Next waits for an event and returns its response, which must not be changed. ok is false after the last event.
-	Next() (payload []byte, ok bool)
-	// Last is called after Next has returned false. errors is a JSON list of the errors that ended the subscription, or nil if
-	// there were no errors. If event is not nil, a member that has other running groups gets this event instead of the errors, and
-	// stays in these groups. In all other cases, errors end the member.
-	Last() (errors, event []byte)
-}
-
-// Open starts to execute a subscription for a group. The execution ends when ctx ends.
-type Open func(ctx context.Context, g *Group) Source
+// Execute executes a subscription for a group. It calls deliver with the response of each event. The response must not be changed.
+// deliver returns when the group wants the next event. Execute returns when the subscription or ctx ends. errors is a JSON list of
+// the errors that ended the subscription, or nil if there were no errors. If event is not nil, a member that has other running
+// groups gets this event instead of the errors, and stays in these groups. In all other cases, errors end the member.
+type Execute func(ctx context.Context, g *Group, deliver func(payload []byte)) (errors, event []byte)
 
 // Limits are the limits of a hub. For a field that is zero, New uses the default of the field.
 type Limits struct {
@@ -95,7 +88,7 @@ func New(l Limits) *Hub {
 // A client is charged once for all its members in the group: Join calls charge before the first of them joins. If charge fails, m
 // does not join, and Join returns the error. The hub calls release when the execution has ended, or when the client's last member
 // leaves while members of other clients remain. charge and release must not use the hub.
-func (h *Hub) Join(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), open Open) error {
+func (h *Hub) Join(ctx context.Context, key Key, m *Member, client quota.Client, charge func() (release func(), err error), execute Execute) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refuses(m) {
@@ -111,7 +104,7 @@ func (h *Hub) Join(ctx context.Context, key Key, m *Member, client netip.Prefix,
 		g.billing.leave(p)
 		return nil
 	}
-	h.take(ctx, &seats[0], open)
+	h.take(ctx, &seats[0], execute)
 	return nil
 }
 
@@ -131,7 +124,7 @@ func (h *Hub) group(key Key) *Group {
 	return newGroup(h, key)
 }
 
-func (h *Hub) take(ctx context.Context, s *seat, open Open) {
+func (h *Hub) take(ctx context.Context, s *seat, execute Execute) {
 	g := s.group
 	g.add(s)
 	if h.groups[g.key] == g {
@@ -145,7 +138,7 @@ func (h *Hub) take(ctx context.Context, s *seat, open Open) {
 	h.done.Go(func() {
 		defer h.release(g)
 		defer g.cancel()
-		g.run(groupCtx, open)
+		g.run(groupCtx, execute)
 	})
 }
 

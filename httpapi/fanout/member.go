@@ -1,9 +1,9 @@
 package fanout
 
 import (
-	"net/netip"
 	"sync"
 
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
@@ -15,9 +15,9 @@ const freeBytes = 2 << 10
 // Memory is a number of bytes that clients share. Its methods must not wait.
 type Memory interface {
 	// Take reserves n bytes for a client. It returns false if there is not enough memory.
-	Take(client netip.Prefix, n int) bool
+	Take(client quota.Client, n int) bool
 	// Give undoes Take.
-	Give(client netip.Prefix, n int)
+	Give(client quota.Client, n int)
 }
 
 // Member is the subscription of one client. The owner of a Member calls Take whenever the member has called the function given
@@ -40,7 +40,7 @@ type Member struct {
 	// memory limits the bytes of the queued payloads, of the payload that is being written, of the reservation for Send, and of the
 	// final errors. If memory is nil, there is no limit.
 	memory Memory
-	client netip.Prefix
+	client quota.Client
 	// heldBytes are taken from memory. writingBytes is the size of the payload that is being written. reservedBytes is the number of
 	// bytes that Reserve has reserved, or the size of the final errors.
 	heldBytes, writingBytes, reservedBytes int
@@ -151,7 +151,7 @@ func (m *Member) Send(payload []byte) {
 }
 
 // SetMemory sets the memory from which the member takes bytes for a client. Call SetMemory before any other method.
-func (m *Member) SetMemory(memory Memory, client netip.Prefix) { m.memory, m.client = memory, client }
+func (m *Member) SetMemory(memory Memory, client quota.Client) { m.memory, m.client = memory, client }
 
 // Reserve reserves n bytes for the next Send. It returns false if there is not enough memory. After Leave, it reserves nothing
 // and returns true.

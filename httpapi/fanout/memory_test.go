@@ -1,13 +1,13 @@
 package fanout_test
 
 import (
-	"net/netip"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
 )
 
 // memory is a fanout.Memory with a number of bytes that all clients share.
@@ -16,7 +16,7 @@ type memory struct {
 	free int
 }
 
-func (r *memory) Take(_ netip.Prefix, n int) bool {
+func (r *memory) Take(_ quota.Client, n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n > r.free {
@@ -26,7 +26,7 @@ func (r *memory) Take(_ netip.Prefix, n int) bool {
 	return true
 }
 
-func (r *memory) Give(_ netip.Prefix, n int) {
+func (r *memory) Give(_ quota.Client, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.free += n
@@ -50,8 +50,8 @@ func TestMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	begin := func(name string) (*reader, *script) {
 		m := newReader()
-		m.SetMemory(r, netip.Prefix{})
-		_ = h.Join(t.Context(), key(name), m.Member, netip.Prefix{}, free, h.open)
+		m.SetMemory(r, quota.Client{})
+		_ = h.Join(t.Context(), key(name), m.Member, quota.Client{}, free, h.open)
 		return m, h.script()
 	}
 	m, s := begin("a")
@@ -106,8 +106,8 @@ func TestMemory(t *testing.T) {
 func TestMemoryOfASend(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	one, other := newReader(), newReader()
-	one.SetMemory(r, netip.Prefix{})
-	other.SetMemory(r, netip.Prefix{})
+	one.SetMemory(r, quota.Client{})
+	other.SetMemory(r, quota.Client{})
 	if !one.Reserve(10<<10) || other.Reserve(10<<10) || !other.Reserve(4<<10) {
 		t.Error("of 10 KiB, Reserve must give 10 KiB to one member, then refuse 10 KiB to the other member, and give it 4 KiB")
 	}
@@ -180,7 +180,7 @@ func TestErrorsTakeMemory(t *testing.T) {
 	r := &memory{free: 10 << 10}
 	finish := func() *fanout.Member {
 		m := fanout.NewMember(func() {})
-		m.SetMemory(r, netip.Prefix{})
+		m.SetMemory(r, quota.Client{})
 		m.Finish(fanout.End{Errors: []byte(text("[", 8))})
 		return m
 	}

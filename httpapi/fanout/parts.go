@@ -2,13 +2,14 @@ package fanout
 
 import (
 	"context"
-	"net/netip"
+
+	"oddsgraph/httpapi/quota"
 )
 
 // Part is one of the executions that a member gets its events from. Each event belongs to one part.
 type Part struct {
-	Key  Key
-	Open Open
+	Key     Key
+	Execute Execute
 }
 
 // seat is the membership of a member in one group.
@@ -39,7 +40,7 @@ type listPayment struct {
 // joins. The hub calls release when the last of them leaves. charge and release must not use the hub. If charge fails, joined is
 // false, and err is the error of charge. If more than Limits.Groups groups would be open, joined is false, and err is nil. If m
 // has left already, or if the hub is closed, m does not join, but joined is true.
-func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Prefix, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
+func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client quota.Client, charge func() (release func(), err error), parts []Part) (joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refuses(m) {
@@ -69,13 +70,13 @@ func (h *Hub) JoinParts(ctx context.Context, key Key, m *Member, client netip.Pr
 	for i, part := range parts {
 		s := &seats[i]
 		s.payer, _ = s.group.billing.charge(client, func() (func(), error) { return func() {}, nil })
-		h.take(ctx, s, part.Open)
+		h.take(ctx, s, part.Execute)
 	}
 	return true, nil
 }
 
 // pay charges a client for a subscription made with JoinParts.
-func (h *Hub) pay(key Key, client netip.Prefix, charge func() (release func(), err error)) (listPayment, error) {
+func (h *Hub) pay(key Key, client quota.Client, charge func() (release func(), err error)) (listPayment, error) {
 	payers := h.lists[key]
 	if payers == nil {
 		payers = make(billing)

@@ -3,13 +3,13 @@ package fanout_test
 import (
 	"context"
 	"fmt"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 )
 
@@ -27,13 +27,13 @@ func newScripts(t *testing.T) *scripts {
 
 func (s *scripts) parts(names ...string) (parts []fanout.Part) {
 	for _, name := range names {
-		parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
+		parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
 			one := newScript(s.t, ctx, g)
 			s.mu.Lock()
 			s.byPart[name] = one
 			s.mu.Unlock()
 			s.ready <- struct{}{}
-			return one
+			return one.run(deliver)
 		}})
 	}
 	return parts
@@ -50,7 +50,7 @@ func (s *scripts) part(name string) *script {
 func (s *scripts) join(h *hub, opens int, names ...string) *reader {
 	s.t.Helper()
 	r := newReader()
-	if joined, err := h.JoinParts(s.t.Context(), key("list "+strings.Join(names, ",")), r.Member, netip.Prefix{}, free, s.parts(names...)); !joined || err != nil {
+	if joined, err := h.JoinParts(s.t.Context(), key("list "+strings.Join(names, ",")), r.Member, quota.Client{}, free, s.parts(names...)); !joined || err != nil {
 		s.t.Fatalf("JoinParts returned joined %v and the error %v, want true and nil", joined, err)
 	}
 	for range opens {
@@ -158,8 +158,8 @@ func TestProblemOfParts(t *testing.T) {
 func TestPartsRestart(t *testing.T) {
 	h, s := newHub(t, fanout.Limits{}), newScripts(t)
 	r := newReader()
-	r.SetMemory(&memory{free: 4 << 10}, netip.Prefix{})
-	if _, err := h.JoinParts(t.Context(), key("list"), r.Member, netip.Prefix{}, free, s.parts("a", "b")); err != nil {
+	r.SetMemory(&memory{free: 4 << 10}, quota.Client{})
+	if _, err := h.JoinParts(t.Context(), key("list"), r.Member, quota.Client{}, free, s.parts("a", "b")); err != nil {
 		t.Fatal(err)
 	}
 	receive(t, s.ready)
@@ -189,7 +189,7 @@ func TestPartsAreCharged(t *testing.T) {
 	charge := func() (func(), error) { charged++; return func() { released++ }, nil }
 	join := func(list string, charge func() (func(), error), names ...string) (*reader, bool, error) {
 		r := newReader()
-		joined, err := h.JoinParts(t.Context(), key(list), r.Member, netip.Prefix{}, charge, s.parts(names...))
+		joined, err := h.JoinParts(t.Context(), key(list), r.Member, quota.Client{}, charge, s.parts(names...))
 		return r, joined, err
 	}
 	one, _, _ := join("ab", charge, "a", "b")
@@ -218,7 +218,7 @@ func TestPartsAreCharged(t *testing.T) {
 	}
 	gone := newReader()
 	gone.Leave()
-	if _, err := h.JoinParts(t.Context(), key("ab"), gone.Member, netip.Prefix{}, charge, s.parts("a")); err != nil || charged != 3 || released != 3 {
+	if _, err := h.JoinParts(t.Context(), key("ab"), gone.Member, quota.Client{}, charge, s.parts("a")); err != nil || charged != 3 || released != 3 {
 		t.Errorf("a member that has left joins: error %v, charged %d times, released %d times; want nil, 3 and 3", err, charged, released)
 	}
 }
@@ -232,8 +232,9 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 	parts := func(names []string) (parts []fanout.Part) {
 		for _, name := range names {
-			parts = append(parts, fanout.Part{Key: key(name), Open: func(ctx context.Context, g *fanout.Group) fanout.Source {
-				return &ticking{ctx: ctx, group: g, name: name}
+			parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+				tick(ctx, g, name, deliver)
+				return nil, nil
 			}})
 		}
 		return parts
@@ -246,7 +247,7 @@ func TestPartsAtOnce(t *testing.T) {
 			list = slices.Compact(list)
 			for range 3 {
 				r := newReader()
-				if _, err := h.JoinParts(context.Background(), key(fmt.Sprint(list)), r.Member, netip.Prefix{}, free, parts(list)); err != nil {
+				if _, err := h.JoinParts(context.Background(), key(fmt.Sprint(list)), r.Member, quota.Client{}, free, parts(list)); err != nil {
 					t.Error(err)
 				}
 				last := map[string]int{}
@@ -273,27 +274,15 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 }
 
-// ticking is a source whose events are increasing numbers.
-type ticking struct {
-	ctx    context.Context
-	group  *fanout.Group
-	name   string
-	number int
-}
-
-func (s *ticking) Next() ([]byte, bool) {
-	if s.ctx.Err() != nil {
-		return nil, false
+// tick delivers increasing numbers as events.
+func tick(ctx context.Context, g *fanout.Group, name string, deliver func([]byte)) {
+	for number := 1; ctx.Err() == nil; number++ {
+		if to, _, ok := g.TakeWaiting(); ok {
+			g.Announce(follow.Envelope{Topic: name, State: true, To: to})
+			g.Join(to)
+		} else {
+			g.Announce(about(name, replaced))
+		}
+		deliver(fmt.Appendf(nil, "%s %d", name, number))
 	}
-	if to, _, ok := s.group.TakeWaiting(); ok {
-		s.number++
-		s.group.Announce(follow.Envelope{Topic: s.name, State: true, To: to})
-		s.group.Join(to)
-	} else {
-		s.number++
-		s.group.Announce(about(s.name, replaced))
-	}
-	return fmt.Appendf(nil, "%s %d", s.name, s.number), true
 }
-
-func (s *ticking) Last() (errors, event []byte) { return nil, nil }

@@ -53,6 +53,19 @@ func newOperator() *operator {
 	return &operator{hub: fanout.New(fanout.Limits{Ahead: 1 << 30}), started: make(chan struct{}, 100), release: make(chan struct{}), topics: make(map[string]*topic)}
 }
 
+// Client returns the account in ctx, or else an anonymous client.
+func (o *operator) Client(ctx context.Context) quota.Client {
+	if a, ok := ctx.Value(accountKey{}).(market.Address); ok {
+		return quota.Account(a)
+	}
+	return quota.Anonymous(testAddress)
+}
+
+// accountKey is the key of a context value: the account that operator.init has found.
+type accountKey struct{}
+
+var testAddress = netip.MustParseAddr("192.0.2.1")
+
 func (o *operator) Init(ctx context.Context, payload json.RawMessage) (context.Context, error) {
 	if o.init == nil {
 		return ctx, nil
@@ -71,12 +84,12 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 		var key fanout.Key
 		copy(key[:], p.Query)
 		free := func() (func(), error) { return func() {}, nil }
-		_ = o.hub.Join(ctx, key, m, netip.Prefix{}, free, func(ctx context.Context, g *fanout.Group) fanout.Source {
+		_ = o.hub.Join(ctx, key, m, quota.Client{}, free, func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
 			topic := o.topic(p.Query)
 			topic.mu.Lock()
 			topic.group = g
 			topic.mu.Unlock()
-			return &source{ctx: ctx, topic: topic}
+			return topic.run(ctx, deliver), nil
 		})
 		return nil, nil, nil
 	case "query":
@@ -152,7 +165,7 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	return g
 }
 
-// publish announces an event of a subscription and makes the subscription's source return the payload.
+// publish announces an event of a subscription and makes the subscription's execution deliver the payload.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
 	o.group(t, query).Announce(follow.Envelope{Mode: mode})
@@ -165,32 +178,24 @@ func (o *operator) awaitMembers(t testing.TB, n int) {
 	await(t, "members", func() bool { s := o.hub.Stats(); return s.Members == n && (n > 0 || s.Groups == 0) })
 }
 
-// source is one execution of a topic.
-type source struct {
-	ctx   context.Context
-	topic *topic
-	last  []byte
-}
-
-func (s *source) Next() (payload []byte, ok bool) {
+// run delivers the events of one execution of the topic, and returns the errors that end the execution.
+func (t *topic) run(ctx context.Context, deliver func([]byte)) (last []byte) {
 	defer func() {
-		if !ok {
-			s.topic.mu.Lock()
-			s.topic.group = nil
-			s.topic.mu.Unlock()
-		}
+		t.mu.Lock()
+		t.group = nil
+		t.mu.Unlock()
 	}()
-	select {
-	case payload := <-s.topic.events:
-		return payload, true
-	case s.last = <-s.topic.ended:
-		return nil, false
-	case <-s.ctx.Done():
-		return nil, false
+	for {
+		select {
+		case payload := <-t.events:
+			deliver(payload)
+		case last = <-t.ended:
+			return last
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
-
-func (s *source) Last() (errors, event []byte) { return s.last, nil }
 
 type service struct {
 	t testing.TB
@@ -234,8 +239,8 @@ func required(cfg graphqlws.Config, o *operator) graphqlws.Config {
 	if cfg.CheckOrigin == nil {
 		cfg.CheckOrigin = func(*http.Request) error { return nil }
 	}
-	if cfg.Client == nil {
-		cfg.Client = func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") }
+	if cfg.Address == nil {
+		cfg.Address = func(*http.Request) netip.Addr { return testAddress }
 	}
 	return cfg
 }

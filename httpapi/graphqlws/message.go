@@ -47,7 +47,7 @@ func (k *socket) read() {
 			return
 		}
 		k.readStart.Store(monotonic())
-		text, err := k.server.cfg.Incoming.Read(k.client, r)
+		text, err := k.server.cfg.Incoming.Read(k.address, r)
 		k.readStart.Store(0)
 		if errors.Is(err, quota.ErrNoMemory) {
 			k.close(codeTryAgainLater, "Too much is being sent")

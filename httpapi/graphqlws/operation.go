@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"oddsgraph/httpapi/fanout"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
 )
 
@@ -18,6 +19,8 @@ type operation struct {
 	// prefix is the first part of each frame that contains a response. The payload follows it.
 	prefix []byte
 	member *fanout.Member
+	// client is the client for which the operation counts.
+	client quota.Client
 
 	// queued reports whether the operation is in socket.ready. over reports whether the operation has ended for the client. The
 	// socket's lock guards these and all following fields.
@@ -76,7 +79,8 @@ func (k *socket) register(op *operation) error {
 	case len(k.operations) >= cfg.Operations:
 		return market.Errorf(market.CodeRateLimited, "more than %d operations at once on one connection", cfg.Operations)
 	}
-	if err := cfg.Quota.Begin(k.client); err != nil {
+	op.client = cfg.Operator.Client(k.ctx)
+	if err := cfg.Quota.Begin(op.client); err != nil {
 		return err
 	}
 	if k.operations == nil {
@@ -150,7 +154,7 @@ func (k *socket) release(op *operation) bool {
 	}
 	k.mu.Unlock()
 	op.member.Leave()
-	k.server.cfg.Quota.End(k.client)
+	k.server.cfg.Quota.End(op.client)
 	k.server.operations.Add(-1)
 	return true
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -356,7 +355,7 @@ func TestLimits(t *testing.T) {
 	a.expect(`{"id":"3","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 2 operations at once on one connection"}]}`)
 	b.subscribe("1", "subscription a")
 	b.subscribe("2", "query")
-	b.expect(`{"id":"2","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 3 operations at once of one client address"}]}`)
+	b.expect(`{"id":"2","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 3 operations at once of one client address; the operator can raise --client-operations"}]}`)
 	a.say(`{"type":"complete","id":"2"}`)
 	a.settled()
 	b.subscribe("2", "query")
@@ -401,9 +400,8 @@ func TestMemoryForMessages(t *testing.T) {
 // TestQuotaIsReturned checks that the quota counts nothing for a client after its operations and sockets have ended.
 func TestQuotaIsReturned(t *testing.T) {
 	q := quota.New(quota.Limits{Connections: 50, Operations: 50})
-	address := netip.MustParseAddr("192.0.2.1")
 	o := newOperator()
-	s := serve(t, graphqlws.Config{Quota: q, Client: func(*http.Request) netip.Addr { return address }}, o)
+	s := serve(t, graphqlws.Config{Quota: q}, o)
 	for range 5 {
 		c := s.initialised()
 		c.subscribe("1", "subscription a")
@@ -427,10 +425,10 @@ func TestQuotaIsReturned(t *testing.T) {
 	cancel()
 	s.Drain(ctx)
 	for range 50 {
-		if err := q.Connect(address); err != nil {
+		if err := q.Connect(quota.Anonymous(testAddress)); err != nil {
 			t.Fatal("the quota still counts connections that have ended:", err)
 		}
-		if err := q.Begin(address); err != nil {
+		if err := q.Begin(quota.Anonymous(testAddress)); err != nil {
 			t.Fatal("the quota still counts operations that have ended:", err)
 		}
 	}

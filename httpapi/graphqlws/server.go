@@ -38,6 +38,9 @@ const (
 
 // Operator authenticates clients and executes their operations. It must be safe for concurrent use.
 type Operator interface {
+	// Client returns what the limits count the client in ctx for. The result may change when the venue accepts the client's
+	// credentials.
+	Client(ctx context.Context) quota.Client
 	// Init authenticates a client by the payload of its connection_init. The payload is nil if the client sent none. The socket uses
 	// the returned context for all operations. If Init returns an error, or when the returned context ends, the socket closes with
 	// Forbidden.
@@ -62,9 +65,9 @@ type Config struct {
 	Operator Operator
 	// CheckOrigin returns an error for the client if pages of the request's origin must not connect.
 	CheckOrigin func(r *http.Request) error
-	// Client returns the address of the client.
-	Client func(r *http.Request) netip.Addr
-	// Quota limits the sockets and operations of one address.
+	// Address returns the address of the client.
+	Address func(r *http.Request) netip.Addr
+	// Quota limits the sockets and operations of one client.
 	Quota *quota.Clients
 	// Incoming limits the memory of messages while they are handled.
 	Incoming *quota.Memory
@@ -140,14 +143,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	client := s.cfg.Client(r)
+	client := s.cfg.Operator.Client(r.Context())
 	if status, err := s.admit(client); err != nil {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, err.Error(), status)
 		return
 	}
 	// The request's context ends with ServeHTTP, but its values are still used.
-	k := newSocket(s, context.WithoutCancel(r.Context()), client)
+	k := newSocket(s, context.WithoutCancel(r.Context()), s.cfg.Address(r), client)
 	hijacked := &hijacker{ResponseWriter: w}
 	conn, err := websocket.Accept(hijacked, r, &websocket.AcceptOptions{
 		Subprotocols: []string{Subprotocol}, InsecureSkipVerify: true, CompressionMode: websocket.CompressionDisabled,
@@ -191,7 +194,7 @@ func checkSubprotocol(r *http.Request) error {
 var errDraining = errors.New("the service is restarting; connect again")
 
 // admit counts a socket of a client. If the socket is refused, admit returns the status and the error of the response.
-func (s *Server) admit(client netip.Addr) (status int, err error) {
+func (s *Server) admit(client quota.Client) (status int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -205,7 +208,7 @@ func (s *Server) admit(client netip.Addr) (status int, err error) {
 }
 
 // release undoes admit.
-func (s *Server) release(client netip.Addr) {
+func (s *Server) release(client quota.Client) {
 	s.cfg.Quota.Disconnect(client)
 	s.open.Done()
 }

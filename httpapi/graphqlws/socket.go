@@ -13,6 +13,8 @@ import (
 	"github.com/coder/websocket"
 	"golang.org/x/sync/semaphore"
 	"golang.org/x/time/rate"
+
+	"oddsgraph/httpapi/quota"
 )
 
 const (
@@ -29,7 +31,9 @@ type socket struct {
 	conn   *websocket.Conn
 	// netConn is the connection that conn reads from and writes to.
 	netConn net.Conn
-	client  netip.Addr
+	// address is the address of the client. The socket counts for client. Only the goroutine that reads uses both.
+	address netip.Addr
+	client  quota.Client
 	pace    *rate.Limiter
 	// base is the context of the socket, and cancel ends base. ctx is the context that Operator.Init returned. Until Init returns,
 	// ctx is base. Only the goroutine that reads sets ctx.
@@ -71,9 +75,9 @@ type socket struct {
 	draining, closing bool
 }
 
-func newSocket(s *Server, ctx context.Context, client netip.Addr) *socket {
+func newSocket(s *Server, ctx context.Context, address netip.Addr, client quota.Client) *socket {
 	k := &socket{
-		server: s, client: client, openedAt: monotonic(),
+		server: s, address: address, client: client, openedAt: monotonic(),
 		pace: rate.NewLimiter(rate.Limit(s.cfg.MessagesPerSecond), s.cfg.MessageBurst),
 	}
 	k.lastPing = k.openedAt
@@ -197,6 +201,22 @@ func (k *socket) check(now int64) {
 	}
 }
 
+// recount makes the socket count for the client of connection_init instead of the client of the handshake, which often has no
+// account, because a page cannot set headers of a WebSocket.
+func (k *socket) recount() error {
+	cfg := &k.server.cfg
+	client := cfg.Operator.Client(k.ctx)
+	if client == k.client {
+		return nil
+	}
+	if err := cfg.Quota.Connect(client); err != nil {
+		return err
+	}
+	cfg.Quota.Disconnect(k.client)
+	k.client = client
+	return nil
+}
+
 func (k *socket) initialise(payload json.RawMessage) bool {
 	if k.initialised.Swap(true) {
 		return k.close(codeManyInits, "Too many initialisation requests")
@@ -206,6 +226,9 @@ func (k *socket) initialise(payload json.RawMessage) bool {
 		return k.close(codeForbidden, "Forbidden")
 	}
 	k.ctx = ctx
+	if err := k.recount(); err != nil {
+		return k.close(codeTryAgainLater, err.Error())
+	}
 	context.AfterFunc(ctx, func() { k.close(codeForbidden, "Forbidden") }) // close does nothing if the socket is already closing
 	k.acknowledged = true
 	return k.reply(frameAck)

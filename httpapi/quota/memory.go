@@ -23,13 +23,13 @@ type Memory struct {
 	mu sync.Mutex
 	// size counts all bytes, and free counts the unused bytes. holders counts the bytes that each client uses.
 	size, free int
-	holders    map[netip.Prefix]int
+	holders    map[Client]int
 	refused    uint64
 }
 
 // NewMemory returns a memory of size bytes.
 func NewMemory(size int) *Memory {
-	m := &Memory{size: size, free: size, holders: make(map[netip.Prefix]int)}
+	m := &Memory{size: size, free: size, holders: make(map[Client]int)}
 	m.bodies.New = func() any { return &Body{memory: m} }
 	return m
 }
@@ -37,16 +37,16 @@ func NewMemory(size int) *Memory {
 // Body is a request body. It is not safe for concurrent use.
 type Body struct {
 	memory *Memory
-	client netip.Addr
+	client Client
 	text   []byte
 	// heldBytes is the number of bytes taken from memory.
 	heldBytes int
 }
 
-// Read reads r to its end. The error is ErrNoMemory or an error of r. The calling function must release the Body.
-func (m *Memory) Read(client netip.Addr, r io.Reader) (*Body, error) {
+// Read reads r to its end. The body counts for the address from which it comes, because its sender may not be known yet. The error is ErrNoMemory or an error of r. The calling function must release the Body.
+func (m *Memory) Read(from netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
-	b.client = client
+	b.client = Anonymous(from)
 	if err := b.fill(r); err != nil {
 		b.Release()
 		return nil, err
@@ -60,7 +60,7 @@ func (b *Body) Bytes() []byte { return b.text }
 // Release gives the body's memory back. The Body must not be used afterwards.
 func (b *Body) Release() {
 	if b.heldBytes > 0 {
-		b.memory.Give(Network(b.client), b.heldBytes)
+		b.memory.Give(b.client, b.heldBytes)
 	}
 	b.heldBytes, b.text = 0, b.text[:0]
 	if cap(b.text) > 2*FreeBytes {
@@ -82,7 +82,7 @@ func (b *Body) fill(r io.Reader) error {
 		n, err := r.Read(b.text[len(b.text):min(cap(b.text), allowed+1)])
 		b.text = b.text[:len(b.text)+n]
 		if len(b.text) > allowed {
-			if !b.memory.Take(Network(b.client), allowed) {
+			if !b.memory.Take(b.client, allowed) {
 				return ErrNoMemory
 			}
 			b.heldBytes += allowed
@@ -97,7 +97,7 @@ func (b *Body) fill(r io.Reader) error {
 }
 
 // Take counts n bytes for a client. It returns false if there is not enough memory. Give undoes Take.
-func (m *Memory) Take(client netip.Prefix, n int) bool {
+func (m *Memory) Take(client Client, n int) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !Fair(m.holders[client], n, m.free) {
@@ -110,7 +110,7 @@ func (m *Memory) Take(client netip.Prefix, n int) bool {
 }
 
 // Give undoes Take of n bytes.
-func (m *Memory) Give(client netip.Prefix, n int) {
+func (m *Memory) Give(client Client, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.free += n

@@ -9,9 +9,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
+func address(a string) quota.Client { return quota.Anonymous(netip.MustParseAddr(a)) }
+
+func numbered(i byte) quota.Client { return quota.Anonymous(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
+
 func TestLimits(t *testing.T) {
 	c := quota.New(quota.Limits{Connections: 2, Operations: 3})
-	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	one, other := address("192.0.2.1"), address("192.0.2.2")
 	for range 2 {
 		if err := c.Connect(one); err != nil {
 			t.Fatal(err)
@@ -46,7 +50,7 @@ func TestTotalOperations(t *testing.T) {
 	c := quota.New(quota.Limits{Operations: 100, Total: 40})
 	begin := func(host byte, want int) {
 		t.Helper()
-		client := netip.AddrFrom4([4]byte{192, 0, 2, host})
+		client := numbered(host)
 		n := 0
 		for ; n < 1000; n++ {
 			if err := c.Begin(client); err != nil {
@@ -65,23 +69,27 @@ func TestTotalOperations(t *testing.T) {
 	begin(3, 2)
 	begin(1, 0)
 	for range 30 {
-		c.End(netip.AddrFrom4([4]byte{192, 0, 2, 1}))
+		c.End(numbered(1))
 	}
 	begin(4, 23) // three quarters of the 31 free operations
 }
 
 func TestExecutions(t *testing.T) {
-	c := quota.New(quota.Limits{Executions: 2, Watched: 100})
-	one, other := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+	c := quota.New(quota.Limits{Executions: 2, Watched: 100}) // for all clients 3 and 134
+	one, other := address("192.0.2.1"), address("192.0.2.2")
 	for _, step := range []struct {
-		client netip.Addr
+		client quota.Client
 		ids    int
 		ok     bool
-	}{{one, 101, false}, {one, 60, true}, {one, 41, false}, {one, 40, true}, {one, 0, false}, {other, 100, true}} {
+	}{{one, 101, false}, {one, 60, true}, {one, 41, false}, {one, 40, true}, {one, 0, false}, {other, 35, false}, {other, 34, true}, {other, 0, false}} {
 		if err := c.Execute(step.client, step.ids); (err == nil) != step.ok || !step.ok && market.CodeOf(err) != market.CodeRateLimited {
 			t.Errorf("Execute with %d ids of %s: error %v, want success: %v", step.ids, step.client, err, step.ok)
 		}
 	}
+	if err := c.Execute(address("192.0.2.3"), 0); market.CodeOf(err) != market.CodeRateLimited {
+		t.Errorf("Execute of a third client: error %v, want RATE_LIMITED, because all clients together have 3 executions", err)
+	}
+	c.Executed(other, 34)
 	c.Executed(one, 60)
 	if err := c.Execute(one, 61); err == nil {
 		t.Error("Execute accepted 61 ids although only 60 ids were free")
@@ -103,10 +111,10 @@ func TestAddressesOfOneClient(t *testing.T) {
 		{"fe80::1%a", "fe80::2%b", true},
 	} {
 		c := quota.New(quota.Limits{Connections: 1})
-		if err := c.Connect(netip.MustParseAddr(test.a)); err != nil {
+		if err := c.Connect(address(test.a)); err != nil {
 			t.Fatal(err)
 		}
-		if got := c.Connect(netip.MustParseAddr(test.b)) != nil; got != test.one {
+		if got := c.Connect(address(test.b)) != nil; got != test.one {
 			t.Errorf("%s and %s are one client: %v, want %v", test.a, test.b, got, test.one)
 		}
 	}
@@ -116,7 +124,7 @@ func TestConcurrentUse(t *testing.T) {
 	c := quota.New(quota.Limits{Connections: 10, Operations: 10})
 	var wg sync.WaitGroup
 	for i := range 8 {
-		a := netip.AddrFrom4([4]byte{192, 0, 2, byte(i % 2)})
+		a := numbered(byte(i % 2))
 		wg.Go(func() {
 			for range 1000 {
 				if c.Connect(a) == nil {
@@ -130,7 +138,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	wg.Wait()
 	for range 10 {
-		if err := c.Connect(netip.AddrFrom4([4]byte{192, 0, 2, 0})); err != nil {
+		if err := c.Connect(numbered(0)); err != nil {
 			t.Fatalf("after all connections have ended, a connection was refused: %v", err)
 		}
 	}

@@ -1,9 +1,6 @@
 package quota
 
-import (
-	"net/netip"
-	"sync"
-)
+import "sync"
 
 // Shared counts the bytes of things that several clients use together. The bytes of a thing are charged to one of its clients,
 // the payer. When the payer no longer uses the thing, another of its clients becomes the payer. Shared is safe for concurrent use.
@@ -17,8 +14,8 @@ type Shared struct {
 // thing is something that clients use. size is in bytes. holders counts the uses of each client.
 type thing struct {
 	size    int
-	payer   netip.Prefix
-	holders map[netip.Prefix]int
+	payer   Client
+	holders map[Client]int
 }
 
 // NewShared returns a Shared that may use size bytes.
@@ -28,12 +25,12 @@ func NewShared(size int) *Shared {
 
 // Hold counts another use of a thing by a client. key identifies the thing, and size is its present size in bytes. The thing may
 // grow between calls. Hold returns false if there is not enough memory. Release undoes Hold.
-func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
+func (s *Shared) Hold(client Client, key any, size int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.things[key]
 	if t == nil {
-		t = &thing{payer: client, holders: make(map[netip.Prefix]int, 1)}
+		t = &thing{payer: client, holders: make(map[Client]int, 1)}
 	}
 	if more := size - t.size; more > 0 {
 		if !s.memory.Take(t.payer, more) {
@@ -47,7 +44,7 @@ func (s *Shared) Hold(client netip.Prefix, key any, size int) bool {
 }
 
 // Release undoes Hold.
-func (s *Shared) Release(client netip.Prefix, key any) {
+func (s *Shared) Release(client Client, key any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := s.things[key]
@@ -76,7 +73,7 @@ func (s *Shared) Held() int { return s.memory.Held() }
 func (s *Shared) Refused() uint64 { return s.memory.Refused() }
 
 // move charges n used bytes to another client, even if Fair would not allow that.
-func (m *Memory) move(from, to netip.Prefix, n int) {
+func (m *Memory) move(from, to Client, n int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.holders[to] += n

@@ -1,7 +1,6 @@
 package quota_test
 
 import (
-	"net/netip"
 	"testing"
 
 	"oddsgraph/httpapi/quota"
@@ -9,7 +8,7 @@ import (
 
 // TestSharedThingsTakeMemoryOnce checks that each key is always charged to exactly one of the clients that hold the key.
 func TestSharedThingsTakeMemoryOnce(t *testing.T) {
-	client := func(i byte) netip.Prefix { return quota.Network(netip.AddrFrom4([4]byte{192, 0, 2, i})) }
+	client := numbered
 	s := quota.NewShared(1000)
 	hold := func(i byte, key any, size int, want bool) {
 		t.Helper()

@@ -25,8 +25,10 @@ type Dependencies struct {
 	// unknown reports that a nil handle was recorded, and stale that a stale value was read.
 	unknown, stale bool
 
-	// personal reports that the response may depend on the client. answered reports that the venue has sent account data.
-	personal, answered atomic.Bool
+	// personal reports that the response may depend on the client.
+	personal atomic.Bool
+	// answered is the account whose data the venue has sent, or nil.
+	answered atomic.Pointer[market.Address]
 }
 
 // Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
@@ -90,15 +92,24 @@ func (d *Dependencies) Until(at time.Time) {
 	}
 }
 
-// AnswerAccount records that the venue has sent account data and thus accepts the client's credentials.
-func (d *Dependencies) AnswerAccount() {
+// AnswerAccount records that the venue has sent data of an account and thus accepts the client's credentials.
+func (d *Dependencies) AnswerAccount(a market.Address) {
 	if d != nil {
-		d.answered.Store(true)
+		d.answered.Store(&a)
 	}
 }
 
-// AnsweredAccount reports whether AnswerAccount was called.
-func (d *Dependencies) AnsweredAccount() bool { return d != nil && d.answered.Load() }
+// AnsweredAccount returns the account of the last AnswerAccount. ok is false if there was none.
+func (d *Dependencies) AnsweredAccount() (a market.Address, ok bool) {
+	if d == nil {
+		return "", false
+	}
+	answered := d.answered.Load()
+	if answered == nil {
+		return "", false
+	}
+	return *answered, true
+}
 
 func (d *Dependencies) markPersonal() {
 	if d != nil {
