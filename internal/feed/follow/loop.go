@@ -70,8 +70,10 @@ type loop struct {
 	joinedAt time.Time
 	// readSinceJoin reports whether a read has ended since joinedAt.
 	readSinceJoin bool
-	// deadline is the latest time of the first event or problem.
-	deadline time.Time
+	// deadline is the latest time of the first event or problem. late is deadline until then, and zero afterwards.
+	deadline, late time.Time
+	// poll is the time of the next poll, and nextPoll the time of the poll after that.
+	poll, nextPoll time.Time
 }
 
 func (l *loop) run(ctx context.Context) error {
@@ -85,27 +87,20 @@ func (l *loop) run(ctx context.Context) error {
 		}
 	}()
 	limit := l.Timeout * 9 / 10 // the rest of the time is for the execution and delivery of the event
-	l.deadline = time.Now().Add(limit)
-	headStart, firstEvent := time.NewTimer(min(streamHeadStart, limit/4)), time.NewTimer(limit)
-	poll, wake := time.NewTicker(pollInterval), time.NewTimer(time.Hour)
-	defer func() {
-		headStart.Stop()
-		firstEvent.Stop()
-		poll.Stop()
-		wake.Stop()
-	}()
+	start := time.Now()
+	l.deadline = start.Add(limit)
+	l.poll, l.nextPoll, l.late = start.Add(min(streamHeadStart, limit/4)), start.Add(pollInterval), l.deadline
+	at := earlierOf(l.poll, l.late)
+	wake := time.NewTimer(time.Until(at)) // one timer for everything, because there are many loops
+	defer wake.Stop()
 	for {
-		polling := false
 		var err error
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-l.reader.Changed():
 		case <-wake.C:
-		case <-headStart.C:
-			polling = true
-		case <-poll.C:
-			polling = true
+			at = time.Time{}
 		case apply := <-l.results:
 			l.reading, l.readSinceJoin = false, true
 			err = apply()
@@ -113,14 +108,14 @@ func (l *loop) run(ctx context.Context) error {
 			if l.joinedAt.IsZero() {
 				l.joinedAt, l.readSinceJoin = time.Now(), false
 			}
-		case <-firstEvent.C:
-			if l.out.sentCount() == 0 {
-				err = l.out.problem(errFirstEventLate)
-			}
+		}
+		now := time.Now()
+		if err == nil {
+			err = l.reportLate(now)
 		}
 		var next time.Time
 		if err == nil {
-			next, err = l.step(ctx, time.Now(), polling)
+			next, err = l.step(ctx, now, l.polls(now))
 		}
 		if f, ok := l.body.(flusher); ok && err == nil {
 			next, err = f.flush(time.Now(), next)
@@ -128,10 +123,35 @@ func (l *loop) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !next.IsZero() {
-			wake.Reset(max(time.Until(next), 0))
+		if next = earlierOf(earlierOf(next, l.poll), l.late); !next.Equal(at) {
+			at = next
+			wake.Reset(max(time.Until(at), 0))
 		}
 	}
+}
+
+// polls reports whether a poll is due, and plans the next one.
+func (l *loop) polls(now time.Time) bool {
+	if now.Before(l.poll) {
+		return false
+	}
+	for l.poll = l.nextPoll; !now.Before(l.poll); {
+		l.poll = l.poll.Add(pollInterval)
+	}
+	l.nextPoll = l.poll.Add(pollInterval)
+	return true
+}
+
+// reportLate sends errFirstEventLate at l.late if nothing was sent before.
+func (l *loop) reportLate(now time.Time) error {
+	if l.late.IsZero() || now.Before(l.late) {
+		return nil
+	}
+	l.late = time.Time{}
+	if l.out.sentCount() > 0 {
+		return nil
+	}
+	return l.out.problem(errFirstEventLate)
 }
 
 // step passes changes to the body, serves readers that join, and starts a read if one is due. It returns the time of the next step,

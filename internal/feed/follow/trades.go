@@ -166,6 +166,9 @@ func (t *tape) remember(trades []market.Trade) (fresh []market.Trade) {
 			fresh = append(fresh, trades[i])
 		}
 	}
+	if len(fresh) == 0 {
+		return nil // without a copy of t.trades, which often shares the memory of the feed
+	}
 	all := slices.Concat(t.trades, fresh)
 	t.trades = all[max(0, len(all)-MaxTrades):]
 	return fresh
