@@ -34,8 +34,9 @@
 //     the topic counts for only one of these callers.
 //   - A caller may watch more prices and books than its share while other callers do not need the topics. When other callers need
 //     the topics, the feed ends such watches with an error. The clients can then poll the prices and books instead.
-//   - A caller may watch more trades and markets than its share only while less than half of Config.Topics are open. The feed does
-//     not end these watches for other callers, because polling does not replace trades and market changes.
+//   - A caller may watch more trades and markets than its share only while all callers watch less than half of Config.Topics of
+//     them. It gives up its own prices and books for them. The feed does not end these watches for other callers, because polling
+//     does not replace trades and market changes.
 //   - The feed also watches prices and books that queries read often. These watches are called auto-watches. Their number is at
 //     most half of Config.Topics. At this limit, a new auto-watch replaces the one that queries have not read for the longest time,
 //     but none that they have read within ten seconds. The feed closes an auto-watch that queries no longer read. Auto-watches give

@@ -80,6 +80,7 @@ type Feed struct {
 	mu     sync.Mutex
 	topics map[messages.Topic]*topic
 	public int // number of topics that are not accounts
+	firm   int // number of public topics that are not reclaimable
 	closed bool
 }
 
@@ -124,10 +125,10 @@ func (f *Feed) watch(key messages.Topic, c *market.Credentials, r *Reader) (*Wat
 	t, user := f.topics[key], key.Channel == messages.ChannelUser
 	makeRoom := func() bool { return f.makeRoom(user) }
 	if !f.withinShare(r, t, user) {
-		if !reclaimable(key) && !f.halfFree() {
-			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows")
+		makeRoom = func() bool { return f.closeLingering(false) || !reclaimable(key) && f.giveUp(r.caller) } // takes nothing from other callers
+		if !reclaimable(key) && f.firm >= f.cfg.Topics/2 {
+			return nil, market.Errorf(market.CodeRateLimited, "the caller watches as many topics as its share of the stream allows; the operator can raise --stream-topics")
 		}
-		makeRoom = func() bool { return f.closeLingering(false) } // closes only topics without watches
 	}
 	t, err := f.open(key, c, makeRoom)
 	if err != nil {
@@ -152,9 +153,7 @@ func (f *Feed) open(key messages.Topic, c *market.Credentials, makeRoom func() b
 	}
 	t := &topic{feed: f, key: key}
 	f.topics[key] = t
-	if key.Channel != messages.ChannelUser {
-		f.public++
-	}
+	f.count(key, 1)
 	return t, nil
 }
 
@@ -192,10 +191,19 @@ func (r *Reader) KeepLive(key messages.Topic) {
 // remove removes a stopped topic from the feed and unsubscribes from the topic. f.mu must be locked.
 func (f *Feed) remove(key messages.Topic) {
 	delete(f.topics, key)
-	if key.Channel != messages.ChannelUser {
-		f.public--
-	}
+	f.count(key, -1)
 	f.upstream.Unwatch(key)
+}
+
+// count adds n to the counts of open topics to which a topic belongs. f.mu must be locked.
+func (f *Feed) count(key messages.Topic, n int) {
+	if key.Channel == messages.ChannelUser {
+		return
+	}
+	f.public += n
+	if !reclaimable(key) {
+		f.firm += n
+	}
 }
 
 // RecordPoll counts a query for the prices or books of existing tokens. The feed watches tokens that are queried often.

@@ -78,6 +78,20 @@ func (f *Feed) reclaim() bool {
 	return true
 }
 
+// giveUp ends a reclaimable topic that only this caller watches, and reports whether there was such a topic. f.mu must be locked.
+func (f *Feed) giveUp(caller string) bool {
+	for key, t := range f.topics {
+		if !reclaimable(key) {
+			continue
+		}
+		if only, sole := t.soleCaller(); sole && only == caller {
+			f.fail(t, errReclaimed)
+			return true
+		}
+	}
+	return false
+}
+
 var errReclaimed error = market.Errorf(market.CodeRateLimited, "other subscriptions need the space on the stream")
 
 // soleCaller returns the caller for which the topic counts. sole is false if the topic counts for no caller, or if another caller or

@@ -72,10 +72,10 @@ func TestAttackerCannotTakeTheStream(t *testing.T) {
 		if n := watchBooks(t, honest, "h", 500); n != 500 {
 			t.Errorf("another caller watches %d topics, want 500", n)
 		}
-		watchTopic(t, honest, tradesOf("T"), market.CodeRateLimited)
+		watchTopic(t, honest, tradesOf("T"), "") // this ends a book of the same caller
 		third := r.NewReader("third")
 		defer third.Close()
-		watchTopic(t, third, tradesOf("T"), "")
+		watchTopic(t, third, tradesOf("U"), "")
 		if got := countTopics(t, r); got["attacker"] != opened-501 || got["honest"] != 500 || got["third"] != 1 {
 			t.Errorf("the topics of the callers are %v, want %d of attacker, 500 of honest and 1 of third", got, opened-501)
 		}
@@ -117,7 +117,7 @@ func TestLoneCallerYields(t *testing.T) {
 		}
 		watch("alone", 41, 40)
 		alone := readers["alone"]
-		watchTopic(t, alone, tradesOf("T"), market.CodeRateLimited)
+		watchTopic(t, alone, tradesOf("T"), "") // this ends a book of the same caller
 		watch("second", 12, 10)
 		hold(map[string]int{"alone": 30, "second": 10})
 		pollThrice(r, "w") // queries take no topic from a subscription
@@ -131,8 +131,8 @@ func TestLoneCallerYields(t *testing.T) {
 			}
 			return n
 		}
-		if n := closeEnded(); n != 10 || len(alone.watches) != 30 {
-			t.Errorf("%d watches of the caller alone have ended and %d are left, want 10 and 30", n, len(alone.watches))
+		if n := closeEnded(); n != 11 || len(alone.watches) != 30 {
+			t.Errorf("%d watches of the caller alone have ended and %d are left, want 11 and 30", n, len(alone.watches))
 		}
 		// A caller that already watches a quarter of the topics or more takes no topics from other callers.
 		watch("alone", 5, 0)
@@ -168,7 +168,28 @@ func TestShares(t *testing.T) {
 		if n := watchBooks(t, second, "b", 10); n != 10 {
 			t.Errorf("the second caller watches %d topics, want 10", n)
 		}
-		watchTopic(t, second, tradesOf("T"), market.CodeRateLimited)
+		// More trades than the share are possible until they are half of all topics.
+		var tapes []*Watch
+		for i := range 21 {
+			w, err := second.Watch(tradesOf(fmt.Sprint("T", i)), nil)
+			if (err == nil) != (i < 20) || err != nil && market.CodeOf(err) != market.CodeRateLimited {
+				t.Errorf("watching the trades %d: error %v, want RATE_LIMITED only for the last of 21", i, err)
+			}
+			if err == nil {
+				tapes = append(tapes, w)
+			}
+		}
+		if got := countTopics(t, r); got["alone"] != 20 || got["second"] != 20 {
+			t.Errorf("the topics of the callers are %v, want 20 of alone and 20 of second, which gives up its books for trades", got)
+		}
+		for _, w := range tapes {
+			w.Close()
+		}
+		r.SkipLinger(func(key messages.Topic) bool { return key.Channel == messages.ChannelTrades })
+		synctest.Wait()
+		if n := watchBooks(t, second, "c", 10); n != 10 {
+			t.Errorf("the second caller watches %d books after the end of the trades, want 10", n)
+		}
 		// A topic that another caller already watches does not count for the second caller. When the first caller leaves, the topic
 		// counts for the second caller.
 		if n := watchBooks(t, second, "a", 20); n != 20 {
