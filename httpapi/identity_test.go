@@ -10,7 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+
 	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/tests/tool"
@@ -220,6 +224,38 @@ func TestRefusalsAreCounted(t *testing.T) {
 	if w := post(t, h, query, "Authorization", "Bearer guess"); w.Code != 401 {
 		t.Errorf("the same token a minute later: got %d %s, want 401", w.Code, w.Body)
 	}
+}
+
+// TestCounted checks that the limits count a client by its account only if the account is known.
+func TestCounted(t *testing.T) {
+	who, _ := newTestIdentities(t)
+	counted := func(name, value string, want quota.Client) context.Context {
+		t.Helper()
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.Header.Set(name, value)
+		ctx, err := readingOf(who, r)
+		if got := who.countedIn(ctx); err != nil || got != want || reqctx.CallerFrom(ctx) != want.String() {
+			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, reqctx.CallerFrom(ctx), err, want)
+		}
+		return ctx
+	}
+	address, account := quota.Anonymous(netip.MustParseAddr("192.0.2.1")), quota.Account("0x2")
+	counted("X-Nothing", "", address)
+	counted("Authorization", "Bearer "+testToken, quota.Account(testAddress))
+	invented := counted(CredentialsHeader, encodedCredentials, address)
+	counted(CredentialsHeader, credentialsOf("also-invented"), address)
+	who.countAcceptance(invented, "0x2")
+	counted(CredentialsHeader, encodedCredentials, account)
+	if got := who.countedIn(invented); got != account {
+		t.Errorf("after the venue has accepted the credentials, the limits count their socket as %s, want %s", got, account)
+	}
+	who.countAcceptance(invented, "0x3") // does not change the account
+	counted(CredentialsHeader, encodedCredentials, account)
+	who.countRefusal(invented, &graphql.Response{Errors: gqlerror.List{{Extensions: map[string]any{"code": "UNAUTHENTICATED"}}}})
+	counted(CredentialsHeader, encodedCredentials, address)
+	who.public = true
+	who.countAcceptance(invented, "0x2")
+	counted(CredentialsHeader, encodedCredentials, address)
 }
 
 // TestHandlerRemovesCredentialHeaders checks that identities.handler passes on a request without the credential headers, and does

@@ -58,7 +58,7 @@ type Refusals struct {
 	// networks limits the refused credentials of each network. The credentials of a burst may be checked before the first of them is
 	// refused. So a limiter may go into debt, for at most another refusalWindow.
 	networks *simplelru.LRU[netip.Prefix, *rate.Limiter]
-	// accepted contains, for each key, the account for which the venue has accepted these credentials last.
+	// accepted contains, for each key, the account for which the venue has first accepted these credentials.
 	accepted *simplelru.LRU[Key, market.Address]
 }
 
@@ -128,10 +128,12 @@ func (r *Refusals) Refused(addr netip.Addr, key Key) {
 func (r *Refusals) Accepted(key Key, account market.Address) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.accepted.Add(key, account)
+	if _, known := r.accepted.Get(key); !known {
+		r.accepted.Add(key, account)
+	}
 }
 
-// Account returns the account for which the venue has accepted credentials. It returns "" if the venue has not accepted them, or has
+// Account returns the account for which the venue has first accepted credentials. It returns "" if the venue has not accepted them, or has
 // refused them since.
 func (r *Refusals) Account(key Key) market.Address {
 	r.mu.Lock()

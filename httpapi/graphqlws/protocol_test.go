@@ -14,6 +14,7 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/feed/follow"
 )
 
@@ -395,6 +396,29 @@ func TestMemoryForMessages(t *testing.T) {
 	b.expectClose(websocket.StatusTryAgainLater)
 	a.say(pinging)
 	a.expect(`{"type":"pong"}`)
+}
+
+// TestAccountOfInit checks that connection_init makes a socket count for its account instead of its address.
+func TestAccountOfInit(t *testing.T) {
+	o := newOperator()
+	o.init = func(ctx context.Context, payload json.RawMessage) (context.Context, error) {
+		return context.WithValue(ctx, accountKey{}, market.Address(payload)), nil
+	}
+	s := serve(t, graphqlws.Config{Quota: quota.New(quota.Limits{Connections: 1, Operations: 1})}, o)
+	dial := func(account string) *client {
+		c := s.dial()
+		c.say(`{"type":"connection_init","payload":{"a":"` + account + `"}}`)
+		return c
+	}
+	for _, account := range []string{"1", "2"} {
+		c := dial(account)
+		c.expect(`{"type":"connection_ack"}`)
+		c.subscribe("1", "subscription a")
+		o.group(t, "subscription a")
+		c.subscribe("2", "subscription a")
+		c.expect(`{"id":"2","type":"error","payload":[{"extensions":{"code":"RATE_LIMITED"},"message":"RATE_LIMITED: more than 1 operations at once of one account; the operator can raise --client-operations"}]}`)
+	}
+	dial("1").expectClose(websocket.StatusTryAgainLater)
 }
 
 // TestQuotaIsReturned checks that the quota counts nothing for a client after its operations and sockets have ended.

@@ -2,6 +2,7 @@ package quota_test
 
 import (
 	"net/netip"
+	"strings"
 	"sync"
 	"testing"
 
@@ -96,6 +97,36 @@ func TestExecutions(t *testing.T) {
 	}
 	if err := c.Execute(one, 60); err != nil {
 		t.Errorf("Execute refused 60 ids although 60 ids were free: %v", err)
+	}
+}
+
+// TestAccounts checks that accounts behind one address have their own limits, and that each refusal names the flag that raises the
+// limit.
+func TestAccounts(t *testing.T) {
+	c := quota.New(quota.Limits{Connections: 1, Operations: 2}) // one different subscription and six ids
+	for _, client := range []quota.Client{address("192.0.2.1"), quota.Account("0x1"), quota.Account("0x2")} {
+		noun := "client address"
+		if client == quota.Account("0x1") || client == quota.Account("0x2") {
+			noun = "account"
+		}
+		for _, test := range []struct {
+			do    func(quota.Client) error
+			times int
+			want  string
+		}{
+			{c.Connect, 1, "more than 1 connections of one " + noun + "; the operator can raise --client-connections"},
+			{c.Begin, 2, "more than 2 operations at once of one " + noun + "; the operator can raise --client-operations"},
+			{func(q quota.Client) error { return c.Execute(q, 7) }, 0, "the subscriptions of one " + noun + " follow more than 6 ids at once; the operator can raise --client-operations"},
+		} {
+			for range test.times {
+				if err := test.do(client); err != nil {
+					t.Errorf("%s: %v", client, err)
+				}
+			}
+			if err := test.do(client); market.CodeOf(err) != market.CodeRateLimited || !strings.HasSuffix(err.Error(), test.want) {
+				t.Errorf("%s: error %v, want RATE_LIMITED with %q", client, err, test.want)
+			}
+		}
 	}
 }
 
