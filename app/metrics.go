@@ -131,7 +131,7 @@ var apiFamilies = []telemetry.Family[apiStats]{
 	gauge("oddsgraph_operations_waiting", "GraphQL operations that wait to be executed.", func(s apiStats) int { return s.Waiting }),
 	gauge("oddsgraph_documents_compiling", "Unknown documents that are being parsed, validated and compiled.", func(s apiStats) int { return s.Compiling }),
 	gauge("oddsgraph_documents_waiting", "Unknown documents that wait to be compiled.", func(s apiStats) int { return s.CompilingLater }),
-	counter("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their client address had reached its limit.", func(s apiStats) uint64 { return s.Refused }),
+	counter("oddsgraph_client_refusals_total", "Connections, operations and subscriptions that were refused because their account or client address had reached its limit.", func(s apiStats) uint64 { return s.Refused }),
 	counter("oddsgraph_incoming_refusals_total", "Request bodies and WebSocket messages that were refused because the memory that clients share was used up.", func(s apiStats) uint64 { return s.Crowded }),
 	gauge("oddsgraph_output_unread_bytes", "Bytes of responses and events that clients have not read yet, without the first 16 KiB of each response or event.", func(s apiStats) int { return s.Output }),
 	{Kind: telemetry.Counter, Name: "oddsgraph_output_refusals_total", Help: "Responses that were refused, and WebSockets and event streams that were ended, because their client left too much unread.", Labels: []string{"transport"},

@@ -55,7 +55,7 @@ type Config struct {
 	RequestTimeout  time.Duration `default:"30s" min:"1ms" max:"10m" group:"Server" help:"Longest time for one GraphQL request."`
 	MaxBody         Bytes         `default:"256KiB" min:"1KiB" max:"64MiB" group:"Server" help:"Maximum size of the body of a GraphQL request, and of a client's message on a WebSocket. A longer body is refused. A longer message closes the WebSocket."`
 	MaxResponse     Bytes         `default:"8MiB" min:"1KiB" max:"256MiB" group:"Server" help:"Maximum size of a response and of an event of a subscription, including errors. A longer response or event becomes the error RESPONSE_TOO_LARGE."`
-	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"Server" help:"Number of places for GraphQL requests that execute at once. The requests of one client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule for client addresses. For each of the two, twice as many requests wait for a place for at most two seconds. All other requests are refused with status 503."`
+	MaxOperations   int           `default:"256" min:"1" max:"100000" group:"Server" help:"Number of places for GraphQL requests that execute at once. The requests of one account or client address may take at most three times as many places as are still free. As many further places are for requests that wait for the venue, with the same rule. For each of the two, twice as many requests wait for a place for at most two seconds. All other requests are refused with status 503."`
 	MaxConnections  int           `default:"3000" min:"16" max:"10000000" group:"Server" help:"TCP connections of all clients at once. Further connections are closed."`
 	ShutdownTimeout time.Duration `default:"15s" min:"0s" max:"10m" group:"Server" help:"Longest wait for running requests when the program stops."`
 	DrainDelay      time.Duration `default:"0s" min:"0s" max:"5m" group:"Server" help:"Time for which the program still accepts requests after it was told to stop, while /readyz says draining. Load balancers must notice within this time."`
@@ -78,7 +78,7 @@ type Config struct {
 
 	StreamURL string `placeholder:"URL" check:"stream" group:"Venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty means the stream of the driver or of the demo venue. If neither has one, there is no stream."`
 	// StreamTopics is divided among connections of at most 200 topics.
-	StreamTopics int `default:"2000" min:"1" max:"100000" group:"Venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
+	StreamTopics int `default:"2000" min:"1" max:"100000" group:"Venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number, and so do lists of trades and markets of one client address beyond a quarter. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
 	Federation bool `default:"false" group:"Schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 
@@ -99,8 +99,8 @@ type JWT struct {
 // Client bounds the connections and operations of one client.
 type Client struct {
 	Sockets     int `default:"2000" min:"1" max:"1000000" help:"TCP connections of one client address, which is 64 bits of an IPv6 address. Trusted proxies have no such bound."`
-	Connections int `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one client address, which is 64 bits of an IPv6 address."`
-	Operations  int `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one client address. All clients together may have 12,000, or a third more than this number if that is more. The operations of one client address may take at most three times as many places as are still free."`
+	Connections int `default:"1000" min:"1" max:"1000000" help:"WebSockets and event streams of one account, or of all clients without an account at one address, which is 64 bits of an IPv6 address."`
+	Operations  int `default:"9000" min:"1" max:"10000000" help:"Operations at once on the WebSockets and event streams of one account, or of all clients without an account at one address. Half as many may be different subscriptions, and these may follow three times as many ids. All clients together may have 12,000 operations, or a third more than this number if that is more, and a third more different subscriptions and ids than one client. One client may take at most three times as many places as are still free."`
 }
 
 // Documents configures persisted documents. Clients may send the id of such a document instead of its text.
