@@ -1,6 +1,7 @@
 // Package cache caches data of the venue and decides when the data is fetched again.
 //
-// Every kind of data has a store with a list of entries. An entry is fresh for a time, and then stale for a time. A fresh
+// Every kind of data has a store with a list of entries. What differs from kind to kind is in the kind, a type in a file of its name:
+// the times, the endpoints, the keys, the order of values, their weight. An entry is fresh for a time, and then stale for a time. A fresh
 // entry is served. A stale entry is served, too, and refreshed in the background. The store fetches a missing key through a
 // coalescer. The coalescer fetches a key once, even if several requests need it, and puts different keys into the fewest calls.
 // Package loaders reads the stores through loaders.Sources.

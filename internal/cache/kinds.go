@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// kind is a kind of data. It answers what a store asks about the keys and values of the kind. Most kinds take the answers of plain
-// to most questions. A kind may also be one of aliased, nested and watched.
+// kind is a kind of data. It answers what a store asks about the keys and values of the kind. Most kinds embed plain for the answers
+// that most kinds give. A kind may also be aliased, nested or watched.
 type kind[K comparable, T any] interface {
 	about(cfg *Config) about
 	// fetch reads keys from one endpoint of the venue.

@@ -71,12 +71,15 @@ func (k userKey) shift() uint64 { return binary.BigEndian.Uint64(k.caller[:]) }
 
 // ofUser answers for the kinds of user data. If Config.PublicAccounts is set, all callers share the entries. Otherwise callers with
 // different credentials never share an entry, because the keys contain an HMAC of the caller's credentials.
-type ofUser[K interface {
+type ofUser[K accountKey[K], T any] struct{ plain[K, T] }
+
+// accountKey is a userKey, or a key that embeds it.
+type accountKey[K any] interface {
 	comparable
 	own() K
 	ownedBy(address string) bool
 	shift() uint64
-}, T any] struct{ plain[K, T] }
+}
 
 func (ofUser[K, T]) own(key K, _ *T) K  { return key.own() }
 func (ofUser[K, T]) shift(key K) uint64 { return key.shift() }
