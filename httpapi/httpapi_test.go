@@ -46,7 +46,7 @@ func (missing[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[marke
 func (missing[K, T]) Refresh(context.Context, []K) {}
 
 func (missing[K, T]) Batches(keys []K) [][]K { return [][]K{keys} }
-func (missing[K, T]) Calls(keys []K) int { return len(keys) }
+func (missing[K, T]) Calls(keys []K) int     { return len(keys) }
 
 func (missing[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
 	return make([]market.Result[market.Read[*T]], len(keys))

@@ -14,8 +14,8 @@ import (
 
 	"oddsgraph/httpapi/graphqlws"
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/feed/follow"
+	"oddsgraph/internal/market"
 )
 
 const (
