@@ -61,8 +61,11 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if err != nil {
 		return nil, err
 	}
-	if err = a.openDemo(cfg); err != nil {
-		return nil, err
+	if embedded(cfg) {
+		if a.Demo, err = openDemo(cfg.Demo, log, clock); err != nil {
+			return nil, err
+		}
+		a.opened = append(a.opened, func() { _ = a.Demo.Close() })
 	}
 	w, err := a.wiring(cfg, options)
 	if err != nil {
@@ -100,17 +103,6 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 	}
 	s.opened = append(s.opened, func() { s.SendTraces(0) })
 	return proxies, nil
-}
-
-// openDemo opens the embedded demo venue if the service uses it.
-func (s *App) openDemo(cfg *config.Config) (err error) {
-	if !embedded(cfg) {
-		return nil
-	}
-	if s.Demo, err = openDemo(cfg.Demo, s.log, s.clock); err == nil {
-		s.opened = append(s.opened, func() { _ = s.Demo.Close() })
-	}
-	return err
 }
 
 // maxHeaders bounds the headers of a request in bytes, including its URL, which may contain a document and its variables.

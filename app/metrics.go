@@ -43,7 +43,8 @@ func (u *unit) registerMetrics() {
 		telemetry.Register(u.Metrics, func() rateLimitState { return rateLimitState{u.budget.Status(), u.clock.Now()} }, rateLimitFamilies...)
 	}
 	if u.fleet != nil {
-		u.registerShared()
+		telemetry.Register(u.Metrics, u.sharedState, sharedFamilies...)
+		telemetry.Register(u.Metrics, u.Cache.Stats, sharedCacheFamilies...)
 	}
 	telemetry.Register(u.Metrics, u.Live.Feed.Stats, feedFamilies...)
 	if u.Live.Client != nil {

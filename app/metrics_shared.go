@@ -26,11 +26,6 @@ func (u *unit) sharedState() sharedState {
 	return state
 }
 
-func (u *unit) registerShared() {
-	telemetry.Register(u.Metrics, u.sharedState, sharedFamilies...)
-	telemetry.Register(u.Metrics, u.Cache.Stats, sharedCacheFamilies...)
-}
-
 var sharedFamilies = []telemetry.Family[sharedState]{
 	boolGauge("oddsgraph_shared_connected", "1 while this replica uses Redis, 0 while the circuit breaker for Redis is open.", func(s sharedState) bool { return s.Connected }),
 	counter("oddsgraph_shared_disconnects_total", "How often this replica stopped using Redis because Redis did not answer.", func(s sharedState) uint64 { return s.Opened }),

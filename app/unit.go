@@ -92,7 +92,7 @@ func (u *unit) end() {
 func (u *unit) resolverVenue(cfg *config.Config) resolvers.Venue {
 	return resolvers.Venue{
 		Name: venueInIDs(cfg), Feed: u.Live.Feed, Sources: Sources(u.Cache, cfg.Limit.Calls), Scope: u.Cache.Scope, Can: u.Client.Can,
-		CashError: cashError(u.Client), MarketID: drivers.MarketID(cfg.Venue.Driver), PublicAccounts: accountsArePublic(cfg),
+		CashError: cashError(u.Client), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
 	}
 }
 

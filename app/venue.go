@@ -34,7 +34,7 @@ func (u *unit) openBudget(cfg *config.Config, w *Wiring, sharing ratelimit.Shari
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
 // fresh is true if no other process can have called the venue.
 func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit.Sharing) *ratelimit.Budget {
-	documented := families(drivers.Limits(v.Driver, v.KeyID != ""))
+	documented := families(drivers.Of(v.Driver).Limits(v.KeyID != ""))
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}
@@ -82,7 +82,7 @@ func embedded(cfg *config.Config) bool {
 
 // currency returns the unit of the venue's money, or nil if the unit is unknown.
 func currency(cfg *config.Config) *string {
-	unit := cmp.Or(cfg.Venue.Currency, drivers.Currency(cfg.Venue.Driver))
+	unit := cmp.Or(cfg.Venue.Currency, drivers.Of(cfg.Venue.Driver).Currency)
 	if unit == "" && embedded(cfg) {
 		unit = demo.Currency
 	}
@@ -114,7 +114,7 @@ func credentialsMode(cfg *config.Config) string {
 	switch {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
-	case drivers.PublicAccounts(cfg.Venue.Driver):
+	case drivers.Of(cfg.Venue.Driver).PublicAccounts:
 		return credentialsPublic
 	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader

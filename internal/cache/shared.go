@@ -95,8 +95,8 @@ func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, ind
 	return names, indexes
 }
 
-// found returns a shared.Found for the keys at the given indexes. The function stores each usable record in the cache, writes the value to
-// out, and marks the key's index in answered.
+// found returns a shared.Found for the keys at the given indexes. The function stores each usable record in the cache, writes the
+// value to out, and marks the key's index in answered.
 func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) shared.Found {
 	return func(n int, value []byte, requestedAt, receivedAt time.Time) bool {
 		i := indexes[n]

@@ -40,34 +40,42 @@ type APIKey struct {
 	PEM []byte
 }
 
-// entry is a driver in the registry. Its fields are the results of the functions of this package.
-type entry struct {
+// Kind is a kind of venue that has a driver.
+type Kind struct {
 	open func(Config) (venue.Driver, error)
 	// stream is nil if the driver has no stream.
 	stream func(StreamConfig) (address string, p *stream.Protocol, err error)
-	// limits is nil if the limits of the venue are configured.
-	limits         func(hasKey bool) []rest.PublishedLimit
-	publicAccounts bool
-	currency       string
-	marketID       func(id string) string
+	// Limits returns the limits that the venue documents for its endpoints. hasKey reports whether the driver has an API key. For
+	// Generic, Limits returns nil, because the limits of such a venue are configured.
+	Limits func(hasKey bool) []rest.PublishedLimit
+	// PublicAccounts reports whether the driver works without credentials of the client. This is true if the venue shows accounts
+	// to everybody, or if the driver serves no account data.
+	PublicAccounts bool
+	// Currency is the unit of the venue's money: a code of ISO 4217 or the venue's own unit. It is empty if venues with this driver
+	// use different units.
+	Currency string
+	// MarketID converts the id of a market, in any form that the venue accepts, into the form that the data of the driver have. It
+	// is nil if there is only one form.
+	MarketID func(id string) string
 }
 
-var registry = map[string]entry{
+var registry = map[string]Kind{
 	Generic: {
 		open: func(c Config) (venue.Driver, error) {
 			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
 		},
 		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
+		Limits: func(bool) []rest.PublishedLimit { return nil },
 	},
-	"kalshi": {open: openKalshi, stream: openKalshiStream, limits: kalshi.Limits, publicAccounts: true, currency: "USD"},
+	"kalshi": {open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD"},
 	"polymarket": {
 		open: func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
 		// The method Stream of this driver provides the protocol, which reads books over REST.
 		stream: func(c StreamConfig) (string, *stream.Protocol, error) {
 			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
 		},
-		limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
-		publicAccounts: true, currency: "USDC", marketID: polymarket.MarketID,
+		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
+		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID,
 	},
 }
 
@@ -88,29 +96,11 @@ func kalshiKey(k APIKey) (*kalshi.Key, error) {
 	return kalshi.ParseKey(k.ID, k.PEM)
 }
 
-// Limits returns the limits that a driver's venue documents for its endpoints. hasKey reports whether the driver has an API key. For
-// Generic, Limits returns nil, because the limits of such a venue are configured.
-func Limits(driver string, hasKey bool) []rest.PublishedLimit {
-	if limits := registry[driver].limits; limits != nil {
-		return limits(hasKey)
-	}
-	return nil
-}
-
 // Names returns the names of the drivers in order.
 func Names() []string { return slices.Sorted(maps.Keys(registry)) }
 
-// PublicAccounts reports whether a driver works without credentials of the client. This is true if the venue shows accounts to
-// everybody, or if the driver serves no account data.
-func PublicAccounts(name string) bool { return registry[name].publicAccounts }
-
-// MarketID returns the function that converts the id of a market, in any form that the venue accepts, into the form that the data of
-// a driver have. It returns nil if there is only one form.
-func MarketID(name string) func(id string) string { return registry[name].marketID }
-
-// Currency returns the unit of a driver's money: a code of ISO 4217 or the venue's own unit. If venues with this driver use
-// different units, Currency returns "".
-func Currency(name string) string { return registry[name].currency }
+// Of returns the kind of venue of the driver with a name. It returns the zero Kind if there is no such driver.
+func Of(driver string) Kind { return registry[driver] }
 
 // Open returns the driver that cfg names. It makes no call.
 func Open(cfg Config) (venue.Driver, error) {
