@@ -48,6 +48,7 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		row("Bodies and messages of clients", math.Max(httpapi.MinIncoming, 4*float64(cfg.MaxBody))),
 		each("TCP connections, with the first 16 KiB of a body or response", cfg.MaxConnections, 32*kib),
 		each("Subscriptions of all clients", quota.MinTotal, 3*kib),
+		each("Executions of different subscriptions", executions(cfg), 16*kib),
 		row("Cached data (`--cache-memory`)", float64(data)),
 		row("Cached responses (`--cache-responses`)", float64(responses)),
 		row("Compiled documents", httpapi.MaxDocumentBytes),
@@ -60,6 +61,10 @@ func consumers(cfg config.Config, limit float64) []consumer {
 		each("Log lines that wait, and that are being written", 2, LogLines),
 	}
 }
+
+// executions is the number of executions that all clients may have: those of different subscriptions, four thirds of what one client
+// may have, and those of split lists.
+func executions(cfg config.Config) int { return cfg.Client.Operations/2*4/3 + 2*cfg.StreamTopics }
 
 // size formats bytes in KiB or MiB.
 func size(bytes float64) string {

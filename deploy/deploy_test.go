@@ -67,8 +67,8 @@ func wantStopTimeout(t testing.TB, timeout time.Duration, c *config.Config) {
 // wantMemory requires the memory of kubernetes/deployment.yaml, which TestMemorySum of app compares with the sum in docs/limits.md.
 func wantMemory(t testing.TB, heap, limit string) {
 	t.Helper()
-	if heap != "500MiB" || strings.TrimRight(limit, "MmiB") != "768" {
-		t.Errorf("GOMEMLIMIT is %q and the memory limit is %q, want 500MiB and 768 MiB", heap, limit)
+	if heap != "768MiB" || strings.TrimRight(limit, "MmiB") != "1024" {
+		t.Errorf("GOMEMLIMIT is %q and the memory limit is %q, want 768MiB and 1024 MiB", heap, limit)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 
 const (
 	// shippedMemory is the GOMEMLIMIT in deploy/. shippedBytes is the same limit in bytes.
-	shippedMemory = "500MiB"
-	shippedBytes  = 500 << 20
+	shippedMemory = "768MiB"
+	shippedBytes  = 768 << 20
 	// mostResident is the limit for the resident memory of the program in bytes. If the processor is busy, the garbage grows up to
 	// GOMEMLIMIT. Another 80 MiB are for the program file, which GOMEMLIMIT does not include.
 	mostResident = shippedBytes + 80<<20
