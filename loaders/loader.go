@@ -180,7 +180,7 @@ func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
 	return l.kind, (*l.source).Calls(l.missing)
 }
 
-// send loads the missing keys, one batch for each upstream call. The values of a batch go to arrivals when all its thunks have one.
+// send loads the missing keys in the batches of the source. The values of a batch go to arrivals when all its thunks have one.
 func (l *Loader[K, T]) send() {
 	if len(l.missing) == 0 {
 		return

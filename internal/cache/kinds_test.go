@@ -344,21 +344,27 @@ func TestSearchKeys(t *testing.T) {
 	})
 }
 
-// TestBatches checks that each batch of markets has only keys of one endpoint, and at most as many as one call may have.
+// TestBatches checks that each batch of markets has all keys of one endpoint, and that a batch has one key where the venue takes no
+// lists.
 func TestBatches(t *testing.T) {
-	c := open(t, &testVenue{batch: 2})
 	var keys []market.MarketRef
 	for i := range 5 {
 		keys = append(keys, byID(fmt.Sprint("m", i)), byToken(fmt.Sprint("t", i)))
 	}
-	var all []market.MarketRef
-	for _, batch := range c.Markets().Batches(keys) {
-		if len(batch) > 2 || slices.ContainsFunc(batch, func(k market.MarketRef) bool { return k.By != batch[0].By }) {
-			t.Errorf("got the batch %v, want at most two keys of one kind", batch)
+	for max, want := range map[int]int{1: 10, 2: 2} {
+		batches := open(t, &testVenue{batch: max}).Markets().Batches(keys)
+		if len(batches) != want {
+			t.Errorf("lists of at most %d ids: got %d batches, want %d", max, len(batches), want)
 		}
-		all = append(all, batch...)
-	}
-	if len(all) != 10 || len(c.Markets().Batches(keys)) != 6 {
-		t.Errorf("got the keys %v, want all ten in six batches", all)
+		var all []market.MarketRef
+		for _, batch := range batches {
+			if slices.ContainsFunc(batch, func(k market.MarketRef) bool { return k.By != batch[0].By }) {
+				t.Errorf("got the batch %v, want keys of one endpoint", batch)
+			}
+			all = append(all, batch...)
+		}
+		if len(all) != 10 {
+			t.Errorf("lists of at most %d ids: got the keys %v, want all ten", max, all)
+		}
 	}
 }

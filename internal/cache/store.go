@@ -200,7 +200,8 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	return calls
 }
 
-// Batches implements queries.Source.
+// Batches implements queries.Source. The keys of one endpoint that takes lists stay together, because the coalescer then fills its
+// calls.
 func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
 	split := make([][]K, len(s.routes))
 	if len(s.routes) == 1 {
@@ -212,7 +213,11 @@ func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
 		}
 	}
 	for l, keys := range split {
-		batches = slices.AppendSeq(batches, slices.Chunk(keys, s.routes[l].maxKeys))
+		size := len(keys)
+		if s.routes[l].maxKeys == 1 {
+			size = 1
+		}
+		batches = slices.AppendSeq(batches, slices.Chunk(keys, max(size, 1)))
 	}
 	return batches
 }

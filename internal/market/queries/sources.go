@@ -15,7 +15,8 @@ type Source[K comparable, T any] interface {
 	Refresh(ctx context.Context, keys []K)
 	// Calls returns the number of calls to the venue that Fetch would make if none of the keys was cached or being fetched.
 	Calls(keys []K) int
-	// Batches splits keys into groups that one call to the venue each can fetch. It may change the order of keys.
+	// Batches splits keys into groups whose values arrive together: all keys that one endpoint reads as a list, or single keys. It may
+	// change the order of keys.
 	Batches(keys []K) [][]K
 	// Fetch fetches keys from the venue. It returns the results, in the order of keys, at the latest when ctx ends.
 	Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
