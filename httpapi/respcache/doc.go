@@ -3,8 +3,8 @@
 //
 // A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
 // valid and usable. A response that depends on the present date is not served on later dates. This check needs some atomic loads for
-// each handle and no look-up. If a value is stale, the use of the response begins its refresh, as an execution would. A hit is equal to the response that an execution would return at that moment,
-// so nobody needs to set a time to live.
+// each handle and no look-up. If a value is stale, the use of the response begins its refresh, as an execution would. A hit is equal
+// to the response that an execution would return at that moment, so nobody needs to set a time to live.
 //
 // These are the things that a response may depend on, and how the cache notices a change of each:
 //

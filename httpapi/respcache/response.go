@@ -79,17 +79,14 @@ func (r *Response) valid(now time.Time) bool {
 	if !r.known || !r.deadline.IsZero() && !now.Before(r.deadline) {
 		return false
 	}
-	renewals := int64(0)
+	renewals, anyAge := int64(0), r.dated || r.late
 	for _, h := range r.handles {
-		if !h.Valid() {
+		if !h.Valid() || !anyAge && !h.Usable(now) {
 			return false
 		}
 		renewals += h.FreshUntil()
 	}
-	if r.dated {
-		return renewals == r.renewals
-	}
-	return r.late || r.usable(now)
+	return !r.dated || renewals == r.renewals
 }
 
 // usable reports whether all values are fresh, or stale and may be served while they are refreshed.

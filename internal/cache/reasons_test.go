@@ -46,7 +46,7 @@ func TestCauses(t *testing.T) {
 					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, test.want)
 				}
 				v.fail = nil
-				time.Sleep(refreshPause)
+				time.Sleep(market.RefreshPause)
 				_, _ = readOne(t.Context(), c.Prices(), "k")
 				synctest.Wait()
 				if r := mustRead(t, c.Prices(), "k"); r.Stale {

@@ -42,7 +42,7 @@ func (s *store[K, T]) RefreshKeys(ctx context.Context, keys []any) {
 }
 
 // claimRefresh reports whether the calling function must refresh the entry. After claimRefresh has returned true, it returns false
-// until the refresh has ended and refreshPause has passed.
+// until the refresh has ended and market.RefreshPause has passed.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
@@ -63,7 +63,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 			wait = reqctx.WithCredentials(wait, credentials)
 		}
 		results := s.fetch(wait, keys, true)
-		again := s.clock.Now().Add(refreshPause).UnixNano()
+		again := s.clock.Now().Add(market.RefreshPause).UnixNano()
 		for i, e := range stale {
 			if err := results[i].Err; err != nil {
 				e.failure.Store(uint32(market.CauseOf(err)))

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"iter"
 	"math"
 	"math/bits"
 	"reflect"
@@ -20,9 +21,6 @@ import (
 const (
 	// refreshTimeout bounds the duration of a refresh. A refresh that gives up loses its place in the queue of the rate limit.
 	refreshTimeout = 75 * time.Second
-	// refreshPause is the least time between a failed refresh of an entry and the next refresh. Without the pause, every read would
-	// call a failing venue.
-	refreshPause = time.Second
 	// pollInterval is the least time in nanoseconds between two reports to the Watcher that a streamed entry was read.
 	pollInterval = int64(time.Second)
 	// never is a time, in Unix nanoseconds, after all others.
@@ -200,8 +198,7 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	return calls
 }
 
-// Batches implements queries.Source. The keys of one endpoint that takes lists stay together, because the coalescer then fills its
-// calls.
+// Batches implements queries.Source.
 func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
 	split := make([][]K, len(s.routes))
 	if len(s.routes) == 1 {
@@ -213,13 +210,18 @@ func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
 		}
 	}
 	for l, keys := range split {
-		size := len(keys)
-		if s.routes[l].maxKeys == 1 {
-			size = 1
-		}
-		batches = slices.AppendSeq(batches, slices.Chunk(keys, max(size, 1)))
+		batches = slices.AppendSeq(batches, batchesOf(keys, s.routes[l].maxKeys))
 	}
 	return batches
+}
+
+// batchesOf returns the batches of the keys of one endpoint, whose calls can have maxKeys keys. If this is more than one, the keys
+// stay together, because the coalescer then fills its calls.
+func batchesOf[K any](keys []K, maxKeys int) iter.Seq[[]K] {
+	if maxKeys > 1 {
+		maxKeys = max(len(keys), 1)
+	}
+	return slices.Chunk(keys, maxKeys)
 }
 
 // answers reports whether the value of an entry contains the data for a key.

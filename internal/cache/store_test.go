@@ -266,7 +266,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 }
 
 // TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and that many reads repeat the refresh only once
-// in each refreshPause.
+// in each market.RefreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testVenue{}
@@ -284,7 +284,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 			if n := len(v.calls()); n != 2+try {
 				t.Fatalf("got %d calls after %d failed refreshes, want %d", n, try+1, 2+try)
 			}
-			time.Sleep(refreshPause)
+			time.Sleep(market.RefreshPause)
 		}
 		v.fail = nil
 		mustRead(t, c.Prices(), "k")

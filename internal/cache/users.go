@@ -121,9 +121,9 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 // Calls implements Source. It counts no ids in URLs, because each call is for one account.
 func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
-// Batches implements Source.
+// Batches implements queries.Source.
 func (u userSource[P, K, T]) Batches(keys []P) [][]P {
-	return slices.Collect(slices.Chunk(keys, u.store.routes[0].maxKeys))
+	return slices.Collect(batchesOf(keys, u.store.routes[0].maxKeys))
 }
 
 // freshSource is a Source whose Lookup finds nothing for a request that needs fresh data.

@@ -146,17 +146,19 @@ func (h *Handle) Usable(now time.Time) bool {
 	return h.session != nil || now.UnixNano() < h.staleUntil.Load()
 }
 
-// refreshPause is the least time between two results true of Due.
-const refreshPause = time.Second
+// RefreshPause is the least time between a failed refresh of a value and the next refresh. Without the pause, every read would call a
+// failing venue.
+const RefreshPause = time.Second
 
-// Due reports whether the value is stale and the calling function must pass the handle to Refresh.
+// Due reports whether the value is stale and the calling function must pass the handle to Refresh. After Due has returned true, it
+// returns false until RefreshPause has passed.
 func (h *Handle) Due(now time.Time) bool {
 	at := now.UnixNano()
 	if h.refresher == nil || at < h.freshUntil.Load() {
 		return false
 	}
 	due := h.askAt.Load()
-	return at >= due && h.askAt.CompareAndSwap(due, at+int64(refreshPause))
+	return at >= due && h.askAt.CompareAndSwap(due, at+int64(RefreshPause))
 }
 
 // Refresh begins to refresh the values of handles for which Due has returned true. It does not wait.

@@ -274,7 +274,7 @@ func TestRefresh(t *testing.T) {
 	for _, step := range []struct {
 		at   time.Duration
 		want bool
-	}{{-1, false}, {0, true}, {0, false}, {refreshPause - 1, false}, {refreshPause, true}} {
+	}{{-1, false}, {0, true}, {0, false}, {RefreshPause - 1, false}, {RefreshPause, true}} {
 		if got := a.Due(at.Add(step.at)); got != step.want {
 			t.Errorf("%v after the end of its fresh time, a value is due: %v, want %v", step.at, got, step.want)
 		}
