@@ -16,9 +16,9 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the response of each event. last is
-// the response without data that ended the subscription, or nil. unknown is true if the subscription has ended because the venue
-// does not know its ids.
+// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the response of each
+// event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription has ended
+// because the venue does not know its ids.
 func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphql.Response) bool) (last *graphql.Response, unknown bool) {
 	defer e.catch(ctx, func(r *graphql.Response) { last, unknown = r, false })
 	streamCtx, running := resolvers.WithStream(ctx)
@@ -46,7 +46,8 @@ func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphq
 	return last, unknown
 }
 
-// next returns the response for the next event of a stream, or nil if ctx has ended. account is the account of the subscription, or "".
+// next returns the response for the next event of a stream, or nil if ctx has ended. account is the account of the subscription,
+// or "".
 func (e *engine) next(ctx context.Context, stream *exec.Stream, account market.Address) (resp *graphql.Response) {
 	defer e.catch(ctx, func(r *graphql.Response) { resp = r })
 	if !stream.Next(ctx) {

@@ -133,8 +133,8 @@ func (r *Refusals) Accepted(key Key, account market.Address) {
 	}
 }
 
-// Account returns the account for which the venue has first accepted credentials. It returns "" if the venue has not accepted them, or has
-// refused them since.
+// Account returns the account for which the venue has first accepted credentials. It returns "" if the venue has not accepted them,
+// or has refused them since.
 func (r *Refusals) Account(key Key) market.Address {
 	r.mu.Lock()
 	defer r.mu.Unlock()

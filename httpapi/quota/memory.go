@@ -43,7 +43,8 @@ type Body struct {
 	heldBytes int
 }
 
-// Read reads r to its end. The body counts for the address from which it comes, because its sender may not be known yet. The error is ErrNoMemory or an error of r. The calling function must release the Body.
+// Read reads r to its end. The body counts for the address from which it comes, because its sender may not be known yet. The error
+// is ErrNoMemory or an error of r. The calling function must release the Body.
 func (m *Memory) Read(from netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
 	b.client = Anonymous(from)

@@ -200,8 +200,8 @@ func (c *Clients) give(client Client, count func(*holder)) {
 // more, all of them end up with the same number of units.
 func Fair(held, n, free int) bool { return n <= free && (held == 0 || held+n <= 3*(free-n)) }
 
-// Network returns the network in which clients without an account count as one. That is an IPv4 address, or the /64 network of an IPv6 address, because
-// providers assign no smaller network.
+// Network returns the network in which clients without an account count as one. That is an IPv4 address, or the /64 network of an
+// IPv6 address, because providers assign no smaller network.
 func Network(a netip.Addr) netip.Prefix {
 	a = a.Unmap().WithZone("")
 	bits := a.BitLen()
