@@ -55,7 +55,7 @@ test('a subscription continues after an event without data', async t => {
     })
     t.after(dispose)
   })
-  assert.ok(event?.priceChanged.price.price)
+  assert.ok(event?.priceChanged.token.price?.price)
 })
 
 test('the guide passes on only events with data', () => {

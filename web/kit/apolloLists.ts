@@ -35,10 +35,13 @@ const known = new WeakMap<ListCache, Map<string, ReadonlySet<string>>>()
  * Applies an event of portfolioChanged to every list of the user's positions in the cache. It removes closed positions from the
  * lists, adds new positions, keeps the lists sorted by their argument sort, and updates totalCount. A list that is not loaded to
  * its end does not get longer. For a new position, applyPortfolio removes lists with filters from the cache, so that Apollo sends
- * their queries again. userId is the id of the User. Call applyPortfolio once for each event, in order.
+ * their queries again. It does so, too, with a list that is null because it could not be read. If User.portfolio is null, it becomes
+ * the summary of the event. userId is the id of the User. Call applyPortfolio once for each event, in order.
  */
-export function applyPortfolio(cache: ListCache, userId: string, event: PortfolioEvent<Identified>): void {
+export function applyPortfolio(cache: ListCache, userId: string, event: PortfolioEvent<Identified> & { readonly summary?: Identified }): void {
   apply(cache, userId, 'positions', 'Position', { ...event, closed: event.closedPositionIds })
+  const summary = event.summary && reference(cache, 'PortfolioSummary', event.summary.id)
+  if (summary) modify(cache, userId, 'portfolio', (before, { storeFieldName }) => before ?? (storeFieldName === 'portfolio' ? summary : before))
 }
 
 /** Applies an event of ordersChanged to every list of the user's open orders, in the same way as applyPortfolio. */
@@ -54,7 +57,7 @@ export function applyOrders(cache: ListCache, userId: string, event: OrdersEvent
 export function applyTrades(cache: ListCache, userId: string, event: TradesEvent<Identified>): void {
   if (event.trades.length === 0 && !event.gap) return
   const trades = event.trades.map(trade => reference(cache, 'Trade', trade.id))
-  modify(cache, userId, 'trades', (list, details) => {
+  modifyLists(cache, userId, 'trades', (list, details) => {
     if (event.gap || isFiltered(argumentsOf(details))) return details.DELETE
     const before = rowsOf(list)
     const shown = new Set(before.map(row => row.__ref))
@@ -80,7 +83,7 @@ function apply(cache: ListCache, userId: string, field: string, type: string, { 
   state.set(key, all)
   const isNew = before ? [...all].some(id => !before.has(id)) : false
   const refs = new Map([...all].map(id => [reference(cache, type, id).__ref, id] as const))
-  modify(cache, userId, field, (list, details) => {
+  modifyLists(cache, userId, field, (list, details) => {
     const args = argumentsOf(details)
     const kept = rowsOf(list).filter(row => refs.has(row.__ref))
     if (isFiltered(args)) return isNew ? details.DELETE : withRows(list, kept, undefined)
@@ -157,11 +160,15 @@ function withRows(list: Connection, rows: Reference[], totalCount: number | unde
   }
 }
 
-/** Calls change for every stored list of a field of the user. A list that is null because of an error stays null. */
-function modify(cache: ListCache, userId: string, field: string, change: (list: Connection, details: Details) => unknown) {
+/** Calls change for every stored list of a field of the user. It removes a list that is null, so that Apollo sends its query again. */
+function modifyLists(cache: ListCache, userId: string, field: string, change: (list: Connection, details: Details) => unknown) {
+  modify(cache, userId, field, (list, details) => (list ? change(list, details) : details.DELETE))
+}
+
+/** Replaces the stored values of a field of the user, one for each set of arguments, by what change returns. */
+function modify(cache: ListCache, userId: string, field: string, change: (value: Connection | null, details: Details) => unknown) {
   const id = cache.identify({ __typename: 'User', id: userId })
-  const modifier = (list: Connection | null, details: Details) => (list ? change(list, details) : list)
-  if (id) cache.modify({ id, fields: { [field]: modifier as never } })
+  if (id) cache.modify({ id, fields: { [field]: change as never } })
 }
 
 const reference = (cache: ListCache, type: string, id: string): { __ref: string } => ({ __ref: cache.identify({ __typename: type, id }) ?? `${type}:${id}` })

@@ -10,6 +10,18 @@ export type ErrorCode = (typeof errorCodes)[number]
 /** The part of an error of a response that the kit reads. */
 export interface GraphError { readonly extensions?: Readonly<Record<string, unknown>> | undefined }
 
+/**
+ * Returns the messages of an error of Apollo Client, urql or fetch, or of the list errors of a response, each once. One failed read
+ * is an entry for each field that needs it, so a joined message would say the same many times.
+ */
+export function messagesOf(error: unknown): string[] {
+  if (!error) return []
+  const { errors, graphQLErrors, message } = error as { errors?: unknown; graphQLErrors?: unknown; message?: unknown }
+  const lists = [error, errors, graphQLErrors].filter(list => Array.isArray(list)).flat() as readonly { message?: unknown }[]
+  const messages = (lists.length > 0 ? lists.map(({ message }) => message) : [message]).filter(text => typeof text === 'string')
+  return [...new Set(messages)]
+}
+
 const retryable: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'RATE_LIMITED', 'UPSTREAM_BAD_RESPONSE', 'UPSTREAM_TIMEOUT', 'UPSTREAM_UNAVAILABLE',
 ])

@@ -9,4 +9,5 @@ export { compareDecimals, decimal, formatDecimal, isDecimal, type Decimal } from
 export { ageMs, serverDate, type Received, type ServerDate } from './freshness.js'
 export { credentialsHeader } from './credentials.js'
 export { documentIds, withoutPersistedText, type Manifest } from './persisted.js'
-export { codeOf, errorCodes, isRetryable, retryDelay, type ErrorCode, type GraphError } from './errors.js'
+export { socketOptions, watchSocket, type SocketState, type SocketStatus, type SocketWatch } from './socket.js'
+export { codeOf, errorCodes, isRetryable, messagesOf, retryDelay, type ErrorCode, type GraphError } from './errors.js'

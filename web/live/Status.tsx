@@ -3,7 +3,8 @@ import { useEffect } from 'react'
 import { useQuery } from 'urql'
 import { ServiceDocument, type StreamStatusSubscription } from './__generated__/operations'
 import { useNow } from './clock'
-import { useLink, type Link } from './connection'
+import type { SocketStatus } from '../kit/socket'
+import { useLink } from './connection'
 import { time } from './format'
 import { useStream } from './Stream'
 
@@ -39,8 +40,8 @@ export function Status() {
 type Stream = StreamStatusSubscription['streamStatusChanged'] | undefined
 
 /** Returns a class name and words for the worst of the states. */
-function describe(link: Link, stream: Stream, reachable: boolean, throttled: boolean): ['ok' | 'busy' | 'down', string] {
-  if (link.state === 'connecting') return ['busy', 'Connecting']
+function describe(link: SocketStatus, stream: Stream, reachable: boolean, throttled: boolean): ['ok' | 'busy' | 'down', string] {
+  if (link.state === 'connecting' || link.state === 'idle') return ['busy', 'Connecting']
   if (link.state !== 'open') return ['down', `Connection lost at ${time(link.since)}`]
   if (!reachable) return ['down', 'The venue does not answer']
   if (throttled) return ['down', 'Throttled by the venue']

@@ -37,9 +37,12 @@ export const query = () => graphql`
 export const priceChanged = () => graphql`
   subscription PositionsPriceChangedSubscription($tokenIds: [String!]!) {
     priceChanged(tokenIds: $tokenIds) {
-      price {
+      token {
         id
-        price
+        price {
+          id
+          price
+        }
       }
     }
   }

@@ -3,19 +3,19 @@ import { ApolloClient, ApolloLink, HttpLink, InMemoryCache } from '@apollo/clien
 import { GraphQLWsLink } from '@apollo/client/link/subscriptions'
 import { OperationTypeNode } from 'graphql'
 import { createClient } from 'graphql-ws'
+import { socketOptions, watchSocket } from '@oddsgraph/kit'
 import { possibleTypes, retryLink, typePolicies } from '@oddsgraph/kit/apollo'
 
-/** A bearer token of the demo venue. An app gets the token of its user from its identity provider. */
-const headers = { Authorization: 'Bearer demo-50' }
+declare const TOKEN: string // see vite.config.ts
+
+/** An app gets the token of its user from its identity provider. Without a token, it reads what everybody may read. */
+const headers: Record<string, string> = TOKEN ? { Authorization: `Bearer ${TOKEN}` } : {}
 const url = new URL('/graphql', location.href)
 
-const socket = createClient({
-  url: url.href.replace(/^http/, 'ws'),
-  connectionParams: headers,
-  retryAttempts: Infinity,
-  retryWait: retries => new Promise(resolve => setTimeout(resolve, Math.min(250 * 2 ** retries, 4000))),
-  shouldRetry: event => (event as CloseEvent).code !== 4403, // refused credentials
-})
+const socket = createClient({ url: url.href.replace(/^http/, 'ws'), connectionParams: headers, ...socketOptions })
+
+/** Whether the page is connected to the service. */
+export const connection = watchSocket(socket)
 
 export const client = new ApolloClient({
   link: ApolloLink.split(

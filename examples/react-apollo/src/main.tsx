@@ -1,11 +1,13 @@
-import { StrictMode, useReducer, useState } from 'react'
+import { StrictMode, useReducer, useState, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
 import { ApolloProvider, useApolloClient, useQuery, useSubscription } from '@apollo/client/react'
 import type { InMemoryCache } from '@apollo/client'
-import { applyDelta, formatDecimal, type Book, type BookUpdate, type Level } from '@oddsgraph/kit'
+import { applyDelta, formatDecimal, messagesOf, type Book, type BookUpdate, type Level } from '@oddsgraph/kit'
 import { applyPortfolio } from '@oddsgraph/kit/apollo'
-import { client } from './client'
+import { client, connection } from './client'
 import { book, portfolio, portfolioChanged, prices, search, type Market, type Price } from './operations'
+
+declare const WALLET: string // see vite.config.ts
 
 const percent = (value: string) => formatDecimal(value, 'en-US', { style: 'percent', maximumFractionDigits: 1 })
 const money = (value: string) => formatDecimal(value, 'en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
@@ -30,7 +32,7 @@ function Search({ onOpen }: { onOpen: (market: Market) => void }) {
   return (
     <section aria-label="Markets">
       <input type="search" aria-label="Search" value={text} onChange={event => setText(event.currentTarget.value)} />
-      {error && <p role="alert">{error.message}</p>}
+      {messagesOf(error).map(message => <p key={message} role="alert">{message}</p>)}
       <ul>
         {markets.map(market => (
           <li key={market.id}>
@@ -67,23 +69,23 @@ function OrderBook({ market }: { market: Market }) {
   )
 }
 
-function Portfolio() {
+function Portfolio({ address }: { address: string }) {
   const { cache } = useApolloClient()
-  const { data, fetchMore } = useQuery(portfolio, { errorPolicy: 'all' })
-  const viewer = data?.viewer
+  const { data, error, fetchMore } = useQuery(portfolio, { variables: { address }, errorPolicy: 'all' })
+  const user = data?.user
   useSubscription(portfolioChanged, {
-    variables: { address: viewer?.address ?? '' },
-    skip: !viewer,
+    variables: { address },
+    skip: !user,
     ignoreResults: true,
     errorPolicy,
-    onData: ({ data: { data } }) => viewer && data && applyPortfolio(cache as InMemoryCache, viewer.id, data.portfolioChanged),
+    onData: ({ data: { data } }) => user && data && applyPortfolio(cache as InMemoryCache, user.id, data.portfolioChanged),
   })
-  const positions = viewer?.positions
-  if (!positions) return <p>Reading the portfolio…</p>
+  const positions = user?.positions
+  if (!positions) return error ? <p role="alert">{messagesOf(error).join('. ')}</p> : <p>Reading the portfolio…</p>
   const { hasNextPage, endCursor } = positions.pageInfo
   return (
     <section aria-label="Portfolio">
-      <p><output aria-label="Value">{viewer.portfolio?.positionsValue && money(viewer.portfolio.positionsValue)}</output> in <output aria-label="Count">{positions.totalCount}</output> positions</p>
+      <p><output aria-label="Value">{user.portfolio?.positionsValue && money(user.portfolio.positionsValue)}</output> in <output aria-label="Count">{positions.totalCount}</output> positions</p>
       <table>
         <tbody>
           {positions.nodes.map(({ id, outcome, size, market, valuation }) => (
@@ -96,9 +98,21 @@ function Portfolio() {
   )
 }
 
+function Connection() {
+  const { state, since } = useSyncExternalStore(connection.subscribe, connection.status)
+  return <p role="status">{state === 'open' ? 'Connected' : state === 'lost' ? `Connection lost at ${since.toLocaleTimeString()}` : 'Connecting…'}</p>
+}
+
 function App() {
   const [market, setMarket] = useState<Market>()
-  return <main><Search onOpen={setMarket} />{market && <OrderBook key={market.id} market={market} />}<Portfolio /></main>
+  return (
+    <main>
+      <Connection />
+      <Search onOpen={setMarket} />
+      {market && <OrderBook key={market.id} market={market} />}
+      {WALLET && <Portfolio address={WALLET} />}
+    </main>
+  )
 }
 
 createRoot(document.getElementById('root')!).render(<StrictMode><ApolloProvider client={client}><App /></ApolloProvider></StrictMode>)

@@ -8,15 +8,16 @@ export interface Row { id: string; outcome: string; size: Decimal; market: { id:
 
 export const search: TypedDocumentNode<{ searchMarkets: { nodes: Market[] } | null }, { text: string }> = gql`
   query Search($text: String!) {
-    searchMarkets(query: $text, filter: { status: [OPEN] }, sort: VOLUME_24H, first: 10) {
+    searchMarkets(query: $text, filter: { status: [OPEN] }, first: 10) {
       nodes { id question tokens { id tokenId outcome price { id price freshness { stale } } } }
     }
   }
 `
 
-export const prices: TypedDocumentNode<{ priceChanged: { reason: UpdateReason; price: Price } }, { tokenIds: string[] }> = gql`
+// The event selects the token with its price. So a price that the query could not read appears with the next event.
+export const prices: TypedDocumentNode<{ priceChanged: { reason: UpdateReason; token: { id: string; price: Price | null } } }, { tokenIds: string[] }> = gql`
   subscription Prices($tokenIds: [String!]!) {
-    priceChanged(tokenIds: $tokenIds) { reason price { id price freshness { stale } } }
+    priceChanged(tokenIds: $tokenIds) { reason token { id price { id price freshness { stale } } } }
   }
 `
 
@@ -35,11 +36,10 @@ const row = gql`
 
 interface Positions { nodes: Row[]; totalCount: number; pageInfo: { hasNextPage: boolean; endCursor: string | null } }
 
-export const portfolio: TypedDocumentNode<{ viewer: { id: string; address: string; positions: Positions | null; portfolio: { id: string; positionsValue: Decimal | null } | null } | null }, { after?: string }> = gql`
-  query Portfolio($after: String) {
-    viewer {
+export const portfolio: TypedDocumentNode<{ user: { id: string; positions: Positions | null; portfolio: { id: string; positionsValue: Decimal | null } | null } | null }, { address: string; after?: string }> = gql`
+  query Portfolio($address: Address!, $after: String) {
+    user(address: $address) {
       id
-      address
       portfolio { id positionsValue }
       positions(first: 10, after: $after, sort: VALUE) { nodes { ...Row } totalCount pageInfo { hasNextPage endCursor } }
     }

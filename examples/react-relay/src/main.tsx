@@ -1,4 +1,4 @@
-import { StrictMode, Suspense, useDeferredValue, useMemo, useReducer, useState } from 'react'
+import { StrictMode, Suspense, useDeferredValue, useMemo, useReducer, useState, useSyncExternalStore } from 'react'
 import { createRoot } from 'react-dom/client'
 import { RelayEnvironmentProvider, useLazyLoadQuery, usePaginationFragment, useSubscription } from 'react-relay'
 import relay, { type RecordSourceSelectorProxy } from 'relay-runtime'
@@ -10,9 +10,11 @@ import pricesSubscription, { type operationsPricesSubscription } from './__gener
 import searchQuery, { type operationsSearchQuery } from './__generated__/operationsSearchQuery.graphql'
 import positionsFragment, { type operations_positions$key } from './__generated__/operations_positions.graphql'
 import type { operationsPositionsPageQuery } from './__generated__/operationsPositionsPageQuery.graphql'
-import { environment } from './environment'
+import { connection, environment } from './environment'
 
 type Market = NonNullable<operationsSearchQuery['response']['searchMarkets']>['nodes'][number]
+
+declare const WALLET: string // see vite.config.ts
 
 const percent = (value: string) => formatDecimal(value, 'en-US', { style: 'percent', maximumFractionDigits: 1 })
 const money = (value: string) => formatDecimal(value, 'en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
@@ -77,6 +79,8 @@ function OrderBook({ market }: { market: NonNullable<Market> }) {
 function updateList(store: RecordSourceSelectorProxy, userId: string, event: operationsPortfolioChangedSubscription['response']['portfolioChanged'], known: Set<string>) {
   const user = store.get(userId)
   const list = user && relay.ConnectionHandler.getConnection(user, 'operations_positions')
+  const summary = store.getRootField('portfolioChanged')?.getLinkedRecord('summary')
+  if (summary) user?.setLinkedRecord(summary, 'portfolio') // the query may have failed to read it
   if (event.reason === 'INITIAL' || event.reason === 'RESYNC') known.clear()
   for (const { id } of event.changed) known.add(id)
   for (const id of event.closedPositionIds) known.delete(id)
@@ -120,15 +124,20 @@ function Positions({ user, userId, address }: { user: operations_positions$key; 
   )
 }
 
-function Portfolio() {
-  const { viewer } = useLazyLoadQuery<operationsPortfolioQuery>(portfolioQuery, {})
-  if (!viewer) return <p>Sign in to see your portfolio.</p>
+function Portfolio({ address }: { address: string }) {
+  const { user } = useLazyLoadQuery<operationsPortfolioQuery>(portfolioQuery, { address })
+  if (!user) return <p role="alert">The portfolio could not be read.</p>
   return (
     <section aria-label="Portfolio">
-      <p><output aria-label="Value">{viewer.portfolio?.positionsValue && money(viewer.portfolio.positionsValue)}</output></p>
-      <Positions user={viewer} userId={viewer.id} address={viewer.address} />
+      <p><output aria-label="Value">{user.portfolio?.positionsValue && money(user.portfolio.positionsValue)}</output></p>
+      <Positions user={user} userId={user.id} address={address} />
     </section>
   )
+}
+
+function Connection() {
+  const { state, since } = useSyncExternalStore(connection.subscribe, connection.status)
+  return <p role="status">{state === 'open' ? 'Connected' : state === 'lost' ? `Connection lost at ${since.toLocaleTimeString()}` : 'Connecting…'}</p>
 }
 
 function App() {
@@ -137,10 +146,11 @@ function App() {
   const searched = useDeferredValue(text)
   return (
     <main>
+      <Connection />
       <input type="search" aria-label="Search" value={text} onChange={event => setText(event.currentTarget.value)} />
       <Suspense fallback={<p>Searching…</p>}><Results text={searched} onOpen={setMarket} /></Suspense>
       {market && <OrderBook key={market.id} market={market} />}
-      <Suspense fallback={<p>Reading the portfolio…</p>}><Portfolio /></Suspense>
+      {WALLET && <Suspense fallback={<p>Reading the portfolio…</p>}><Portfolio address={WALLET} /></Suspense>}
     </main>
   )
 }

@@ -4,15 +4,16 @@ import { graphql } from 'relay-runtime'
 
 export const search = () => graphql`
   query operationsSearchQuery($text: String!) {
-    searchMarkets(query: $text, filter: { status: [OPEN] }, sort: VOLUME_24H, first: 10) {
+    searchMarkets(query: $text, filter: { status: [OPEN] }, first: 10) {
       nodes { id question tokens { id tokenId outcome price { id price freshness { stale } } } }
     }
   }
 `
 
+// The event selects the token with its price. So a price that the query could not read appears with the next event.
 export const prices = () => graphql`
   subscription operationsPricesSubscription($tokenIds: [String!]!) {
-    priceChanged(tokenIds: $tokenIds) { reason price { id price freshness { stale } } }
+    priceChanged(tokenIds: $tokenIds) { reason token { id price { id price freshness { stale } } } }
   }
 `
 
@@ -25,10 +26,9 @@ export const book = () => graphql`
 `
 
 export const portfolio = () => graphql`
-  query operationsPortfolioQuery {
-    viewer {
+  query operationsPortfolioQuery($address: Address!) {
+    user(address: $address) {
       id
-      address
       portfolio { id positionsValue }
       ...operations_positions
     }
