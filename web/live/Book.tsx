@@ -49,12 +49,22 @@ interface Props {
   /** Why the token cannot be traded any more; "" while it can be traded. */
   closed: string
   onPick: (draft: Draft) => void
+  /** Is called with the best prices when they change. */
+  onTop: (top: Top) => void
 }
 
-export function Book({ tokenId, closed, onPick }: Props) {
+/** The best prices of a book; undefined while they are not known, or if nobody buys or sells. */
+export interface Top {
+  bid: string | undefined
+  ask: string | undefined
+}
+
+export function Book({ tokenId, closed, onPick, onTop }: Props) {
   const [step, setStep] = useState<Step>(0)
   const depth = step === 0 ? rows : deep
   const { book, error } = useBook(tokenId, depth)
+  const [bid, ask] = [book?.levels.bids[0]?.price, book?.levels.asks[0]?.price]
+  useEffect(() => onTop({ bid, ask }), [bid, ask, onTop])
   const side = (name: 'bids' | 'asks') => summed(grouped(book?.levels[name] ?? [], step, name).slice(0, rows))
   const bids = side('bids')
   const asks = side('asks')

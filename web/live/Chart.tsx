@@ -1,14 +1,14 @@
 // The price of a token over a range, as a line or as candles, continued by the live price.
 import { useEffect, useMemo, useState } from 'react'
 import { useQuery } from 'urql'
-import { AreaSeries, CandlestickSeries, HistogramSeries, type ISeriesApi } from 'lightweight-charts'
-import { CandlesDocument, HistoryDocument } from './__generated__/operations'
-import { bars, since, stepOf, still, volumes, type Bar } from './bars'
+import { AreaSeries, CandlestickSeries, HistogramSeries, type CandlestickData, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
+import { CandlesDocument, HistoryDocument, type CandlesQuery } from './__generated__/operations'
+import { bars, resolution, since, stepOf, still, volumes, type Bar } from './bars'
 import { cents, reason } from './format'
 import { useAgain } from './live'
 import { hasRoom, priceFormat, usePlot } from './plot'
 import type { Quote } from './prices'
-import { byLength, fromOf, ranges } from './ranges'
+import { byLength, fromOf, lengthOf, ranges } from './ranges'
 import { Source } from './Source'
 
 export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quote | undefined }) {
@@ -23,8 +23,10 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   useAgain(candles.error, askCandles)
   const all = data?.token?.history?.points
   const points = useMemo(() => all && (range.name === '1W' ? all : since(all, range.span, Date.now())), [all, range])
+  const step = useMemo(() => resolution(points ?? [], range.step), [points, range])
   const [element, plot] = usePlot()
   const [series, setSeries] = useState<ISeriesApi<'Area'>>()
+  const [drawnCandles, setDrawnCandles] = useState<ISeriesApi<'Candlestick'>>()
 
   useEffect(() => {
     if (!plot || !points || asCandles) return
@@ -33,15 +35,15 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
     const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
     chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
     // The bars end now, so that fitContent leaves room for the live price, which may arrive later.
-    area.setData(bars(points, stepOf(Date.now(), range.step), range.step))
-    volume.setData(volumes(points, range.step))
+    area.setData(bars(points, stepOf(Date.now(), step), step))
+    volume.setData(volumes(points, step))
     chart.timeScale().fitContent()
     setSeries(area)
     return () => {
       setSeries(undefined)
       plot.remove([area, volume])
     }
-  }, [plot, points, range, asCandles])
+  }, [plot, points, step, asCandles])
 
   const candleList = candles.data?.token?.candles
   useEffect(() => {
@@ -51,20 +53,31 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
       upColor: colour('up'), downColor: colour('down'), wickUpColor: colour('up'), wickDownColor: colour('down'), borderVisible: false, priceFormat, lastValueVisible: hasRoom(),
     })
     const start = Date.now() - range.span * 1000
-    drawn.setData(candleList.filter(candle => Date.parse(candle.start) >= start || range.name === '1W').map(({ start, open, high, low, close }) => (
-      { time: stepOf(start, 60), open: Number(open), high: Number(high), low: Number(low), close: Number(close) })))
+    drawn.setData(joined(candleList.filter(candle => Date.parse(candle.start) >= start || range.name === '1W')))
     chart.timeScale().fitContent()
-    return () => plot.remove([drawn])
+    setDrawnCandles(drawn)
+    return () => {
+      setDrawnCandles(undefined)
+      plot.remove([drawn])
+    }
   }, [plot, asCandles, candleList, range])
 
+  const now = quote?.heard.at(-1)
   useEffect(() => {
     const last = series?.data().at(-1) as Bar | undefined
-    const now = quote?.heard.at(-1)
     if (!series || !last || !now) return
-    const time = Math.max(stepOf(now.time, range.step), last.time) as Bar['time']
-    for (const bar of still(last, time, range.step)) series.update(bar)
+    const time = Math.max(stepOf(now.time, step), last.time) as Bar['time']
+    for (const bar of still(last, time, step)) series.update(bar)
     series.update({ time, value: now.price })
-  }, [series, quote, range])
+  }, [series, now, step])
+  useEffect(() => {
+    const last = drawnCandles?.data().at(-1) as CandlestickData<UTCTimestamp> | undefined
+    if (!drawnCandles || !last || !now) return
+    const length = 1000 * lengthOf[range.interval]
+    const time = Math.max(stepOf(Math.floor(now.time / length) * length, 60), last.time) as UTCTimestamp // the server's candles are aligned to UTC
+    const before = time === last.time ? last : { open: last.close, high: last.close, low: last.close }
+    drawnCandles.update({ time, open: before.open, high: Math.max(before.high, now.price), low: Math.min(before.low, now.price), close: now.price })
+  }, [drawnCandles, now, range])
 
   const problem = asCandles ? candles.error : error
   return (
@@ -82,6 +95,17 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
       <p className="credit">Chart: <a href="https://www.tradingview.com/lightweight-charts/">TradingView Lightweight Charts</a></p>
     </section>
   )
+}
+
+/** The candles as bars of the chart. Each begins at the price where the one before ended: a price is valid until the next one. */
+function joined(candles: NonNullable<NonNullable<CandlesQuery['token']>['candles']>): CandlestickData<UTCTimestamp>[] {
+  let before: number | undefined
+  return candles.map(candle => {
+    const close = Number(candle.close)
+    const open = before ?? Number(candle.open)
+    before = close
+    return { time: stepOf(candle.start, 60), open, high: Math.max(open, Number(candle.high)), low: Math.min(open, Number(candle.low)), close }
+  })
 }
 
 /** Describes the chart in words, for screen readers. */

@@ -1,13 +1,16 @@
-// The page of an event: all outcomes by price, and the leading ones in one chart.
+// The page of an event: all outcomes by price, the leading ones in one chart, and the rules.
 import { lazy, Suspense } from 'react'
 import { useQuery } from 'urql'
-import { EventPageDocument } from './__generated__/operations'
+import { EventPageDocument, type ListedMarketFragment } from './__generated__/operations'
+import { Change } from './Change'
 import { cents, date, reason, useMoney } from './format'
-import { nameOf } from './EventCards'
 import { isLasting, useAgain } from './live'
-import { candidates, usePrices } from './prices'
+import { nameOf } from './names'
+import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath, useTitle } from './route'
+import { changeOf } from './sorts'
 import { Source } from './Source'
+import { useVisible } from './visible'
 
 const Compare = lazy(() => import('./Compare'))
 
@@ -15,43 +18,78 @@ export function EventPage({ eventId }: { eventId: string }) {
   const variables = { eventId }
   const [{ data, error }, ask] = useQuery({ query: EventPageDocument, variables })
   useAgain(error, ask)
-  const { compactMoney } = useMoney()
+  const { compactMoney, headed } = useMoney()
+  const [visible, observe] = useVisible()
   const event = data?.event
   const markets = event?.markets?.nodes ?? []
   const outcomes = markets.flatMap(market => candidates(market.tokens).map(token => ({ market, token, name: nameOf(market, token.outcome, markets.length) })))
   const { quotes, error: priceError } = usePrices(outcomes.map(({ token }) => token.tokenId).slice(0, 500))
+  const days = useDays(outcomes.flatMap(({ token }) => (visible.includes(token.id) ? [token.tokenId] : [])).sort())
   const price = (tokenId: string) => Number(quotes[tokenId]?.price ?? -1)
   const byPrice = outcomes.toSorted((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
   const ready = outcomes.length > 0 && outcomes.every(({ token }) => quotes[token.tokenId])
   useTitle(event?.title ?? 'Event')
   const problem = error ?? priceError
-  if (data && !event) return <><h1 tabIndex={-1}>Event</h1><p role="alert">The venue does not know this event.</p></>
+  if (data && !event && !error) return <Unknown />
+  const rules = event?.description ?? event?.rules?.nodes[0]?.description
   return (
     <>
-      <p className="crumbs"><a href="#/">Markets</a></p>
+      <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`}</p>
       <h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1>
-      {problem && !isLasting(problem) && <p role="alert">{reason(problem)}</p>}
+      {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
+      {error && !event && <p className="below"><button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button></p>}
       <dl className="facts">
+        <div><dt>24 h volume</dt><dd>{compactMoney(event?.volume24h)}</dd></div>
         <div><dt>Volume</dt><dd>{compactMoney(event?.volume)}</dd></div>
         <div><dt>Ends</dt><dd>{date(event?.endsAt)}</dd></div>
         <div><dt>Outcomes</dt><dd>{outcomes.length || '–'}</dd></div>
       </dl>
-      <div className="pair">
+      <div className="event">
         <section className="panel" aria-labelledby="outcomes">
           <h2 id="outcomes">Outcomes <Source of="Event" document={EventPageDocument} variables={variables} /></h2>
-          <div className="bars">
+          <div className="bars" aria-busy={!event}>
+            {event && <p className="bar-head" aria-hidden="true"><span>By price</span><span>24 h</span><span>{headed('24 h volume')}</span><span>Price</span></p>}
             {byPrice.map(({ market, token, name }) => (
-              <a key={token.id} className="bar-row" href={tokenPath(market.marketId, token.tokenId)} style={{ '--share': `${100 * Math.max(0, price(token.tokenId))}%` } as object}>
-                <span>{name}</span>
-                <span className="figure">{market.status === 'OPEN' ? '' : `${market.status.toLowerCase()} `}{price(token.tokenId) < 0 ? '…' : cents(price(token.tokenId))}</span>
-              </a>
+              <Outcome key={token.id} market={market} tokenId={token.tokenId} name={name} quote={quotes[token.tokenId]} day={days[token.tokenId]} observe={observe(token.id)} />
             ))}
           </div>
         </section>
         <Suspense fallback={<section className="panel chart" />}>
-          {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} /> : <section className="panel chart" />}
+          {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <section className="panel chart" />}
         </Suspense>
+        {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">Rules</h2><p>{rules}</p></section>}
       </div>
     </>
   )
 }
+
+interface OutcomeProps {
+  market: ListedMarketFragment
+  tokenId: string
+  name: string
+  quote: Quote | undefined
+  day: Day | undefined
+  observe: (element: Element | null) => (() => void) | undefined
+}
+
+/** A row with a bar as long as the chance of the outcome. */
+function Outcome({ market, tokenId, name, quote, day, observe }: OutcomeProps) {
+  const { cell } = useMoney()
+  const by = changeOf(quote?.price, day)
+  return (
+    <a ref={observe} className="bar-row" href={tokenPath(market.marketId, tokenId)} style={{ '--share': `${100 * Number(quote?.price ?? 0)}%` } as object}>
+      <span>{name}</span>
+      <span className="moved">{by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>}</span>
+      <span className="traded">{market.status === 'OPEN' ? cell.compactMoney(market.volume24h) : market.status.toLowerCase()}</span>
+      <span className="figure">{quote ? cents(quote.price) : '…'}</span>
+    </a>
+  )
+}
+
+const Unknown = () => (
+  <>
+    <h1 tabIndex={-1}>Event</h1>
+    <p role="alert">The venue does not know this event.</p>
+    <p className="below"><a className="button" href="#/?view=events">All events</a></p>
+  </>
+)

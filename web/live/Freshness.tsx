@@ -26,11 +26,12 @@ export function Freshness({ heard, final = false }: { heard: Heard | undefined; 
   if (!heard) return <span className="freshness">…</span>
   const { asOf, receivedAt, source } = heard.freshness
   if (final) return <span className="freshness" data-stale="false">Final</span>
+  const live = source === 'STREAM' && !stale
   const computed = source === 'COMPUTED' // has no single age: the values behind it differ in age
   return (
     <span className={stale ? 'freshness stale' : 'freshness'} data-stale={stale} title={`${source.toLowerCase()}, ${asOf ?? receivedAt}`}>
       {stale ? 'Stale' : source === 'STREAM' || computed ? 'Live' : 'Current'}
-      {!computed && ` · ${ago(asOf ?? receivedAt, now)} ago`}
+      {!computed && ` · ${live ? 'changed ' : ''}${ago(asOf ?? receivedAt, now)} ago`}
     </span>
   )
 }

@@ -2,13 +2,16 @@
 import { lazy, Suspense, useState } from 'react'
 import { MarketDocument, type MarketSubscription } from './__generated__/operations'
 import { AlertForm } from './AlertForm'
-import { Book } from './Book'
-import { date, reason, sentence, useMoney } from './format'
+import { Book, type Top } from './Book'
+import { Change } from './Change'
+import { chance, centDecimals, date, exactCents, reason, sentence, useMoney } from './format'
 import { Freshness } from './Freshness'
 import { isLasting, useLive } from './live'
+import { colourOf, labelOf } from './names'
 import { Price } from './Price'
-import { usePrices } from './prices'
+import { useDays, usePrices, type Quote } from './prices'
 import { eventPath, tokenPath, useTitle } from './route'
+import { changeOf } from './sorts'
 import { Source } from './Source'
 import { Star } from './Star'
 import { Ticket, type Draft } from './Ticket'
@@ -38,40 +41,33 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const { quotes, error: priceError } = usePrices(tokenIds.includes(tokenId) ? tokenIds : [tokenId])
   const quote = quotes[tokenId]
   const [draft, setDraft] = useState<Draft>({ side: 'BUY', by: 'size', text: '' })
+  const [top, setTop] = useState<Top>({ bid: undefined, ask: undefined })
   const problem = error ?? priceError
   const unknown = (!market && isLasting(error)) || (!quote && isLasting(priceError))
   const closed = endOf(market)
   const outcome = market?.tokens.find(token => token.tokenId === tokenId)?.outcome ?? ''
-  useTitle(quote && market ? `${market.question}` : market?.question ?? 'Market')
+  const label = market && labelOf(market)
+  useTitle(market?.question ? `${market.question}${label ? `: ${label}` : ''}` : 'Market')
   return (
     <>
       <p className="crumbs">
         <a href="#/">Markets</a>{market?.category && ` · ${market.category}`}
-        {market?.event && <> · <a href={eventPath(market.event.eventId)}>{market.event.title ?? 'Event'}</a></>}
+        {market?.event && <> · <a href={eventPath(market.event.eventId)}>{market.event.title ?? 'All outcomes'}</a></>}
       </p>
       <div className="title">
-        <h1 tabIndex={-1}>{market?.question ?? (problem ? 'Market' : 'Reading the market…')}</h1>
+        <h1 tabIndex={-1}>{market?.question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
         {!unknown && <Star marketId={marketId} name={market?.question ?? 'this market'} />}
         {!unknown && <Source of="Market" document={MarketDocument} variables={{ marketId }} />}
       </div>
       {problem && <p role="alert">{reason(problem)}</p>}
+      {unknown && <p className="below"><a className="button" href="#/">Search the markets</a></p>}
       {closed && <p className="banner" role="status">{closed}</p>}
       {!unknown && <>
-        <div className="headline" data-token={tokenId}>
-          <Price quote={quote} exact />
-          <Freshness heard={quote} final={market?.status === 'RESOLVED'} />
-          <Facts market={market} />
-        </div>
-        <nav aria-label="Outcomes" className="outcomes">
-          {market?.tokens.map(token => (
-            <a key={token.id} href={tokenPath(marketId, token.tokenId)} aria-current={token.tokenId === tokenId ? 'page' : undefined}>
-              {token.outcome} <Price quote={quotes[token.tokenId]} />
-            </a>
-          )) ?? <span className="waiting long" />}
-        </nav>
+        <Headline tokenId={tokenId} quote={quote} market={market} top={closed ? undefined : top} />
+        <Outcomes market={market} marketId={marketId} tokenId={tokenId} quotes={quotes} />
         <div className="panels" key={tokenId}>
           <Suspense fallback={<section className="panel chart" />}><Chart tokenId={tokenId} quote={quote} /></Suspense>
-          <Book tokenId={tokenId} closed={closed} onPick={setDraft} />
+          <Book tokenId={tokenId} closed={closed} onPick={setDraft} onTop={setTop} />
           <div className="side">
             {closed === '' && <Ticket tokenId={tokenId} outcome={outcome} draft={draft} onDraft={setDraft} />}
             {closed === '' && <AlertForm marketId={marketId} tokenId={tokenId} name={`${market?.question ?? marketId}: ${outcome}`} quote={quote} />}
@@ -87,15 +83,59 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   )
 }
 
-function Facts({ market }: { market: Details | undefined }) {
+interface HeadlineProps {
+  tokenId: string
+  quote: Quote | undefined
+  market: Details | undefined
+  /** Undefined if the token is not traded any more. */
+  top: Top | undefined
+}
+
+/** The price with what a trader reads beside it. */
+function Headline({ tokenId, quote, market, top }: HeadlineProps) {
   const { compactMoney } = useMoney()
+  const days = useDays([tokenId])
+  const by = changeOf(quote?.price, days[tokenId])
+  const price = (price: string | undefined) => (price === undefined ? '–' : exactCents(price))
   return (
-    <dl className="facts">
-      <div><dt>Status</dt><dd>{market ? sentence(market.status) : '–'}</dd></div>
-      <div><dt>24 h volume</dt><dd>{compactMoney(market?.volume24h)}</dd></div>
-      <div><dt>Volume</dt><dd>{compactMoney(market?.volume)}</dd></div>
-      <div><dt>Liquidity</dt><dd>{compactMoney(market?.liquidity)}</dd></div>
-      <div><dt>Ends</dt><dd>{date(market?.endsAt)}</dd></div>
-    </dl>
+    <div className="headline" data-token={tokenId}>
+      <p className="now">
+        <Price quote={quote} exact />
+        <span className="moved">{by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢ in 24 h`}</Change>}</span>
+        <Freshness heard={quote} final={market?.status === 'RESOLVED'} />
+      </p>
+      <dl className="facts">
+        <div><dt>Chance</dt><dd>{quote ? chance(quote.price) : '–'}</dd></div>
+        {top && <div><dt>Bid</dt><dd className="up">{price(top.bid)}</dd></div>}
+        {top && <div><dt>Ask</dt><dd className="down">{price(top.ask)}</dd></div>}
+        <div><dt>24 h volume</dt><dd>{compactMoney(market?.volume24h)}</dd></div>
+        <div><dt>Volume</dt><dd>{compactMoney(market?.volume)}</dd></div>
+        <div><dt>Liquidity</dt><dd>{compactMoney(market?.liquidity)}</dd></div>
+        <div><dt>Ends</dt><dd>{date(market?.endsAt)}</dd></div>
+        <div><dt>Status</dt><dd>{market ? sentence(market.status) : '–'}</dd></div>
+      </dl>
+    </div>
+  )
+}
+
+interface OutcomesProps {
+  market: Details | undefined
+  marketId: string
+  tokenId: string
+  quotes: Readonly<Record<string, Quote>>
+}
+
+/** Links to the outcomes of the market. All prices have the same number of decimals, so that those of a binary market add up to 100¢. */
+function Outcomes({ market, marketId, tokenId, quotes }: OutcomesProps) {
+  const prices = market?.tokens.flatMap(token => quotes[token.tokenId]?.price ?? []) ?? []
+  const exact = centDecimals(prices) > 1
+  return (
+    <nav aria-label="Outcomes" className="outcomes">
+      {market?.tokens.map(token => (
+        <a key={token.id} className={colourOf(token.outcomeKind)} href={tokenPath(marketId, token.tokenId)} aria-current={token.tokenId === tokenId ? 'page' : undefined}>
+          <span className="word">{token.outcome}</span> <Price quote={quotes[token.tokenId]} exact={exact} />
+        </a>
+      )) ?? <span className="waiting long" />}
+    </nav>
   )
 }

@@ -4,6 +4,8 @@ import type { ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'
 import { day as dayOf, reason, useMoney } from './format'
 import { StaleMark } from './Freshness'
+import { labelOf, outcomeOf } from './names'
+import { useNarrow } from './narrow'
 import { Price } from './Price'
 import { candidates, leader, lineOf, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath } from './route'
@@ -15,7 +17,8 @@ import { useVisible } from './visible'
 interface Props {
   markets: readonly ListedMarketFragment[]
   caption: string
-  sort: Sort
+  /** Undefined if the venue did not sort the list. */
+  sort: Sort | undefined
   onSort: (sort: Sort) => void
 }
 
@@ -23,19 +26,20 @@ export function MarketTable({ markets, caption, sort, onSort }: Props) {
   const [visible, observe] = useVisible()
   const inView = markets.filter(({ id }) => visible.includes(id))
   const { quotes, error } = usePrices(inView.flatMap(({ tokens }) => candidates(tokens).map(({ tokenId }) => tokenId)).sort())
+  const narrow = useNarrow()
   const days = useDays(inView.flatMap(({ tokens }) => leader(tokens, quotes)?.tokenId ?? []).sort())
   return (
     <>
-      <table className="markets">
+      <table className={`markets${without(markets, 'volume24h')}${without(markets, 'liquidity')}`}>
         <caption className="unseen">{caption}</caption>
         <Head sort={sort} onSort={onSort} />
         <tbody>
           {markets.length === 0 && Array.from({ length: 18 }, (_, i) => <SkeletonRow key={i} />)}
-          {sorted(markets, sort, quotes, days).map(market => {
+          {(sort ? sorted(markets, sort, quotes, days) : markets).map(market => {
             const token = leader(market.tokens, quotes) ?? (market.tokens.length === 1 ? market.tokens[0] : undefined)
             return (
               <Row
-                key={market.id} market={market} token={token} observe={observe(market.id)}
+                key={market.id} market={market} token={token} observe={observe(market.id)} narrow={narrow}
                 quote={token && quotes[token.tokenId]} day={token && days[token.tokenId]}
               />
             )
@@ -47,19 +51,24 @@ export function MarketTable({ markets, caption, sort, onSort }: Props) {
   )
 }
 
+/** A class that hides a column, if the venue has the figure of no market. */
+const without = (markets: readonly ListedMarketFragment[], figure: 'volume24h' | 'liquidity') =>
+  (markets.length > 0 && markets.every(market => market[figure] == null) ? ` no-${figure}` : '')
+
 const columns: [column: Column, name: string, className: string][] = [
-  ['price', 'Price', 'figure'], ['change', '24 h', 'figure change-column'], ['volume', '24 h volume', 'figure wide'],
-  ['liquidity', 'Liquidity', 'figure wider'], ['ends', 'Ends', 'figure wide'],
+  ['price', 'Price', 'figure'], ['change', '24 h', 'figure change-column'], ['volume', '24 h volume', 'figure wide volume24h'],
+  ['liquidity', 'Liquidity', 'figure wider liquidity'], ['ends', 'Ends', 'figure roomy'],
 ]
 
 function Head({ sort, onSort }: Pick<Props, 'sort' | 'onSort'>) {
+  const { headed } = useMoney()
   const head = (column: Column, name: string, className: string) => {
-    const active = sort.column === column
-    const ascending = active ? !sort.ascending : column === 'name' || column === 'ends'
+    const active = sort?.column === column ? sort : undefined
+    const ascending = active ? !active.ascending : column === 'name' || column === 'ends'
     return (
-      <th key={column} scope="col" className={className} aria-sort={active ? (sort.ascending ? 'ascending' : 'descending') : undefined}>
+      <th key={column} scope="col" className={className} aria-sort={active ? (active.ascending ? 'ascending' : 'descending') : undefined}>
         <button type="button" onClick={() => onSort({ column, ascending })}>
-          {name}<span aria-hidden="true">{active ? (sort.ascending ? ' ↑' : ' ↓') : ''}</span>
+          {column === 'volume' || column === 'liquidity' ? headed(name) : name}<span aria-hidden="true">{active ? (active.ascending ? ' ↑' : ' ↓') : ''}</span>
         </button>
       </th>
     )
@@ -69,7 +78,7 @@ function Head({ sort, onSort }: Pick<Props, 'sort' | 'onSort'>) {
       <tr>
         <td className="starred" />
         {head('name', 'Market', 'name-column')}
-        <th scope="col" className="outcome-column wide">Outcome</th>
+        <th scope="col" className="outcome-column roomy">Outcome</th>
         {columns.slice(0, 2).map(column => head(...column))}
         <td className="spark" />
         {columns.slice(2).map(column => head(...column))}
@@ -84,13 +93,17 @@ interface RowProps {
   quote: Quote | undefined
   day: Day | undefined
   observe: (element: Element | null) => (() => void) | undefined
+  /** Whether the row is one of a phone, with the change below the price. */
+  narrow: boolean
 }
 
-function Row({ market, token, quote, day, observe }: RowProps) {
-  const { compactMoney } = useMoney()
+function Row({ market, token, quote, day, observe, narrow }: RowProps) {
+  const { compactMoney, cell } = useMoney()
   const by = changeOf(quote?.price, day)
   const name = market.question ?? market.marketId
   const first = token ?? market.tokens[0]
+  const label = labelOf(market)
+  const change = by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>
   return (
     <tr ref={observe} data-token={token?.tokenId} data-market={market.marketId}>
       <td className="starred"><Star marketId={market.marketId} name={name} /></td>
@@ -98,17 +111,18 @@ function Row({ market, token, quote, day, observe }: RowProps) {
         <span className="cell">
           {first ? <a href={tokenPath(market.marketId, first.tokenId)} title={name}>{name}</a> : name}
           <StaleMark heard={quote} />
+          {label && <span className="tag label">{label}</span>}
           {market.category && <span className="tag">{market.category}</span>}
         </span>
-        <span className="detail narrow">{token?.outcome ?? '…'} · {compactMoney(market.volume24h)} today</span>
+        <span className="detail narrow">{outcomeOf(market, token) ?? '…'}{market.volume24h != null && ` · ${compactMoney(market.volume24h)} today`}</span>
       </th>
-      <td className="outcome-column wide"><span className="outcome">{token?.outcome}</span></td>
-      <td className="figure"><Price quote={quote} /></td>
-      <td className="figure change-column">{by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>}</td>
+      <td className="outcome-column roomy"><span className="outcome">{outcomeOf(market, token)}</span></td>
+      <td className="figure"><Price quote={quote} />{narrow && <span className="detail">{change}</span>}</td>
+      <td className="figure change-column">{!narrow && change}</td>
       <td className="spark" aria-hidden="true"><Sparkline points={lineOf(day, quote?.heard)} by={by} /></td>
-      <td className="figure wide">{compactMoney(market.volume24h)}</td>
-      <td className="figure wider">{compactMoney(market.liquidity)}</td>
-      <td className="figure wide">{dayOf(market.endsAt)}</td>
+      <td className="figure wide volume24h">{cell.compactMoney(market.volume24h)}</td>
+      <td className="figure wider liquidity">{cell.compactMoney(market.liquidity)}</td>
+      <td className="figure roomy">{dayOf(market.endsAt)}</td>
     </tr>
   )
 }
@@ -117,12 +131,12 @@ const SkeletonRow = memo(() => (
   <tr aria-hidden="true">
     <td className="starred" />
     <th><span className="waiting long" /></th>
-    <td className="outcome-column wide"><span className="waiting" /></td>
+    <td className="outcome-column roomy"><span className="waiting" /></td>
     <td className="figure"><span className="waiting" /></td>
     <td className="figure change-column" />
     <td className="spark" />
-    <td className="figure wide"><span className="waiting" /></td>
-    <td className="figure wider"><span className="waiting" /></td>
-    <td className="figure wide"><span className="waiting" /></td>
+    <td className="figure wide volume24h"><span className="waiting" /></td>
+    <td className="figure wider liquidity"><span className="waiting" /></td>
+    <td className="figure roomy"><span className="waiting" /></td>
   </tr>
 ))

@@ -7,6 +7,9 @@ import { Topics } from './Topics'
 
 const orders = { 'Most traded today': '', 'Most liquid': '-liquidity', 'Ending soon': 'ends' }
 
+/** Whether the user probably has a keyboard. */
+const hasKeys = matchMedia('(pointer: fine)')
+
 export function Markets({ listing }: { listing: Listing }) {
   const [text, setText] = useState(listing.query)
   const [found, setFound] = useState('')
@@ -22,7 +25,7 @@ export function Markets({ listing }: { listing: Listing }) {
         <form role="search" onSubmit={event => event.preventDefault()}>
           <label>
             <span className="unseen">Search the markets</span>
-            <input type="search" value={text} onChange={event => setText(event.target.value)} placeholder="Search the markets ( / )" />
+            <input type="search" value={text} onChange={event => setText(event.target.value)} placeholder={hasKeys.matches ? 'Search the markets ( / )' : 'Search the markets'} />
           </label>
           <label>
             <span className="unseen">Order</span>
@@ -38,7 +41,7 @@ export function Markets({ listing }: { listing: Listing }) {
         <p className="found" role="status">{found}</p>
       </div>
       <Results
-        key={`${query}\n${listing.sort}\n${listing.category}\n${listing.tag}`} query={query} category={listing.category} tag={listing.tag} sort={sortOf(listing.sort)}
+        key={`${query}\n${listing.sort}\n${listing.category}\n${listing.tag}\n${listing.view}`} query={query} category={listing.category} tag={listing.tag} sort={sortOf(listing.sort)}
         cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onClear={() => setText('')}
       />
     </>

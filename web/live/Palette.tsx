@@ -12,7 +12,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   const [{ data }] = useQuery({
     query: SearchMarketsDocument, variables: { query: text.trim(), category: null, tag: null, sort: 'RELEVANCE', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
   })
-  useEffect(() => dialog.current!.showModal(), [])
+  useEffect(() => {
+    dialog.current!.showModal() // focuses the list of the palette
+    dialog.current!.querySelector('input')!.focus()
+  }, [])
   const go = (path: string) => {
     dialog.current!.close()
     if (path.startsWith('#')) location.hash = path
@@ -22,14 +25,14 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <dialog ref={dialog} className="sheet palette" aria-label="Go to" onClose={onClose} onClick={event => event.target === dialog.current && dialog.current.close()}>
       <Command label="Go to" shouldFilter={false}>
-        <Command.Input value={text} onValueChange={setText} placeholder="A page or a market" autoFocus />
+        <Command.Input value={text} onValueChange={setText} placeholder="A page or a market" />
         <Command.List>
           <Command.Empty>Nothing fits.</Command.Empty>
           {pages.filter(fits).map(([name, path, keys]) => (
             <Command.Item key={path} value={path} onSelect={() => go(path)}>{name}<kbd>{keys}</kbd></Command.Item>
           ))}
-          {data?.searchMarkets?.nodes.map(({ id, marketId, question, tokens: [token] }) => token && (
-            <Command.Item key={id} value={id} onSelect={() => go(tokenPath(marketId, token.tokenId))}>{question ?? marketId}</Command.Item>
+          {data?.searchMarkets?.nodes.map(({ id, marketId, question, groupItemTitle, tokens: [token] }) => token && (
+            <Command.Item key={id} value={id} onSelect={() => go(tokenPath(marketId, token.tokenId))}>{question ?? marketId}{groupItemTitle && <span className="tag">{groupItemTitle}</span>}</Command.Item>
           ))}
         </Command.List>
       </Command>

@@ -71,21 +71,30 @@ export function Portfolio({ address, cash, onClose, onRefused }: Props) {
 
 function Sums({ summary, cash, stale }: { summary: Update['summary'] | undefined; cash: boolean; stale: boolean }) {
   const { money } = useMoney()
+  const reserved = summary && inOrders(summary)
   return (
     <>
       <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
         {cash && <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>}
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
         <div><dt>Profit and loss</dt><dd data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</dd></div>
-        {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}</dd></div>}
+        {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}{reserved && Number(reserved) !== 0 && <span className="detail">and {money(reserved)} in orders</span>}</dd></div>}
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
     </>
   )
 }
 
-/** A profit or loss. */
-export function Gain({ amount }: { amount: string }) {
-  const { gain } = useMoney()
+/** The cash that orders reserve, rounded so that the sums on the page add up: total = positions + available + in orders. */
+function inOrders({ totalValue, positionsValue, availableCash }: Update['summary']): string | undefined {
+  if (totalValue == null || availableCash == null) return undefined
+  const hundredths = (sum: string) => Math.round(100 * Number(sum))
+  return ((hundredths(totalValue) - hundredths(positionsValue) - hundredths(availableCash)) / 100).toFixed(2)
+}
+
+/** A profit or loss. cell leaves out the code of the currency, as in useMoney. */
+export function Gain({ amount, cell = false }: { amount: string; cell?: boolean }) {
+  const money = useMoney()
+  const { gain } = cell ? money.cell : money
   return <Change by={Number(amount)} words={['profit', 'loss', '']}>{gain(amount)}</Change>
 }

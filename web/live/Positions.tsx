@@ -2,8 +2,9 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import type { PortfolioSubscription } from './__generated__/operations'
-import { cents, shares, signed, useMoney } from './format'
+import { cents, shares, signed, sizeDecimals, useMoney } from './format'
 import { useStale, type Heard } from './Freshness'
+import { colourOf, labelOf } from './names'
 import { Gain } from './Portfolio'
 import { tokenPath } from './route'
 
@@ -21,6 +22,9 @@ const columns = {
 
 type Column = keyof typeof columns
 
+/** The columns of sums, whose heads name the currency. */
+const sums: readonly Column[] = ['Value', 'Profit and loss']
+
 const wide: readonly Column[] = ['Shares', 'Paid', 'Price']
 
 const isSettled = ({ market }: Position) => market?.status === 'RESOLVED' || market?.status === 'CANCELLED'
@@ -36,6 +40,7 @@ function sorted(positions: readonly Position[], column: Column, ascending: boole
 }
 
 export function Positions({ positions, heard }: { positions: readonly Position[]; heard: Heard }) {
+  const { headed } = useMoney()
   const [{ column, ascending }, setSort] = useState<{ column: Column; ascending: boolean }>({ column: 'Value', ascending: false })
   const rows = useMemo(() => sorted(positions, column, ascending), [positions, column, ascending])
   const table = useRef<HTMLTableElement>(null)
@@ -57,7 +62,7 @@ export function Positions({ positions, heard }: { positions: readonly Position[]
           {(Object.keys(columns) as Column[]).map(name => (
             <th key={name} scope="col" className={name === 'Position' ? undefined : wide.includes(name) ? 'figure wide' : 'figure'} aria-sort={name === column ? (ascending ? 'ascending' : 'descending') : undefined}>
               <button type="button" onClick={() => setSort({ column: name, ascending: name === column ? !ascending : name === 'Position' })}>
-                {name}<span aria-hidden="true">{name === column ? (ascending ? ' ↑' : ' ↓') : ''}</span>
+                {sums.includes(name) ? headed(name) : name}<span aria-hidden="true">{name === column ? (ascending ? ' ↑' : ' ↓') : ''}</span>
               </button>
             </th>
           ))}
@@ -73,21 +78,23 @@ export function Positions({ positions, heard }: { positions: readonly Position[]
 }
 
 function Row({ index, position, heard }: { index: number; position: Position; heard: Heard }) {
-  const { money } = useMoney()
-  const { id, marketId, outcome, size, avgPrice, market, token, valuation, redeemable } = position
+  const { money } = useMoney().cell
+  const { id, marketId, outcome, outcomeKind, size, avgPrice, market, token, valuation, redeemable } = position
   const name = market?.question ?? marketId
   const stale = useStale(valuation ? { ...heard, freshness: valuation.freshness } : undefined) && !isSettled(position)
+  const label = market ? labelOf(market) : undefined
   const figure = stale ? 'figure stale' : 'figure'
   return (
     <tr data-position={id} data-stale={stale} aria-rowindex={index + 2} className={isSettled(position) ? 'settled' : undefined}>
       <th scope="row">
         <span className="cell">
           {token ? <a href={tokenPath(marketId, token.tokenId)} title={name}>{name}</a> : name}
-          <span className="tag">{outcome}</span>
+          {label && <span className="tag">{label}</span>}
+          <span className={`tag outcome ${colourOf(outcomeKind)}`}>{outcome}</span>
           {redeemable && <span className="tag won">Redeem</span>}
           {isSettled(position) && !redeemable && <span className="tag">{market?.status === 'CANCELLED' ? 'Cancelled' : redeemable === false ? 'Lost' : 'Resolved'}</span>}
         </span>
-        <span className="detail narrow">{shares(size)} {valuation && `at ${cents(valuation.price)}`}</span>
+        <span className="detail narrow"><strong className={colourOf(outcomeKind)}>{outcome}</strong> {shares(size, sizeDecimals([size]))}{valuation && ` at ${cents(valuation.price)} now`}</span>
       </th>
       <td className="figure wide">{shares(size)}</td>
       <td className="figure wide">{avgPrice ? cents(avgPrice) : '–'}</td>
@@ -96,7 +103,7 @@ function Row({ index, position, heard }: { index: number; position: Position; he
         {money(valuation?.value)}{stale && <span className="unseen"> stale</span>}
       </td>
       <td className={figure}>
-        {valuation?.unrealizedPnl ? <Gain amount={valuation.unrealizedPnl} /> : '–'}
+        {valuation?.unrealizedPnl ? <Gain cell amount={valuation.unrealizedPnl} /> : '–'}
         {valuation?.unrealizedPnlPercent && <span className="percent wide">{signed(valuation.unrealizedPnlPercent)}%</span>}
       </td>
     </tr>

@@ -1,18 +1,22 @@
 // The results of a search, page after page. The page remembers the rows, so that Back shows them again.
-import { useEffect, useRef, useState } from 'react'
-import { useQuery } from 'urql'
-import { SearchMarketsDocument, type ListedMarketFragment } from './__generated__/operations'
-import { EventCards } from './EventCards'
+import { useEffect, useMemo, useRef, useState } from 'react'
+import { useQuery, type TypedDocumentNode } from 'urql'
+import {
+  SearchEventsDocument, SearchMarketsDocument, type ListedMarketFragment, type SearchEventsQuery, type SearchMarketsQuery, type SearchMarketsQueryVariables,
+} from './__generated__/operations'
+import { EventCards, type EventItem } from './EventCards'
 import { count, reason } from './format'
 import { useAgain } from './live'
 import { MarketTable } from './MarketTable'
-import { searched, type Sort } from './sorts'
+import { isOfServer, searched, type Sort } from './sorts'
 import { Source } from './Source'
 
 const pageSize = 25
 
+type Item = ListedMarketFragment | EventItem
+
 interface Rows {
-  markets: ListedMarketFragment[]
+  items: Item[]
   /** The cursor after which the last page begins. */
   after: string | undefined
 }
@@ -34,49 +38,66 @@ interface Props {
   onClear: () => void
 }
 
+interface Page {
+  items: readonly Item[]
+  pageInfo: { hasNextPage: boolean; endCursor?: string | null }
+  totalCount?: number | null
+}
+
+type Answer = SearchMarketsQuery | SearchEventsQuery
+
+/** The page of markets, or of events with their matching markets. */
+function pageOf(data: Answer | undefined): Page | undefined {
+  if (data && 'searchMarkets' in data) return data.searchMarkets ? { ...data.searchMarkets, items: data.searchMarkets.nodes } : undefined
+  const found = data && 'searchEvents' in data ? data.searchEvents : undefined
+  return found ? { ...found, items: found.edges.map(({ node, matches }) => ({ ...node, title: node.title ?? null, markets: matches })) } : undefined
+}
+
 export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
-  const key = JSON.stringify([query, category, tag, sort])
-  const [{ markets, after }, setRows] = useState<Rows>(() => kept.get(key) ?? { markets: [], after: undefined })
+  const key = JSON.stringify([query, category, tag, sort, cards])
+  const [{ items, after }, setRows] = useState<Rows>(() => kept.get(key) ?? { items: [], after: undefined })
   const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // the reason why the venue does not sort the list; "" if it does
   const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
   const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
-  const [{ data, error, fetching }, ask] = useQuery({ query: SearchMarketsDocument, variables, requestPolicy: 'cache-and-network' })
-  const page = data?.searchMarkets
+  const document: TypedDocumentNode<Answer, SearchMarketsQueryVariables> = cards ? SearchEventsDocument : SearchMarketsDocument
+  const [{ data, error, fetching }, ask] = useQuery({ query: document, variables, requestPolicy: 'cache-and-network' })
+  const page = useMemo(() => pageOf(data), [data])
   useEffect(() => {
     if (!page) return
-    setRows(({ markets, after }) => ({ markets: [...new Map([...markets, ...page.nodes].map(market => [market.id, market])).values()], after }))
+    setRows(({ items, after }) => ({ items: [...new Map([...items, ...page.items].map(item => [item.id, item])).values()], after }))
   }, [page])
   useEffect(() => {
-    if (markets.length > 0) kept.set(key, { markets, after, unsorted })
-  }, [key, markets, after, unsorted])
+    if (items.length > 0) kept.set(key, { items, after, unsorted })
+  }, [key, items, after, unsorted])
   useAgain(error, ask)
   useEffect(() => {
     if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED' && !category && !tag) setUnsorted(reason(error))
   }, [error])
 
-  const empty = page?.nodes.length === 0 && markets.length === 0 // there may be further pages, because a page can be empty
+  const empty = page?.items.length === 0 && items.length === 0 // there may be further pages, because a page can be empty
   const none = empty && !page.pageInfo.hasNextPage
   const total = page?.totalCount
+  const kind = cards ? 'event' : 'market'
   useEffect(() => {
-    if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(total)} open ${total === 1 ? 'market' : 'markets'}`)
-  }, [page, none, total, onFound])
+    if (page) onFound(none ? 'No open market fits.' : total == null ? '' : `${count(total)} open ${total === 1 ? kind : `${kind}s`}`)
+  }, [page, none, total, kind, onFound])
 
   // When a further page arrives, the focus moves from the button to the first new row.
-  const links = () => document.querySelectorAll<HTMLElement>('.markets tbody a')
+  const links = () => globalThis.document.querySelectorAll<HTMLElement>('.markets tbody a, .cards h2 a')
   const next = useRef<number>(undefined)
   useEffect(() => {
     const link = next.current === undefined ? undefined : links()[next.current]
     if (!link) return
     next.current = undefined
     link.focus()
-  }, [markets])
+  }, [items])
   const more = () => {
     if (fetching) return
     next.current = links().length
-    setRows({ markets, after: page?.pageInfo.endCursor ?? undefined })
+    setRows({ items, after: page?.pageInfo.endCursor ?? undefined })
   }
 
-  if (markets.length === 0 && error) {
+  if (items.length === 0 && error) {
     return (
       <>
         <p role="alert">The markets could not be read: {reason(error)}</p>
@@ -100,12 +121,12 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     <>
       {unsorted && <p role="status" className="notice">Not sorted: {unsorted}.</p>}
       {empty ? <div className="panel nothing"><p>No open market was found so far.</p></div> : cards
-        ? <EventCards markets={markets} />
-        : <MarketTable markets={markets} sort={sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
+        ? <EventCards events={items as EventItem[]} />
+        : <MarketTable markets={items as ListedMarketFragment[]} sort={unsorted && isOfServer(sort) ? undefined : sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
       {error && <p role="alert">No more markets could be read: {reason(error)}</p>}
       <p className="below">
         {page?.pageInfo.hasNextPage && <button type="button" aria-disabled={fetching} onClick={more}>More markets</button>}
-        <Source of="Markets" document={SearchMarketsDocument} variables={variables} />
+        <Source of="Markets" document={document} variables={variables} />
       </p>
     </>
   )

@@ -1,5 +1,6 @@
-// The button "</>" of a panel. It opens a dialog with the panel's operation, its cost, and the code that sends it.
-import { useEffect, useRef, useState } from 'react'
+// The button "</>" of a panel. It opens a dialog with the panel's operation, its cost, and the code that sends it. A switch in the
+// header of the page shows and hides all of these buttons.
+import { createContext, useContext, useEffect, useRef, useState } from 'react'
 import { stringifyDocument, type AnyVariables, type DocumentInput } from 'urql'
 import { explorePath, languages, snippet } from '../design/snippets'
 
@@ -10,10 +11,26 @@ interface Props {
   variables: AnyVariables
 }
 
+/** Whether panels have the button. */
+export const QueriesContext = createContext(false)
+
+const stored = 'oddsgraph:queries'
+
+/** The state of the switch, which the browser keeps. */
+export function useQueries(): [shown: boolean, toggle: () => void] {
+  const [shown, setShown] = useState(() => localStorage.getItem(stored) === 'shown')
+  const toggle = () => {
+    localStorage.setItem(stored, shown ? 'hidden' : 'shown')
+    setShown(!shown)
+  }
+  return [shown, toggle]
+}
+
 const endpoint = new URL('graphql', location.href).href
 
 export function Source({ of, document, variables }: Props) {
   const [open, setOpen] = useState(false)
+  if (!useContext(QueriesContext)) return null
   return (
     <>
       <button type="button" className="source" aria-label={`Query of ${of}`} title="The query behind this panel" onClick={() => setOpen(true)}>{'</>'}</button>

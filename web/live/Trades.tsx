@@ -66,7 +66,7 @@ export function Trades({ tokenId }: { tokenId: string }) {
               ? <tr key={entry.id} className="missing"><td colSpan={4}>Some trades may be missing here.</td></tr>
               : <Row key={entry.id} trade={entry} decimals={decimals} fraction={fraction} />
             ))}
-            {!tape?.known && !error && <tr className="earlier"><td colSpan={4}>{listed ? 'Reading earlier trades…' : 'The venue does not list earlier trades.'}</td></tr>}
+            {!tape?.known && !error && <tr className="earlier"><td colSpan={4}>{!listed ? 'The venue does not list earlier trades.' : service?.serviceStatus.upstreamReachable === false ? 'Earlier trades cannot be read: the venue does not answer.' : 'Reading earlier trades…'}</td></tr>}
           </tbody>
         </table>
       </div>

@@ -51,9 +51,9 @@ const when = (instant: string) => `${date(instant)}, ${time(instant)}`
 
 export function WalletTrades({ address }: { address: string }) {
   const pages = usePages(WalletTradesDocument, address, (data: WalletTradesQuery) => data.user?.trades)
-  const { money } = useMoney()
+  const { cell: { money }, headed } = useMoney()
   return (
-    <List name="Trades" heads={['Market', 'Side', 'Price', 'Shares', 'Fee', 'Time']} pages={pages}>
+    <List name="Trades" heads={['Market', 'Side', 'Price', 'Shares', headed('Fee'), 'Time']} pages={pages}>
       {pages.nodes.map(({ id, market, side, outcome, price, size, fee, timestamp }) => (
         <tr key={id}>
           <Name text={market?.question ?? '–'} outcome={outcome} />
@@ -70,8 +70,9 @@ export function WalletTrades({ address }: { address: string }) {
 
 export function WalletHistory({ address }: { address: string }) {
   const pages = usePages(WalletHistoryDocument, address, (data: WalletHistoryQuery) => data.user?.history)
+  const { headed } = useMoney()
   return (
-    <List name="History" heads={['Record', 'Kind', 'Amount', 'Shares', 'Time']} pages={pages}>
+    <List name="History" heads={['Record', 'Kind', headed('Amount'), 'Shares', 'Time']} pages={pages}>
       {pages.nodes.map(({ id, kind, side, market, outcome, amount, size, timestamp }) => (
         <tr key={id}>
           <Name text={market?.question ?? 'Account'} outcome={outcome} />
@@ -87,6 +88,6 @@ export function WalletHistory({ address }: { address: string }) {
 
 /** The money of a record, with the given sign. If sign is 0, it is unknown, and the amount is as the venue sent it. */
 function Moved({ amount, sign }: { amount: string | null | undefined; sign: 1 | -1 | 0 }) {
-  const { money } = useMoney()
-  return amount && sign ? <Gain amount={String(sign * Math.abs(Number(amount)))} /> : money(amount)
+  const { money } = useMoney().cell
+  return amount && sign ? <Gain cell amount={String(sign * Math.abs(Number(amount)))} /> : money(amount)
 }

@@ -44,6 +44,26 @@ export function bars(points: readonly Point[], until: number, step = tenMinutes)
   return all
 }
 
+/** The lengths of a step from which resolution chooses, in seconds. */
+const lengths = [60, 300, 600, 1800, 3600, 4 * 3600, 86_400]
+
+/** The number of points from which their distances tell a resolution. */
+const enough = 24
+
+/**
+ * Returns the length of a step that suits all of the points: at least `least` seconds, and not shorter than the usual distance of two
+ * points in most of the range. Venues send recent days in finer points. With the finest step, the older part of the line would be flat
+ * between its points, and its bars of volume would be taller.
+ */
+export function resolution(points: readonly Point[], least: number): number {
+  if (points.length < enough) return least
+  const times = points.map(({ timestamp }) => Date.parse(timestamp) / 1000).sort((a, b) => a - b)
+  const gaps = times.slice(1).map((time, i) => time - times[i]!)
+  const whole = times.at(-1)! - times[0]!
+  const fits = (step: number) => gaps.reduce((sum, gap) => (gap > 1.5 * step ? sum + gap : sum), 0) < 0.2 * whole
+  return lengths.find(step => step >= least && fits(step)) ?? least
+}
+
 /** Returns the traded volume of each step that has points with a volume. */
 export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
   const sums = new Map<UTCTimestamp, number>()

@@ -20,6 +20,9 @@ export const cents = (price: string | number) => `${tenths.format(Number(price) 
 /** A price in hundredths of the currency, with a second decimal if it has one. */
 export const exactCents = (price: string) => `${exact.format(Number(price) * 100)}¢`
 
+/** The chance that a price states, in percent with one decimal. */
+export const chance = (price: string) => `${tenths.format(Number(price) * 100)}%`
+
 /** A price in hundredths without the sign ¢. All prices of a column have the same number of decimals, so that they line up. */
 export const plainCents = (price: string, decimals: number) => (Number(price) * 100).toFixed(decimals)
 
@@ -76,7 +79,18 @@ function moneyIn(currency: string | undefined) {
   const symbol = currency && /^[A-Z]{3}$/.test(currency)
     ? decimals(0, 0, { style: 'currency', currency }).formatToParts(0).find(({ type }) => type === 'currency')!.value
     : ''
-  const unit = (text: string) => (text === '–' ? text : symbol ? text.replace(/\d/, digit => symbol + digit) : currency ? `${text} ${currency}` : text)
+  const sign = (text: string) => (symbol ? text.replace(/\d/, digit => symbol + digit) : text)
+  const whole = (text: string) => (symbol || !currency || text === '–' ? sign(text) : `${text} ${currency}`)
+  return {
+    ...formats(whole),
+    /** The same for the cells of a table. The code of a currency without a symbol is only in the table's head: see headed. */
+    cell: formats(sign),
+    /** The name of a column of sums, with the code of a currency that has no symbol. */
+    headed: (name: string) => (symbol || !currency ? name : `${name}, ${currency}`),
+  }
+}
+
+function formats(unit: (text: string) => string) {
   const known = (sum: string | null | undefined, write: (sum: string) => string) => (sum == null ? '–' : unit(write(sum)))
   return {
     /** A sum with two decimals; a dash if it is not known. */

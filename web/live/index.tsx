@@ -13,6 +13,7 @@ import { useAgain } from './live'
 import { Market } from './Market'
 import { Markets } from './Markets'
 import { parse, useHash, usePlaces, useTitle } from './route'
+import { QueriesContext, useQueries } from './Source'
 import { Status } from './Status'
 import { Stream } from './Stream'
 import { Wallets } from './Wallets'
@@ -31,6 +32,7 @@ function Board() {
   const [palette, setPalette] = useState(false)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const [faults, setFaults] = useState(false)
+  const [queries, toggleQueries] = useQueries()
   const demo = data?.serviceStatus.demo ?? (error ? false : undefined)
   const venue = data?.serviceStatus.venue
   const accounts = venue?.unsupported.includes('positions') ? 'none' : venue?.publicAccounts ? 'public' : 'owners'
@@ -43,31 +45,34 @@ function Board() {
   )
   return (
     <CurrencyContext value={data?.serviceStatus.currency ?? undefined}>
-      <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
-      <header>
-        <a className="name" href="#/" tabIndex={-1}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 12 5 6l4 4 6-8" /></svg>oddsgraph</a>
-        <nav aria-label="Pages">
-          {link('markets', '#/', 'Markets')}
-          {link('watchlist', '#/watchlist', 'Watchlist')}
-          {link('portfolio', '#/portfolio', 'Portfolio')}
-          <a href="./">GraphiQL</a>
-        </nav>
-        <button type="button" className="open-palette" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
-        {controlled && <button type="button" className="open-palette" aria-expanded={faults} onClick={() => setFaults(!faults)}>Faults</button>}
-        <Status />
-      </header>
-      {faults && <Suspense><Faults route={route} /></Suspense>}
-      <main id="main" tabIndex={-1}>
-        {route.page === 'markets' && <Markets listing={route.listing} />}
-        {route.page === 'market' && <Market key={route.marketId} {...route} />}
-        {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
-        {route.page === 'watchlist' && <Watchlist />}
-        {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} cash={!venue?.unsupported.includes('cash')} wallet={wallet} onWallet={setWallet} />}
-        {route.page === 'unknown' && <Unknown />}
-      </main>
-      <Alerts />
-      {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
-      {demo && <footer>Demo venue: nothing shown is real money.</footer>}
+      <QueriesContext value={queries}>
+        <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
+        <header>
+          <a className="name" href="#/" tabIndex={-1}><svg viewBox="0 0 16 16" aria-hidden="true"><path d="M1 12 5 6l4 4 6-8" /></svg>oddsgraph</a>
+          <nav aria-label="Pages">
+            {link('markets', '#/', 'Markets')}
+            {link('watchlist', '#/watchlist', 'Watchlist')}
+            {link('portfolio', '#/portfolio', 'Portfolio')}
+            <a href="./">GraphiQL</a>
+          </nav>
+          <button type="button" className="tool find" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
+          <button type="button" className="tool" aria-pressed={queries} aria-label="Queries behind the panels" title="Show the query behind each panel" onClick={toggleQueries}>{'</>'}</button>
+          {controlled && <button type="button" className="tool" aria-expanded={faults} onClick={() => setFaults(!faults)}>Faults</button>}
+          <Status />
+        </header>
+        {faults && <Suspense><Faults route={route} /></Suspense>}
+        <main id="main" tabIndex={-1}>
+          {route.page === 'markets' && <Markets listing={route.listing} />}
+          {route.page === 'market' && <Market key={route.marketId} {...route} />}
+          {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
+          {route.page === 'watchlist' && <Watchlist />}
+          {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} cash={!venue?.unsupported.includes('cash')} wallet={wallet} onWallet={setWallet} />}
+          {route.page === 'unknown' && <Unknown />}
+        </main>
+        <Alerts />
+        {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
+        {demo && <footer>Demo venue: nothing shown is real money.</footer>}
+      </QueriesContext>
     </CurrencyContext>
   )
 }
@@ -77,7 +82,7 @@ function Unknown() {
   return (
     <>
       <h1 tabIndex={-1}>There is no such page</h1>
-      <p className="panel">The address may be mistyped. <a href="#/">All markets</a></p>
+      <p className="panel">The address may be mistyped. <a className="button" href="#/">All markets</a></p>
     </>
   )
 }

@@ -13,10 +13,15 @@ export interface Range {
 
 const day = 86_400
 
+/** The lengths of candles in seconds. */
+export const lengthOf: Readonly<Record<CandleInterval, number>> = {
+  MINUTE: 60, FIVE_MINUTES: 300, FIFTEEN_MINUTES: 900, HOUR: 3600, FOUR_HOURS: 4 * 3600, DAY: day, WEEK: 7 * day,
+}
+
 export const ranges: readonly [Range, ...Range[]] = [
-  { name: '1W', words: '7 days', span: 7 * day, step: 600, interval: 'HOUR' },
+  { name: '1W', words: '7 days', span: 7 * day, step: 600, interval: 'FOUR_HOURS' },
   { name: '1H', words: 'hour', span: 3600, step: 60, interval: 'FIVE_MINUTES' },
-  { name: '1D', words: '24 hours', span: day, step: 300, interval: 'FIVE_MINUTES' },
+  { name: '1D', words: '24 hours', span: day, step: 300, interval: 'HOUR' },
   { name: '1M', words: '30 days', span: 30 * day, step: 3600, interval: 'DAY' },
   { name: 'ALL', words: 'year', span: 365 * day, step: day, interval: 'DAY' },
 ]

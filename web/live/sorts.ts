@@ -23,6 +23,9 @@ export function sortOf(text: string): Sort {
 
 export const sortText = ({ column, ascending }: Sort) => (column === 'volume' && !ascending ? '' : `${ascending ? '' : '-'}${column}`)
 
+/** Whether the server sorts by the column of a sort, not the page. */
+export const isOfServer = ({ column }: Sort) => column in server
+
 /** Returns the variables sort and order of the search. */
 export function searched({ column, ascending }: Sort) {
   const known = column in server

@@ -1,7 +1,8 @@
 // Helpers that read the live board and control it.
 import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
 import type { Page } from 'playwright-core'
-import { control, eventually } from './browser'
+import { control, eventually, frames } from './browser'
 
 /** The wallet of the demo venue that the board opens, with the header that contains its credentials. */
 export const wallet = {
@@ -88,3 +89,28 @@ export const wantSeen = async (page: Page, ...wanted: string[]) => {
 
 /** Goes to another page of the board. */
 export const go = (page: Page, path: string) => page.evaluate(hash => { location.hash = hash }, path)
+
+/**
+ * Adds up the layout shifts of each page that is loaded from now on. The returned function fails if the sum of the present page is
+ * not below 0.1.
+ */
+export async function watchShifts(t: TestContext, page: Page) {
+  await page.addInitScript(() => {
+    interface Shift extends PerformanceEntry { value: number; hadRecentInput: boolean; sources: { node: Node | null }[] }
+    const shifts = { sum: 0, moved: [] as string[] }
+    Object.assign(globalThis, { shifts })
+    new PerformanceObserver(list => {
+      for (const { value, hadRecentInput, sources } of list.getEntries() as Shift[]) {
+        if (hadRecentInput) continue // a shift that a click causes does not count
+        shifts.sum += value
+        shifts.moved.push(...sources.map(({ node }) => `${value.toFixed(3)} ${node instanceof Element ? node.outerHTML.slice(0, 80) : node?.nodeName}`))
+      }
+    }).observe({ type: 'layout-shift', buffered: true })
+  })
+  return async (name: string) => {
+    await frames(page, 30)
+    const { sum, moved } = await page.evaluate(() => (globalThis as unknown as { shifts: { sum: number; moved: string[] } }).shifts)
+    t.diagnostic(`${name} at ${page.viewportSize()!.width}: ${sum.toFixed(3)}`)
+    assert.ok(sum < 0.1, `${name}: ${sum}: ${moved.join('\n')}`)
+  }
+}

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { book, bothSides, go, listed, paths, prices, record, seen, tokenOf } from './board'
+import { book, bothSides, go, listed, paths, prices, record, seen, tokenOf, watchShifts } from './board'
 import { grouped } from '../live/levels'
 import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
 
@@ -161,24 +161,7 @@ test('the first live price comes soon after the page', async t => {
 for (const width of [390, 1280, 1440]) {
   test(`what is shown does not jump: ${width}`, async t => {
     const { page } = await visit(t, 'about:blank', { viewport: { width, height: width === 390 ? 844 : 900 } })
-    await page.addInitScript(() => {
-      interface Shift extends PerformanceEntry { value: number; hadRecentInput: boolean; sources: { node: Node | null }[] }
-      const shifts = { sum: 0, moved: [] as string[] }
-      Object.assign(globalThis, { shifts })
-      new PerformanceObserver(list => {
-        for (const { value, hadRecentInput, sources } of list.getEntries() as Shift[]) {
-          if (hadRecentInput) continue // a shift that a click causes does not count
-          shifts.sum += value
-          shifts.moved.push(...sources.map(({ node }) => `${value.toFixed(3)} ${node instanceof Element ? node.outerHTML.slice(0, 80) : node?.nodeName}`))
-        }
-      }).observe({ type: 'layout-shift', buffered: true })
-    })
-    const wantStill = async (name: string) => {
-      await frames(page, 30)
-      const { sum, moved } = await page.evaluate(() => (globalThis as unknown as { shifts: { sum: number; moved: string[] } }).shifts)
-      t.diagnostic(`${name} at ${width}: ${sum.toFixed(3)}`)
-      assert.ok(sum < 0.1, `${name}: ${sum}: ${moved.join('\n')}`)
-    }
+    const wantStill = await watchShifts(t, page)
     const load = async (path: string) => {
       await page.goto('about:blank')
       await page.goto(path)
@@ -250,6 +233,8 @@ test('a fill is estimated from the book with the keyboard alone, and its query o
     return page.locator('.fill').getAttribute('data-average')
   }, Boolean)
   // Open the query behind it.
+  await tabTo('the switch of the queries', has('.tool[aria-pressed]'))
+  await press('Enter')
   await tabTo('the query', has('.ticket .source'))
   await press('Enter')
   await page.getByRole('dialog').getByText('fillEstimate').waitFor()
@@ -274,7 +259,8 @@ test('watched markets are kept, and the palette finds pages', async t => {
   const name = await page.locator('.markets tbody a').first().textContent()
   await page.locator('.markets .star').first().click()
   await page.keyboard.press('Control+k')
-  await page.getByRole('dialog').getByRole('combobox').fill('watch')
+  await eventually('the focus in the palette', () => page.evaluate(() => document.activeElement?.getAttribute('role')), role => role === 'combobox')
+  await page.keyboard.type('watch')
   await page.getByRole('option', { name: /Watchlist/ }).waitFor()
   await page.keyboard.press('Enter')
   await page.getByRole('heading', { name: 'Watchlist' }).waitFor()

@@ -1,0 +1,21 @@
+// The names of markets and of their outcomes in lists.
+interface Named { question?: string | null; groupItemTitle?: string | null; marketId: string; tokens: readonly { outcomeKind?: string | null }[] }
+interface Outcome { outcome?: string | null; outcomeKind?: string | null }
+
+/** The label of a market within its event, unless the question contains it. Without it, several markets have the same question. */
+export const labelOf = ({ question, groupItemTitle }: Pick<Named, 'question' | 'groupItemTitle'>) =>
+  groupItemTitle && !question?.toLowerCase().includes(groupItemTitle.toLowerCase()) ? groupItemTitle : undefined
+
+/** What a price of a market is for: the market's label if the outcome is YES, otherwise the outcome. */
+export const outcomeOf = ({ groupItemTitle }: Pick<Named, 'groupItemTitle'>, token: Outcome | undefined) =>
+  token?.outcomeKind === 'YES' ? groupItemTitle ?? token.outcome : token?.outcome
+
+/** The name of an outcome in a list of its event's outcomes. siblings is the number of the event's markets. */
+export function nameOf(market: Named, outcome: string | null | undefined, siblings: number): string {
+  const { groupItemTitle, question, marketId, tokens } = market
+  if (tokens.some(({ outcomeKind }) => outcomeKind === 'YES')) return groupItemTitle ?? (siblings > 1 ? question ?? marketId : outcome ?? 'Yes')
+  return groupItemTitle ? `${groupItemTitle}: ${outcome}` : outcome ?? ''
+}
+
+/** The class that colours an outcome. The word of the outcome always stands beside the colour. */
+export const colourOf = (kind: string | null | undefined) => (kind === 'YES' ? 'yes' : kind === 'NO' ? 'no' : '')
