@@ -106,11 +106,13 @@ func (u *unit) forget(a *auth.Account) {
 
 func constantStatus(cfg *config.Config, client venue.Driver) model.ServiceStatus {
 	unsupported := unsupportedBy(client)
+	searches := drivers.Of(cfg.Venue.Driver).Searches
 	return model.ServiceStatus{
 		Currency: currency(cfg),
 		Venue: &model.VenueStatus{
 			Driver: cfg.Venue.Driver, Unsupported: unsupported,
 			PublicAccounts: accountsArePublic(cfg) && !slices.Contains(unsupported, reqctx.EndpointPositions.String()),
+			MarketSorts: searches.MarketSorts, EventSorts: searches.EventSorts, SearchFilters: searches.Filters,
 		},
 	}
 }

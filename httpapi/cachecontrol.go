@@ -33,6 +33,7 @@ var hints = map[string]hint{
 	"Token.recentPrices":  {noStore: true},
 	"Token.sparkline":     {maxAge: time.Minute},
 	"Token.change24h":     {maxAge: time.Second},
+	"Token.price24hAgo":   {maxAge: time.Minute},
 	"PriceHistory":        {maxAge: time.Minute},
 	"Candle":              {maxAge: time.Minute},
 	"TokenPrice":          {maxAge: time.Second},

@@ -13,9 +13,8 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// Change24h compares the price with the last price that is at least 24 hours old. Shortly after midnight, the history may contain
-	// no such price, because the history starts at the beginning of yesterday. In this case, Change24h uses the first price of the
-	// history if its age is at least 24 hours minus lateReference.
+	// Price24hAgo returns the last price that is at least 24 hours old. Shortly after midnight, the history may contain no such price,
+	// because the history starts at the beginning of yesterday. In this case, Price24hAgo returns the first price of the history if its age is at least 24 hours minus lateReference.
 	lateReference = time.Hour
 	maxSamples    = 100
 )
@@ -48,13 +47,21 @@ func (r *tokenResolver) Sparkline(ctx context.Context, t *model.Token, points *i
 }
 
 func (r *tokenResolver) Change24h(ctx context.Context, t *model.Token) (*market.Decimal, error) {
-	now := r.Clock.Now()
-	h, failed := r.lastDay(ctx, t, now)
+	before, failed := r.Price24hAgo(ctx, t)
 	price, err := r.Price(ctx, t) // even if the history is pending, so that history and price are fetched together
 	if err == nil {
 		err = failed
 	}
-	if err != nil || h == nil || price == nil {
+	if err != nil || before == nil || price == nil {
+		return nil, err
+	}
+	return new(price.Price().Sub(*before).Reduce()), nil
+}
+
+func (r *tokenResolver) Price24hAgo(ctx context.Context, t *model.Token) (*market.Decimal, error) {
+	now := r.Clock.Now()
+	h, err := r.lastDay(ctx, t, now)
+	if err != nil || h == nil {
 		return nil, err
 	}
 	start := now.Add(-day)
@@ -68,5 +75,5 @@ func (r *tokenResolver) Change24h(ctx context.Context, t *model.Token) (*market.
 		}
 		then = &h.Points[0]
 	}
-	return new(price.Price().Sub(then.Price).Reduce()), nil
+	return new(then.Price), nil
 }

@@ -23,7 +23,7 @@ func listsStrings(ref *config.TypeReference) bool {
 // the argument, for example because the decoder needs a context.
 func argument(a *codegen.FieldArgument) string {
 	ref := a.TypeReference
-	if len(a.Directives) > 0 {
+	if len(a.ImplDirectives()) > 0 {
 		return ""
 	}
 	if listsStrings(ref) {

@@ -54,6 +54,9 @@ func reference(schema *ast.Schema) []byte {
 	slices.SortFunc(all, func(a, b *ast.Definition) int { return cmp.Compare(a.Position.Start, b.Position.Start) })
 	r := referenceOf{schema: schema}
 	r.WriteString(referenceHead)
+	if schema.Description != "" {
+		r.WriteString("\n" + schema.Description + "\n")
+	}
 	var types [][]*ast.Definition
 	for _, section := range sections {
 		var selected []*ast.Definition
@@ -121,7 +124,8 @@ func (r *referenceOf) definition(def *ast.Definition) {
 		fmt.Fprintf(r, "| `%s` | %s%s | %s%s |\n",
 			field.Name, r.typeOf(field.Type), defaultText(field.DefaultValue), deprecationText(field.Directives), cell(field.Description))
 		for _, arg := range field.Arguments {
-			fmt.Fprintf(r, "| &nbsp; `%s(%s:)` | %s%s | %s |\n", field.Name, arg.Name, r.typeOf(arg.Type), defaultText(arg.DefaultValue), cell(arg.Description))
+			fmt.Fprintf(r, "| &nbsp; `%s(%s:)` | %s%s | %s%s |\n",
+				field.Name, arg.Name, r.typeOf(arg.Type), defaultText(arg.DefaultValue), deprecationText(arg.Directives), cell(arg.Description))
 		}
 	}
 }

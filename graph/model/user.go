@@ -26,6 +26,15 @@ type Balance struct {
 // ID returns a key for the caches of clients. The key is the same for every read of the balance.
 func (b Balance) ID() string { return EncodeID("Balance", string(b.Address)) }
 
+// ReportedPortfolioValue returns the venue's value of the portfolio, or nil if the venue does not send it.
+func (b Balance) ReportedPortfolioValue() *market.Decimal { return b.PortfolioValue }
+
+// ReportedPositionsValue returns the venue's value of the positions, or nil if the venue does not send it.
+func (b Balance) ReportedPositionsValue() *market.Decimal { return b.PositionsValue }
+
+// ReportedTotalValue returns the venue's value of the account, or a sum of the venue's figures.
+func (b Balance) ReportedTotalValue() *market.Decimal { return b.TotalValue }
+
 // Freshness returns the age of the balance.
 func (b Balance) Freshness() Freshness { return freshness(b.Meta) }
 
@@ -82,6 +91,12 @@ func (p Position) TokenID() *string { return text(&p.Position.TokenID) }
 
 // OutcomeKind returns the kind of the position's outcome.
 func (p Position) OutcomeKind() market.OutcomeKind { return market.KindOfOutcome(p.Outcome) }
+
+// ReportedPrice returns the price that the venue sent with the position, or nil if it sent none.
+func (p Position) ReportedPrice() *market.Decimal { return p.CurrentPrice }
+
+// ReportedUnrealizedPnl returns the profit that the venue sent with the position, or nil if it sent none.
+func (p Position) ReportedUnrealizedPnl() *market.Decimal { return p.UnrealizedPnl }
 
 // Freshness returns the age of the position.
 func (p Position) Freshness() Freshness { return freshness(p.Meta) }

@@ -134,6 +134,7 @@ var table = map[string]weight{
 	"Market.resolution":       {needs: details},
 	"Market.trades":           {needs: listPage, pageSize: first(100)},
 	"Market.tokens":           {items: about(outcomes), knows: details},
+	"Market.token":            {knows: details},
 	"Resolution.winningToken": {knows: details},
 	"Event.startsAt":          {needs: eventMarkets},
 	"Event.endsAt":            {needs: eventMarkets},
@@ -158,6 +159,7 @@ var table = map[string]weight{
 	"Token.trades":       {needs: details | listPage, pageSize: first(100)},
 	"Token.sparkline":    {needs: lastDay, items: quantity{argument: "points", limit: 100}},
 	"Token.change24h":    {needs: price | lastDay},
+	"Token.price24hAgo":  {needs: lastDay},
 
 	"PositionConnection.edges": {items: ofPage},
 	"PositionConnection.nodes": {items: ofPage},

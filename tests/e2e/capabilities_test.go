@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 )
 
 // capabilities lists what the simulators of Polymarket and Kalshi serve. Tests in TypeScript get one element of the list as JSON in
@@ -41,7 +43,7 @@ var capabilities = []struct {
 					"user.portfolio.totalValue UNSUPPORTED",
 				},
 				absent: []string{
-					"user.balance.totalValue",
+					"user.balance.reportedTotalValue",
 					"user.portfolio.freshness.asOf", // the prices of open positions are midpoints, which have no time
 				},
 			},
@@ -94,6 +96,42 @@ func runOverSimulators(t *testing.T, dir, file string, env []string) {
 		t.Run(venue.Driver, func(t *testing.T) {
 			runNodeTest(t, dir, file, append(slices.Clone(env), "SERVES="+asJSON(venue)),
 				"--demo-driver="+venue.Driver, "--venue-driver="+venue.Driver, "--demo-markets=60")
+		})
+	}
+}
+
+// TestSearchesAreDeclared checks that a search is UNSUPPORTED if, and only if, VenueStatus does not list its sort or its condition.
+func TestSearchesAreDeclared(t *testing.T) {
+	t.Parallel()
+	conditions := map[string]vars{
+		"TEXT": {"query": "the"}, "STATUS": {"filter": vars{"status": "OPEN"}}, "CATEGORY": {"filter": vars{"category": "Sports"}},
+		"TAG": {"filter": vars{"tag": "Sports"}}, "ENDS_AT": {"filter": vars{"endsAfter": "2020-01-01T00:00:00.000Z"}},
+	}
+	sorts := []string{"RELEVANCE", "VOLUME", "VOLUME_24H", "LIQUIDITY", "ENDS_AT"}
+	for _, driver := range []string{"generic", "polymarket", "kalshi"} {
+		t.Run(driver, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startInBubble(t, startTime, "--demo-driver="+driver, "--venue-driver="+driver)
+				venue := at(s.ask(t, `{ serviceStatus { venue { marketSorts eventSorts searchFilters } } }`, nil, anonymous), "serviceStatus.venue")
+				want := func(field, listed, value string, variables vars) {
+					query := `query ($query: String! = "", $filter: MarketSearchFilter, $sort: MarketSort) {
+						` + field + `(query: $query, filter: $filter, sort: $sort, first: 1) { totalCount } }`
+					_, errors := s.query(t, query, variables, anonymous)
+					refused := slices.ContainsFunc(errors, func(e graphError) bool { return strings.HasSuffix(e.String(), "UNSUPPORTED") })
+					if is := slices.Contains(list(venue, listed), any(value)); is == refused {
+						t.Errorf("%s %s: listed in %s: %v; errors: %v", field, value, listed, is, errors)
+					}
+				}
+				for _, sort := range sorts {
+					variables := vars{"sort": sort, "filter": vars{"status": "OPEN"}}
+					want("searchMarkets", "marketSorts", sort, variables)
+					want("searchEvents", "eventSorts", sort, variables)
+				}
+				for condition, variables := range conditions {
+					want("searchMarkets", "searchFilters", condition, variables)
+					want("searchEvents", "searchFilters", condition, variables)
+				}
+			})
 		})
 	}
 }

@@ -1,11 +1,19 @@
 // The list of markets. The address contains the text of the search, the categories and the order.
 import { useDeferredValue, useEffect, useState } from 'react'
+import { useQuery } from 'urql'
+import { ServiceDocument, type MarketSort } from './__generated__/operations'
 import { replace, listPath, useTitle, type Listing } from './route'
 import { Results } from './Results'
 import { sortOf, sortText } from './sorts'
 import { Topics } from './Topics'
 
-const orders = { 'Most traded today': '', 'Most liquid': '-liquidity', 'Ending soon': 'ends' }
+/** The orders of the menu: the name, the sort in the address, and what the venue must be able to sort by. */
+const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[] = [
+  ['Most traded today', '', 'VOLUME_24H'], ['Most liquid', '-liquidity', 'LIQUIDITY'], ['Ending soon', 'ends', 'ENDS_AT'],
+]
+
+/** The name of the order of a venue that cannot sort by volume. */
+const unsorted = ['As the venue lists them', '', 'RELEVANCE'] as const
 
 /** Whether the user probably has a keyboard. */
 const hasKeys = matchMedia('(pointer: fine)')
@@ -17,7 +25,11 @@ export function Markets({ listing }: { listing: Listing }) {
   const change = (changed: Partial<Listing>) => replace(listPath({ ...listing, query, ...changed }))
   useEffect(() => change({}), [query]) // writes the text of the search to the address
   useTitle('Markets')
-  const own = Object.values(orders).includes(listing.sort) ? [] : ['As sorted']
+  const [{ data: service }] = useQuery({ query: ServiceDocument })
+  const sorts = service?.serviceStatus.venue?.marketSorts
+  const offered = orders.filter(([, , key]) => !sorts || sorts.includes(key))
+  const menu = offered[0]?.[1] === '' ? offered : [unsorted, ...offered]
+  const own = menu.some(([, sort]) => sort === listing.sort) ? [] : ['As sorted']
   return (
     <>
       <div className="bar">
@@ -30,10 +42,10 @@ export function Markets({ listing }: { listing: Listing }) {
           <label>
             <span className="unseen">Order</span>
             <select
-              value={Object.keys(orders).find(name => orders[name as keyof typeof orders] === listing.sort) ?? 'As sorted'}
-              onChange={event => change({ sort: orders[event.target.value as keyof typeof orders] ?? listing.sort })}
+              value={menu.find(([, sort]) => sort === listing.sort)?.[0] ?? 'As sorted'}
+              onChange={event => change({ sort: menu.find(([name]) => name === event.target.value)?.[1] ?? listing.sort })}
             >
-              {[...Object.keys(orders), ...own].map(name => <option key={name}>{name}</option>)}
+              {[...menu.map(([name]) => name), ...own].map(name => <option key={name}>{name}</option>)}
             </select>
           </label>
         </form>

@@ -25,7 +25,7 @@ const refresh = 2_000
 export function Ticket({ tokenId, outcome, draft, onDraft }: Props) {
   const { side, by, text } = draft
   const valid = /^\d{1,12}(\.\d{1,6})?$/.test(text) && Number(text) > 0
-  const variables = { tokenId, side, size: by === 'size' ? text : null, amount: by === 'amount' ? text : null }
+  const variables = { tokenId, side, for: by === 'size' ? { size: text } : { amount: text } }
   const [{ data, error }, ask] = useQuery({ query: FillEstimateDocument, variables, pause: !valid, requestPolicy: 'cache-and-network' })
   useEffect(() => {
     if (!valid) return
@@ -38,7 +38,7 @@ export function Ticket({ tokenId, outcome, draft, onDraft }: Props) {
   )
   return (
     <section className="panel ticket" aria-labelledby="ticket">
-      <h2 id="ticket">Estimate a trade <Source of="Estimate" document={FillEstimateDocument} variables={valid ? variables : { ...variables, size: '100', amount: null }} /></h2>
+      <h2 id="ticket">Estimate a trade <Source of="Estimate" document={FillEstimateDocument} variables={valid ? variables : { ...variables, for: { size: '100' } }} /></h2>
       <div className="segments" role="group" aria-label="Side">
         {choose(`Buy ${outcome}`, side === 'BUY', { side: 'BUY' }, 'buy')}
         {choose(`Sell ${outcome}`, side === 'SELL', { side: 'SELL' }, 'sell')}

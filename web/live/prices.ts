@@ -92,8 +92,8 @@ export function useDays(tokenIds: string[]): Days {
 function daysOf(data: LastDayQuery | undefined): Record<string, Day> {
   const read: Record<string, Day> = {}
   for (const token of data?.tokens ?? []) {
-    if (!token?.sparkline || !token.price || token.change24h == null) continue
-    read[token.tokenId] = { before: Number(token.price.price) - Number(token.change24h), line: token.sparkline.map(Number), readAt: Date.now() }
+    if (!token?.sparkline || token.price24hAgo == null) continue
+    read[token.tokenId] = { before: Number(token.price24hAgo), line: token.sparkline.map(Number), readAt: Date.now() }
   }
   return read
 }

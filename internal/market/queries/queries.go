@@ -21,6 +21,24 @@ const (
 	SortEndsAt    Sort = "ENDS_AT"
 )
 
+// Filter is a kind of condition of a market search.
+type Filter string
+
+// The kinds of conditions of a market search.
+const (
+	FilterText     Filter = "TEXT"
+	FilterStatus   Filter = "STATUS"
+	FilterCategory Filter = "CATEGORY"
+	FilterTag      Filter = "TAG"
+	FilterEndsAt   Filter = "ENDS_AT"
+)
+
+// Searches is what a venue's searches for markets and events can do.
+type Searches struct {
+	MarketSorts, EventSorts []Sort
+	Filters                 []Filter
+}
+
 // Direction is the direction of a sort.
 type Direction string
 

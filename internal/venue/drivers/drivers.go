@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/generic"
 	"oddsgraph/internal/venue/kalshi"
@@ -57,7 +58,12 @@ type Kind struct {
 	// MarketID converts the id of a market, in any form that the venue accepts, into the form that the data of the driver have. It
 	// is nil if there is only one form.
 	MarketID func(id string) string
+	// Searches is what the venue's search can do.
+	Searches queries.Searches
 }
+
+// anySort contains all sorts of a search.
+var anySort = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt}
 
 var registry = map[string]Kind{
 	Generic: {
@@ -66,8 +72,17 @@ var registry = map[string]Kind{
 		},
 		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
 		Limits: func(bool) []rest.PublishedLimit { return nil },
+		Searches: queries.Searches{
+			MarketSorts: anySort, EventSorts: anySort,
+			Filters: []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterCategory, queries.FilterTag, queries.FilterEndsAt},
+		},
 	},
-	"kalshi": {open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD"},
+	"kalshi": {
+		open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD",
+		Searches: queries.Searches{
+			MarketSorts: anySort[:1], EventSorts: anySort[:1], Filters: []queries.Filter{queries.FilterStatus, queries.FilterEndsAt},
+		},
+	},
 	"polymarket": {
 		open: func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
 		// The method Stream of this driver provides the protocol, which reads books over REST.
@@ -76,6 +91,10 @@ var registry = map[string]Kind{
 		},
 		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID,
+		Searches: queries.Searches{
+			MarketSorts: anySort, EventSorts: anySort,
+			Filters: []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterTag, queries.FilterEndsAt},
+		},
 	},
 }
 
