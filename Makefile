@@ -138,7 +138,9 @@ binary:
 reproducible: web ## build here and in another place, and compare the binaries
 	@scripts/reproducible
 
-release: web ## build archives for Linux, macOS and Windows with their SBOMs and SHA256SUMS in bin/release
+release: ## build archives for Linux, macOS and Windows with their SBOMs and SHA256SUMS in bin/release
+	@rm -f web/dist/index.html # so that the client kit gets the version of the release
+	@VERSION='$(VERSION)' $(MAKE) --no-print-directory web
 	@GO="$(GO)" scripts/release '$(VERSION)' $(PLATFORMS)
 
 notes: ## print the notes of the release VERSION=1.2.3 from CHANGELOG.md

@@ -1,7 +1,10 @@
 // Builds dist/: a page for each of pages, with modules and styles of hashed names in assets/, compressed copies of both where
-// they are smaller, the client kit as kit.tgz, the documents that the pages send, and the licences of the npm packages in the pages. It builds tests/ for Node.js, into tests/dist.
+// they are smaller, the client kit as kit.tgz, the documents that the pages send, and the licences of the npm packages in the pages.
+// It builds tests/ for Node.js, into tests/dist. A release sets VERSION, which the kit then has.
 import { execFile } from 'node:child_process'
-import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -98,7 +101,13 @@ await Promise.all(
 )
 
 // The client kit as an npm package. npm packs equal files into equal bytes.
-const packed = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', fileURLToPath(dist)], { cwd: new URL('kit/', root) })
+const kit = await mkdtemp(join(tmpdir(), 'kit-'))
+await cp(new URL('kit/', root), kit, { recursive: true })
+const version = /^v?(\d+\.\d+\.\d+.*)$/.exec(process.env.VERSION ?? '')?.[1]
+const manifest = JSON.parse(await readFile(join(kit, 'package.json'), 'utf8'))
+await writeFile(join(kit, 'package.json'), JSON.stringify({ ...manifest, version: version ?? manifest.version }, null, 2))
+const packed = await promisify(execFile)('npm', ['pack', '--json', '--pack-destination', fileURLToPath(dist)], { cwd: kit })
+await rm(kit, { recursive: true })
 await rename(new URL(JSON.parse(packed.stdout)[0].filename.replace('@', '').replace('/', '-'), dist), new URL('kit.tgz', dist))
 
 await writeDocuments()

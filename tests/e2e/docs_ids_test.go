@@ -48,9 +48,7 @@ func shownDocuments(t *testing.T) (documents []shownDocument) {
 	for _, b := range readDocs(t) {
 		switch b.lang {
 		case "graphql":
-			if b.kind != "relay" {
-				documents = append(documents, shownDocument{b.String(), b.text})
-			}
+			documents = append(documents, shownDocument{b.String(), b.text})
 		case "ts":
 			for _, match := range documentInTemplate.FindAllStringSubmatch(b.text, -1) {
 				if !strings.Contains(b.text, "'react-relay'") && !strings.Contains(b.text, "'relay-runtime'") {

@@ -24,17 +24,10 @@ func compileModules(t *testing.T, d *docs, blocks []block) map[string]string {
 	requireNode(t)
 	prepareClients(t)
 	frontend := filepath.Join(d.dir, "frontend")
-	if err := os.MkdirAll(filepath.Join(frontend, "__generated__"), 0o755); err != nil {
+	if err := os.MkdirAll(frontend, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	d.write(t, "frontend/operations.ts", read(t, "clients/src/__generated__/operations.ts"))
-	artifacts, err := filepath.Glob("clients/src/relay/__generated__/*.ts")
-	if err != nil || len(artifacts) == 0 {
-		t.Fatalf("error %v; found %d artifacts of relay-compiler", err, len(artifacts))
-	}
-	for _, file := range artifacts {
-		d.write(t, filepath.Join("frontend/__generated__", filepath.Base(file)), read(t, file))
-	}
 	if err := os.Symlink(filepath.Join(d.root, "clients", "node_modules"), filepath.Join(frontend, "node_modules")); err != nil {
 		t.Fatal(err)
 	}
@@ -123,14 +116,6 @@ func (d *docs) importConfig(t *testing.T, b block) {
 	d.write(t, "config.mjs", b.text)
 	node(t, d.dir, "node", "--input-type=module", "-e", `import config from './config.mjs'
 if (typeof config !== 'object') throw new Error('no object is exported')`)
-}
-
-// checkRelay checks that a fragment with Relay directives is in a file that relay-compiler compiles.
-func (d *docs) checkRelay(t *testing.T, b block) {
-	flatten := func(text string) string { return strings.Join(strings.Fields(text), " ") }
-	if !strings.Contains(flatten(read(t, "clients/src/relay/Positions.ts")), flatten(b.text)) {
-		t.Error("clients/src/relay/Positions.ts does not contain the fragment")
-	}
 }
 
 // checkKotlin checks that a Gradle file of Apollo Kotlin maps all scalars of the schema and no others.

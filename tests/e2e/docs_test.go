@@ -48,7 +48,6 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 var docsRules = map[string]func(*docs, *testing.T, block){
 	"sh":              (*docs).runShell,     // each line must succeed; docs_commands_test.go replaces make and other commands
 	"graphql":         (*docs).runGraphQL,   // executed, with variables if the next block has them; fragments are only validated
-	"graphql relay":   (*docs).checkRelay,   // must be in a file of clients/ that relay-compiler compiles
 	"graphql part":    (*docs).checkExample, // must be in a file of examples/federation; TestGateway runs these files
 	"json variables":  (*docs).parseJSON,    // the variables of the previous GraphQL block
 	"json answer":     (*docs).wantAnswer,   // compared with the output of the previous block, by members and types

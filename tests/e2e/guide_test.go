@@ -4,7 +4,9 @@ package e2e
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -19,10 +21,12 @@ import (
 )
 
 const (
-	// guideKind marks the blocks of the chapter that TestGuide follows.
+	// guideKind marks the blocks of the chapters that TestGuide follows.
 	guideKind = "guide"
-	// guideSection is the heading of the chapter in docs/frontend.md.
+	// guideSection is the heading of the chapter in docs/frontend.md with which every page begins.
 	guideSection = "From an empty folder to a live portfolio"
+	// guideTypes is the heading of the chapter about generated types.
+	guideTypes = "Types for Apollo Client and urql"
 	// guideChecks is the name of the file in web/tests that tests the finished page, without .test.ts.
 	guideChecks = "guide"
 	// guideTime limits the time of all commands together, so that no command hangs. The limit is long, because other tests may keep
@@ -41,62 +45,115 @@ var (
 	packageVersion = regexp.MustCompile(`(\S+)@(\d+\.\d+\.\d+)`)
 )
 
-// TestGuide checks that the commands and files of the chapter guideSection of docs/frontend.md give a working page. The test
-// changes only the ports. It needs an npm registry, or the packages in npm's cache.
+// guides maps each GraphQL client to the chapters that build a page with it.
+var guides = map[string][]string{
+	"Apollo Client": {guideSection, guideTypes, "With Apollo Client"},
+	"urql":          {guideSection, guideTypes, "With urql"},
+	"Relay":         {guideSection, "With Relay"},
+}
+
+// TestGuide checks that the commands and files of the chapters for Apollo Client give a working page. The test changes only the
+// ports. It needs an npm registry, or the packages in npm's cache.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
+	g := followGuide(t, "Apollo Client")
+	t.Run("proxy of Vite", func(t *testing.T) { g.runProxy(t) })
+	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, g.origin) })
+}
+
+// TestGuideForOtherClients does what TestGuide does, for the other clients. It is part of make nightly, and of make check when the
+// guide or the kit has changed since CI_BASE.
+func TestGuideForOtherClients(t *testing.T) {
+	if !guideHasChanged() {
+		tool.NightlyTier(t)
+	}
+	t.Parallel()
+	requireNode(t)
+	for client := range guides {
+		if client != "Apollo Client" {
+			t.Run(client, func(t *testing.T) { followGuide(t, client) })
+		}
+	}
+}
+
+// guideHasChanged reports whether docs/frontend.md or the kit differ from the commit that CI_BASE names, by default main. Without
+// git, it returns false.
+func guideHasChanged() bool {
+	err := exec.Command("git", "diff", "--quiet", cmp.Or(os.Getenv("CI_BASE"), "main"), "--", "docs/frontend.md", "web/kit").Run()
+	var exit *exec.ExitError
+	return errors.As(err, &exit) && exit.ExitCode() == 1
+}
+
+// followGuide builds the page with a GraphQL client in a new folder, and checks it in a browser. The page's dev server runs until the
+// test ends.
+func followGuide(t *testing.T, client string) *guide {
+	t.Helper()
 	chromium := tool.Require(t, "chromium")
 	s := startLive(t, "--demo-markets=1200")
 	ctx, cancel := context.WithTimeout(t.Context(), guideTime)
-	defer cancel()
-	g := &guide{ctx: ctx, dir: t.TempDir(), addresses: strings.NewReplacer("127.0.0.1:8080", s.Addr().String())}
+	t.Cleanup(cancel)
+	g := &guide{
+		ctx: ctx, dir: t.TempDir(), addresses: strings.NewReplacer("127.0.0.1:8080", s.Addr().String()), origin: "http://" + s.Addr().String(),
+	}
 	begun := time.Now()
-	for _, b := range guideBlocks(t) {
-		if b.lang != "sh" {
-			g.writeFile(t, b)
-			continue
-		}
-		for line := range strings.Lines(b.text) {
-			g.runLine(t, b, strings.TrimSpace(line))
+	blocks := guideBlocks(t)
+	for _, section := range guides[client] {
+		for _, b := range blocks[section] {
+			if b.lang != "sh" {
+				g.writeFile(t, b)
+				continue
+			}
+			for line := range strings.Lines(b.text) {
+				g.runLine(t, b, strings.TrimSpace(line))
+			}
 		}
 	}
 	if g.url == "" {
 		t.Fatal("no command has started a dev server")
 	}
 	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "GUIDE_URL="+g.url,
-		"ODDSGRAPH_URL=http://"+s.Addr().String()+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
+		"ODDSGRAPH_URL="+g.origin+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
 	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
-	t.Logf("the commands and checks of the chapter took %v", time.Since(begun).Round(time.Second))
-	t.Run("proxy of Vite", func(t *testing.T) { g.runProxy(t) })
-	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, "http://"+s.Addr().String()) })
+	t.Logf("the commands and checks took %v", time.Since(begun).Round(time.Second))
+	return g
 }
 
-// guideBlocks returns the code blocks of the chapter.
-func guideBlocks(t *testing.T) (blocks []block) {
+// guideBlocks returns the code blocks of each chapter of the guide.
+func guideBlocks(t *testing.T) map[string][]block {
 	t.Helper()
+	blocks := map[string][]block{}
+	for _, sections := range guides {
+		for _, section := range sections {
+			blocks[section] = nil
+		}
+	}
 	for _, b := range readDocs(t) {
-		chapter := b.file == "docs/frontend.md" && b.section == guideSection
+		_, chapter := blocks[b.section]
+		chapter = chapter && b.file == "docs/frontend.md"
 		switch {
 		case chapter && b.kind != guideKind:
 			t.Errorf("%s: the block is not marked %q, so the test would not follow it", b, guideKind)
 		case !chapter && b.kind == guideKind:
-			t.Errorf("%s: a block outside of the chapter is marked %q", b, guideKind)
+			t.Errorf("%s: a block outside of the chapters is marked %q", b, guideKind)
 		case chapter:
-			blocks = append(blocks, b)
+			blocks[b.section] = append(blocks[b.section], b)
 		}
 	}
-	if len(blocks) < 5 {
-		t.Fatalf("the chapter has %d code blocks, want at least 5", len(blocks))
+	for section, found := range blocks {
+		if len(found) < 2 {
+			t.Fatalf("the chapter %q has %d code blocks, want at least 2", section, len(found))
+		}
 	}
 	return blocks
 }
 
-// guide executes the commands of the chapter in a new folder.
+// guide executes the commands of the chapters in a new folder.
 type guide struct {
 	ctx       context.Context
 	dir       string
 	addresses *strings.Replacer // replaces the addresses in the documentation by the test's addresses
+	origin    string            // the address of the service
 	url       string            // the URL of the page; set when the dev server runs
 	bin       string            // if not empty, a directory that the shell searches for programs before PATH
 }
@@ -167,11 +224,11 @@ func (g *guide) runLine(t *testing.T, b block, line string) {
 	}
 }
 
-// TestGuideVersions checks that the chapter names the same versions of packages as clients/ and examples/react-apollo. Other tests
+// TestGuideVersions checks that the guide names the same versions of packages as clients/, web/ and the apps of examples/. Other tests
 // run these versions without a registry.
 func TestGuideVersions(t *testing.T) {
 	want := map[string]string{}
-	for _, file := range []string{"clients/package.json", "examples/react-apollo/package.json"} {
+	for _, file := range []string{"clients/package.json", "web/package.json", "examples/react-relay/package.json", "examples/react-apollo/package.json"} {
 		var p struct{ Dependencies, DevDependencies map[string]string }
 		decode(t, read(t, file), &p)
 		for _, packages := range []map[string]string{p.Dependencies, p.DevDependencies} {
@@ -181,20 +238,22 @@ func TestGuideVersions(t *testing.T) {
 		}
 	}
 	compared := 0
-	for _, b := range guideBlocks(t) {
-		if b.lang != "sh" {
-			continue
-		}
-		for _, match := range packageVersion.FindAllStringSubmatch(b.text, -1) {
-			if version, ok := want[match[1]]; ok {
-				compared++
-				if version != match[2] {
-					t.Errorf("%s: the chapter names %s@%s, but the examples use version %s", b, match[1], match[2], version)
+	for _, blocks := range guideBlocks(t) {
+		for _, b := range blocks {
+			if b.lang != "sh" {
+				continue
+			}
+			for _, match := range packageVersion.FindAllStringSubmatch(b.text, -1) {
+				if version, ok := want[match[1]]; ok {
+					compared++
+					if version != match[2] {
+						t.Errorf("%s: the chapter names %s@%s, but the examples use version %s", b, match[1], match[2], version)
+					}
 				}
 			}
 		}
 	}
-	if compared < 10 {
-		t.Errorf("the test compared only %d packages, want at least 10", compared)
+	if compared < 15 {
+		t.Errorf("the test compared only %d packages, want at least 15", compared)
 	}
 }

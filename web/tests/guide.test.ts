@@ -45,3 +45,22 @@ test('the portfolio is live', async t => {
   await eventually('no row of the closed position', () => rows(page), all => valueOf(all) === undefined && all.length >= 19)
   await eventually('49 positions', () => page.locator('h1').innerText(), text => text.endsWith(' in 49 positions'))
 })
+
+test('the light is true', async t => {
+  const { page } = await visit(t, '/', { baseURL: process.env['GUIDE_URL']! }, endpoint)
+  let blocked = false
+  let cut = () => {}
+  await page.routeWebSocket('**/graphql', socket => {
+    if (blocked) return void socket.close({ code: 1011 })
+    socket.connectToServer()
+    cut = () => void socket.close({ code: 1011 })
+  })
+  await page.reload()
+  const light = (text: string) => page.getByRole('status').getByText(text, { exact: true }).waitFor()
+  await light('LIVE')
+  blocked = true
+  cut()
+  await light('Connection lost')
+  blocked = false
+  await light('LIVE')
+})
