@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import { ApolloClient, ApolloLink, InMemoryCache, Observable, gql } from '@apollo/client'
 import { Client, fetchExchange } from '@urql/core'
 import {
-  ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, retryDelay, serverDate, type UpdateReason,
+  ageMs, applyOrders, applyPortfolio, applyTrades, codeOf, compareDecimals, decimal, errorCodes, formatDecimal, isDecimal, isRetryable, messagesOf, retryDelay, serverDate,
+  socketOptions, watchSocket, type UpdateReason,
 } from '@oddsgraph/kit'
 import { applyPortfolio as applyPortfolioToCache, applyTrades as applyTradesToCache, possibleTypes, retryLink, typePolicies } from '@oddsgraph/kit/apollo'
 import { retryExchange } from '@oddsgraph/kit/urql'
@@ -57,6 +58,42 @@ test('errors say whether a query may be repeated, and when', () => {
   within(retryDelay([limited(4000), limited(100)], 3), 4000)
   within(retryDelay([{ extensions: { code: 'UPSTREAM_TIMEOUT' } }], 2), 4000)
   within(retryDelay([{ extensions: { code: 'UPSTREAM_TIMEOUT' } }], 20), 30_000)
+})
+
+test('each message of an error is said once', () => {
+  const errors = [{ message: 'the venue is not available' }, { message: 'the venue is not available' }, { message: 'another' }]
+  for (const error of [errors, { errors, message: 'joined' }, { graphQLErrors: errors, message: 'joined' }]) {
+    assert.deepEqual(messagesOf(error), ['the venue is not available', 'another'])
+  }
+  assert.deepEqual(messagesOf(new TypeError('no connection')), ['no connection'])
+  assert.deepEqual(messagesOf({ graphQLErrors: [], message: '[Network] no connection' }), ['[Network] no connection'])
+  assert.deepEqual([messagesOf(undefined), messagesOf(null)], [[], []])
+})
+
+test('a socket tells its state', t => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const listeners = new Map<string, (about?: unknown) => void>()
+  let ended = 0
+  const { status, subscribe } = watchSocket({ on: (event, listener) => listeners.set(event, listener), terminate: () => { ended++ } })
+  const states: string[] = []
+  subscribe(() => states.push(`${status().state} ${status().session}`))
+  const tell = (event: string, about?: unknown) => listeners.get(event)!(about)
+  for (const event of ['connecting', 'connected']) tell(event)
+  for (let failed = 0; failed < 2; failed++) {
+    tell('closed', { code: 1006 })
+    tell('connecting')
+  }
+  tell('connected')
+  for (const answered of [true, false]) {
+    tell('ping', false)
+    if (answered) tell('pong', true)
+    t.mock.timers.tick(5_000)
+    assert.equal(ended, answered ? 0 : 1)
+  }
+  tell('closed', { code: 4403 })
+  tell('closed', { code: 1000 })
+  assert.deepEqual(states, ['connecting 0', 'open 1', 'lost 1', 'open 2', 'refused 2', 'idle 2'])
+  assert.deepEqual([4403, 1006].map(code => socketOptions.shouldRetry({ code })), [false, true])
 })
 
 test('events change lists', () => {
@@ -127,6 +164,15 @@ test('events add only new trades to a list in the cache of Apollo Client', () =>
   const empty = cached('trades', [], { totalCount: null })
   applyTradesToCache(empty.cache, 'u1', event('INITIAL', ['t1', 't2']))
   assert.deepEqual([empty.shown(), empty.list()!.totalCount], [['t2', 't1'], null])
+})
+
+test('an event brings back what a query could not read', () => {
+  const cache = new InMemoryCache({ possibleTypes, typePolicies })
+  const query = gql`{ viewer { id portfolio { id } positions { nodes { id } } } }`
+  cache.writeQuery({ query, data: { viewer: { __typename: 'User', id: 'u1', portfolio: null, positions: null } } })
+  applyPortfolioToCache(cache, 'u1', { reason: 'INITIAL', changed: [{ id: 'p1' }], closedPositionIds: [], summary: { id: 's1' } })
+  assert.equal(cache.readQuery({ query }), null) // so Apollo Client sends the query again
+  assert.deepEqual(cache.extract()['User:u1']?.['portfolio'], { __ref: 'PortfolioSummary:s1' })
 })
 
 test('the next page follows a list that an event has made longer', () => {

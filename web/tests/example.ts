@@ -115,6 +115,19 @@ export function checkApp(name: string) {
     await eventually('another count', () => page.getByLabel('Count').innerText(), count => count !== String(totalCount))
   })
 
+  test('a price that could not be read comes with the next event', async t => {
+    const { page } = await open(t, name)
+    interface Answer { data: { searchMarkets?: { nodes: { tokens: { price: unknown }[] }[] } } }
+    await page.route('**/graphql', async route => {
+      const response = await route.fetch()
+      const answer = await response.json() as Answer
+      for (const { tokens } of answer.data.searchMarkets?.nodes ?? []) for (const token of tokens) token.price = null
+      await route.fulfill({ json: answer })
+    })
+    await page.reload()
+    await eventually('prices', () => page.getByRole('listitem').allInnerTexts(), all => all.length > 0 && all.every(text => text.endsWith('%')))
+  })
+
   test('it goes on after a restart of the server and an outage of the stream', async t => {
     const { page, problems } = await open(t, name)
     const token = followed(page)
