@@ -118,12 +118,12 @@ func (r *marketResolver) Venue(context.Context, *model.Market) (*string, error) 
 	return &r.Resolver.Venue.Name, nil
 }
 
-func (r *marketResolver) Token(_ context.Context, m *model.Market, outcome string) (*model.Token, error) {
+func (r *marketResolver) Token(ctx context.Context, m *model.Market, outcome string) (*model.Token, error) {
 	o := m.OutcomeByLabel(outcome)
 	if o == nil {
 		return nil, nil
 	}
-	return new(m.Token(o)), nil
+	return object(ctx, m.Token(o)), nil
 }
 
 func (r *marketResolver) Description(ctx context.Context, m *model.Market) (*string, error) {
