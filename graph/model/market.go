@@ -49,6 +49,9 @@ func (m Market) StartsAt() *time.Time { return instant(&m.Market.StartsAt) }
 // EndsAt returns the time when trading ends.
 func (m Market) EndsAt() *time.Time { return instant(&m.Market.EndsAt) }
 
+// CreatedAt returns the time when the venue listed the market.
+func (m Market) CreatedAt() *time.Time { return instant(&m.Market.CreatedAt) }
+
 // UpdatedAt returns the time of the venue's last change to the market.
 func (m Market) UpdatedAt() *time.Time { return instant(&m.Market.UpdatedAt) }
 

@@ -23,7 +23,8 @@ type Market struct {
 	// Outcomes are in the venue's order.
 	Outcomes   []Outcome
 	Resolution *Resolution
-	UpdatedAt  time.Time
+	// CreatedAt is the time when the venue listed the market. It is zero if the venue does not send the time.
+	CreatedAt, UpdatedAt time.Time
 	// Summary reports that the market comes from a list of the venue, so Description and Resolution may be missing.
 	Summary bool
 }

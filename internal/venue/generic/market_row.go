@@ -99,6 +99,7 @@ func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 		EventTitle:      r.Text(fieldEventTitle),
 		Outcomes:        outcomes(r),
 		Resolution:      resolution(r),
+		CreatedAt:       r.Time(wire.FieldCreatedAt),
 		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
 	}
 	m.Status, m.StatusRaw = status(r, m)

@@ -19,6 +19,7 @@ var (
 	fieldResult         = wire.NewField("result").Interned()
 	fieldOpenTime       = wire.NewField("open_time")
 	fieldCloseTime      = wire.NewField("close_time")
+	fieldCreatedTime    = wire.NewField("created_time")
 	fieldUpdatedTime    = wire.NewField("updated_time")
 	fieldSettledAt      = wire.NewField("settlement_ts")
 	fieldFractional     = wire.NewField("fractional_trading_enabled")
@@ -67,6 +68,7 @@ func readMarket(r *wire.Row, e *eventRow) *market.Market {
 		TickSize:       tickSize(r),
 		MinOrderSize:   &minFraction,
 		EventID:        r.ID(fieldEventTicker),
+		CreatedAt:      r.Time(fieldCreatedTime),
 		UpdatedAt:      r.Time(fieldUpdatedTime),
 	}
 	if !isTicker(ticker) {

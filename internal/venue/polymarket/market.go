@@ -64,6 +64,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *mark
 		Liquidity:       r.Decimal(fieldLiquidity),
 		TickSize:        r.Decimal(fieldTickSize),
 		MinOrderSize:    r.Decimal(fieldMinOrderSize),
+		CreatedAt:       r.Time(wire.FieldCreatedAt),
 		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
 	}
 	m.Outcomes = readOutcomes(r, m.MarketID)

@@ -75,6 +75,7 @@ var (
 	FieldSeq       = NewField("seq", "sequence")
 	FieldHash      = NewField("hash")
 	FieldStatus    = NewField("status", "state").Interned()
+	FieldCreatedAt = NewField("createdAt")
 	FieldUpdatedAt = NewField("updatedAt", "lastUpdated")
 
 	FieldPrice   = NewField("price", "p")
