@@ -97,7 +97,7 @@ function formats(unit: (text: string) => string) {
     money: (sum: string | null | undefined) => known(sum, sum => hundredths.format(Number(sum)).replace('-', '−')),
     /** A profit or loss with its sign. */
     gain: (sum: string) => unit(signed(sum)),
-    /** A large sum in few characters. */
-    compactMoney: (sum: string | null | undefined) => known(sum, compact),
+    /** A sum in few characters: from 1,000 on with one decimal and the letter of its size. */
+    compactMoney: (sum: string | null | undefined) => known(sum, sum => (Math.abs(Number(sum)) < 1000 ? hundredths.format(Number(sum)) : compact(sum))),
   }
 }

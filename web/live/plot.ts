@@ -23,7 +23,7 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
       width, height, autoSize: true, // a first size, because fitContent may run before autoSize has measured the element
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
-      rightPriceScale: { borderVisible: false, scaleMargins: { top: 0.08, bottom: 0.22 } },
+      rightPriceScale: { borderVisible: false, entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
       // All points stay in view when the width changes, and the first label is not cut off.
       timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true, lockVisibleTimeRangeOnResize: true },
       handleScroll: { vertTouchDrag: false },
