@@ -39,12 +39,15 @@ func NewCompiler(cfg Config) *exec.Compiler {
 	}
 	return exec.NewCompiler(e.Schema(), map[string]exec.Type{
 		"Balance": {Fields: map[string]exec.FieldOf{
-			"id":             {Number: 1},
-			"portfolioValue": {Number: 2},
-			"cashBalance":    {Number: 3},
-			"positionsValue": {Number: 4},
-			"totalValue":     {Number: 5},
-			"freshness":      {Number: 6},
+			"id":                     {Number: 1},
+			"reportedPortfolioValue": {Number: 2},
+			"portfolioValue":         {Number: 3},
+			"cashBalance":            {Number: 4},
+			"reportedPositionsValue": {Number: 5},
+			"positionsValue":         {Number: 6},
+			"reportedTotalValue":     {Number: 7},
+			"totalValue":             {Number: 8},
+			"freshness":              {Number: 9},
 		}},
 		"BalanceUpdate": {Fields: map[string]exec.FieldOf{
 			"reason":  {Number: 1},
@@ -181,8 +184,29 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"minOrderSize":    {Number: 20},
 			"event":           {Number: 21},
 			"tokens":          {Number: 22},
-			"resolution":      {Number: 23},
-			"trades": {Number: 24, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"token": {Number: 23, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Market_token_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfMarketToken{
+					outcome: a["outcome"].(string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfMarketToken](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfMarketToken)
+					switch name {
+					case "outcome":
+						v, err := graphql.UnmarshalString(value)
+						a.outcome = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"resolution": {Number: 24},
+			"trades": {Number: 25, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Market_trades_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -208,8 +232,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"updatedAt": {Number: 25},
-			"freshness": {Number: 26},
+			"createdAt": {Number: 26},
+			"updatedAt": {Number: 27},
+			"freshness": {Number: 28},
 		}},
 		"MarketConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -310,19 +335,21 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"summary":           {Number: 4},
 		}},
 		"Position": {Fields: map[string]exec.FieldOf{
-			"id":            {Number: 1},
-			"address":       {Number: 2},
-			"marketId":      {Number: 3},
-			"tokenId":       {Number: 4},
-			"outcome":       {Number: 5},
-			"outcomeKind":   {Number: 6},
-			"size":          {Number: 7},
-			"avgPrice":      {Number: 8},
-			"currentPrice":  {Number: 9},
-			"unrealizedPnl": {Number: 10},
-			"costBasis":     {Number: 11},
-			"redeemable":    {Number: 12},
-			"valuation": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"id":                    {Number: 1},
+			"address":               {Number: 2},
+			"marketId":              {Number: 3},
+			"tokenId":               {Number: 4},
+			"outcome":               {Number: 5},
+			"outcomeKind":           {Number: 6},
+			"size":                  {Number: 7},
+			"avgPrice":              {Number: 8},
+			"reportedPrice":         {Number: 9},
+			"currentPrice":          {Number: 10},
+			"reportedUnrealizedPnl": {Number: 11},
+			"unrealizedPnl":         {Number: 12},
+			"costBasis":             {Number: 13},
+			"redeemable":            {Number: 14},
+			"valuation": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Position_valuation_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -332,9 +359,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}, nil
 			},
 			},
-			"market":    {Number: 14},
-			"token":     {Number: 15},
-			"freshness": {Number: 16},
+			"market":    {Number: 16},
+			"token":     {Number: 17},
+			"freshness": {Number: 18},
 		}},
 		"PositionConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -1058,8 +1085,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"change24h": {Number: 13},
-			"candles": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"change24h":   {Number: 13},
+			"price24hAgo": {Number: 14},
+			"candles": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_candles_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1086,7 +1114,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"fillEstimate": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"fillEstimate": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_fillEstimate_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1114,7 +1142,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"trades": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"trades": {Number: 17, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Token_trades_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1362,6 +1390,9 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"driver":         {Number: 1},
 			"unsupported":    {Number: 2},
 			"publicAccounts": {Number: 3},
+			"marketSorts":    {Number: 4},
+			"eventSorts":     {Number: 5},
+			"searchFilters":  {Number: 6},
 		}},
 		"_Service": {Fields: map[string]exec.FieldOf{
 			"sdl": {Number: 1},
@@ -1521,6 +1552,10 @@ type executor struct {
 type argumentsOfEventMarkets struct {
 	first *int
 	after *string
+}
+
+type argumentsOfMarketToken struct {
+	outcome string
 }
 
 type argumentsOfMarketTrades struct {
@@ -1753,13 +1788,20 @@ func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o 
 		case 1: // id
 			v := obj.ID()
 			x.ID(v)
-		case 2: // portfolioValue
+		case 2: // reportedPortfolioValue
+			v := obj.ReportedPortfolioValue()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 3: // portfolioValue
 			if obj.PortfolioValue == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PortfolioValue)
 			}
-		case 3: // cashBalance
+		case 4: // cashBalance
 			v, err := g.balance.CashBalance(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -1771,19 +1813,33 @@ func (g *executor) writeFieldsOfBalance(x *exec.Execution, s *exec.Selection, o 
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 4: // positionsValue
+		case 5: // reportedPositionsValue
+			v := obj.ReportedPositionsValue()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 6: // positionsValue
 			if obj.PositionsValue == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PositionsValue)
 			}
-		case 5: // totalValue
+		case 7: // reportedTotalValue
+			v := obj.ReportedTotalValue()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 8: // totalValue
 			if obj.TotalValue == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.TotalValue)
 			}
-		case 6: // freshness
+		case 9: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -2655,7 +2711,26 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 23: // resolution
+		case 23: // token
+			a, ok := x.Arguments(f).(*argumentsOfMarketToken)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.market.Token(x.Enter(f), obj, a.outcome)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeToken(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 24: // resolution
 			v, err := g.market.Resolution(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2669,7 +2744,7 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 24: // trades
+		case 25: // trades
 			a, ok := x.Arguments(f).(*argumentsOfMarketTrades)
 			if !ok {
 				x.Null()
@@ -2688,14 +2763,21 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 25: // updatedAt
+		case 26: // createdAt
+			v := obj.CreatedAt()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDateTime(x.Buf, *v)
+			}
+		case 27: // updatedAt
 			v := obj.UpdatedAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 26: // freshness
+		case 28: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -3523,26 +3605,40 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.AvgPrice)
 			}
-		case 9: // currentPrice
+		case 9: // reportedPrice
+			v := obj.ReportedPrice()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 10: // currentPrice
 			if obj.CurrentPrice == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.CurrentPrice)
 			}
-		case 10: // unrealizedPnl
+		case 11: // reportedUnrealizedPnl
+			v := obj.ReportedUnrealizedPnl()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 12: // unrealizedPnl
 			if obj.UnrealizedPnl == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *obj.UnrealizedPnl)
 			}
-		case 11: // costBasis
+		case 13: // costBasis
 			v := obj.CostBasis()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 12: // redeemable
+		case 14: // redeemable
 			v, err := g.position.Redeemable(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -3554,7 +3650,7 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 			} else {
 				x.Buf = exec.AppendBoolean(x.Buf, *v)
 			}
-		case 13: // valuation
+		case 15: // valuation
 			a, ok := x.Arguments(f).(*argumentsOfPositionValuation)
 			if !ok {
 				x.Null()
@@ -3573,7 +3669,7 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 					x.Null()
 				}
 			}
-		case 14: // market
+		case 16: // market
 			v, err := g.position.Market(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -3587,7 +3683,7 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 					x.Null()
 				}
 			}
-		case 15: // token
+		case 17: // token
 			v, err := g.position.Token(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -3601,7 +3697,7 @@ func (g *executor) writeFieldsOfPosition(x *exec.Execution, s *exec.Selection, o
 					x.Null()
 				}
 			}
-		case 16: // freshness
+		case 18: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -5017,7 +5113,19 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 14: // candles
+		case 14: // price24hAgo
+			v, err := g.token.Price24hAgo(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 15: // candles
 			a, ok := x.Arguments(f).(*argumentsOfTokenCandles)
 			if !ok {
 				x.Null()
@@ -5052,7 +5160,7 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 15: // fillEstimate
+		case 16: // fillEstimate
 			a, ok := x.Arguments(f).(*argumentsOfTokenFillEstimate)
 			if !ok {
 				x.Null()
@@ -5071,7 +5179,7 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 16: // trades
+		case 17: // trades
 			a, ok := x.Arguments(f).(*argumentsOfTokenTrades)
 			if !ok {
 				x.Null()
@@ -5612,6 +5720,33 @@ func (g *executor) writeVenueStatus(x *exec.Execution, s *exec.Selection, obj *m
 			x.Buf = append(x.Buf, ']')
 		case 3: // publicAccounts
 			x.Buf = exec.AppendBoolean(x.Buf, obj.PublicAccounts)
+		case 4: // marketSorts
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.MarketSorts {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, string(obj.MarketSorts[i0]))
+			}
+			x.Buf = append(x.Buf, ']')
+		case 5: // eventSorts
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.EventSorts {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, string(obj.EventSorts[i0]))
+			}
+			x.Buf = append(x.Buf, ']')
+		case 6: // searchFilters
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.SearchFilters {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, string(obj.SearchFilters[i0]))
+			}
+			x.Buf = append(x.Buf, ']')
 		}
 	}
 	return x.Close(s, &o)

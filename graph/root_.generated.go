@@ -47,12 +47,15 @@ type DirectiveRoot struct {
 
 type ComplexityRoot struct {
 	Balance struct {
-		CashBalance    func(childComplexity int) int
-		Freshness      func(childComplexity int) int
-		ID             func(childComplexity int) int
-		PortfolioValue func(childComplexity int) int
-		PositionsValue func(childComplexity int) int
-		TotalValue     func(childComplexity int) int
+		CashBalance            func(childComplexity int) int
+		Freshness              func(childComplexity int) int
+		ID                     func(childComplexity int) int
+		PortfolioValue         func(childComplexity int) int
+		PositionsValue         func(childComplexity int) int
+		ReportedPortfolioValue func(childComplexity int) int
+		ReportedPositionsValue func(childComplexity int) int
+		ReportedTotalValue     func(childComplexity int) int
+		TotalValue             func(childComplexity int) int
 	}
 
 	BalanceUpdate struct {
@@ -156,6 +159,7 @@ type ComplexityRoot struct {
 	Market struct {
 		AcceptingOrders func(childComplexity int) int
 		Category        func(childComplexity int) int
+		CreatedAt       func(childComplexity int) int
 		Description     func(childComplexity int) int
 		EndsAt          func(childComplexity int) int
 		Event           func(childComplexity int) int
@@ -174,6 +178,7 @@ type ComplexityRoot struct {
 		StatusRaw       func(childComplexity int) int
 		Tags            func(childComplexity int) int
 		TickSize        func(childComplexity int) int
+		Token           func(childComplexity int, outcome string) int
 		Tokens          func(childComplexity int) int
 		Trades          func(childComplexity int, first *int, after *string) int
 		UpdatedAt       func(childComplexity int) int
@@ -294,22 +299,24 @@ type ComplexityRoot struct {
 	}
 
 	Position struct {
-		Address       func(childComplexity int) int
-		AvgPrice      func(childComplexity int) int
-		CostBasis     func(childComplexity int) int
-		CurrentPrice  func(childComplexity int) int
-		Freshness     func(childComplexity int) int
-		ID            func(childComplexity int) int
-		Market        func(childComplexity int) int
-		MarketID      func(childComplexity int) int
-		Outcome       func(childComplexity int) int
-		OutcomeKind   func(childComplexity int) int
-		Redeemable    func(childComplexity int) int
-		Size          func(childComplexity int) int
-		Token         func(childComplexity int) int
-		TokenID       func(childComplexity int) int
-		UnrealizedPnl func(childComplexity int) int
-		Valuation     func(childComplexity int, basis *market.PriceBasis) int
+		Address               func(childComplexity int) int
+		AvgPrice              func(childComplexity int) int
+		CostBasis             func(childComplexity int) int
+		CurrentPrice          func(childComplexity int) int
+		Freshness             func(childComplexity int) int
+		ID                    func(childComplexity int) int
+		Market                func(childComplexity int) int
+		MarketID              func(childComplexity int) int
+		Outcome               func(childComplexity int) int
+		OutcomeKind           func(childComplexity int) int
+		Redeemable            func(childComplexity int) int
+		ReportedPrice         func(childComplexity int) int
+		ReportedUnrealizedPnl func(childComplexity int) int
+		Size                  func(childComplexity int) int
+		Token                 func(childComplexity int) int
+		TokenID               func(childComplexity int) int
+		UnrealizedPnl         func(childComplexity int) int
+		Valuation             func(childComplexity int, basis *market.PriceBasis) int
 	}
 
 	PositionConnection struct {
@@ -456,6 +463,7 @@ type ComplexityRoot struct {
 		Outcome      func(childComplexity int) int
 		OutcomeKind  func(childComplexity int) int
 		Price        func(childComplexity int) int
+		Price24hAgo  func(childComplexity int) int
 		RecentPrices func(childComplexity int) int
 		Sparkline    func(childComplexity int, points *int) int
 		Spread       func(childComplexity int) int
@@ -533,7 +541,10 @@ type ComplexityRoot struct {
 
 	VenueStatus struct {
 		Driver         func(childComplexity int) int
+		EventSorts     func(childComplexity int) int
+		MarketSorts    func(childComplexity int) int
 		PublicAccounts func(childComplexity int) int
+		SearchFilters  func(childComplexity int) int
 		Unsupported    func(childComplexity int) int
 	}
 
@@ -586,6 +597,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Balance.PositionsValue(childComplexity), true
+	case "Balance.reportedPortfolioValue":
+		if e.ComplexityRoot.Balance.ReportedPortfolioValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Balance.ReportedPortfolioValue(childComplexity), true
+	case "Balance.reportedPositionsValue":
+		if e.ComplexityRoot.Balance.ReportedPositionsValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Balance.ReportedPositionsValue(childComplexity), true
+	case "Balance.reportedTotalValue":
+		if e.ComplexityRoot.Balance.ReportedTotalValue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Balance.ReportedTotalValue(childComplexity), true
 	case "Balance.totalValue":
 		if e.ComplexityRoot.Balance.TotalValue == nil {
 			break
@@ -1011,6 +1040,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Market.Category(childComplexity), true
+	case "Market.createdAt":
+		if e.ComplexityRoot.Market.CreatedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Market.CreatedAt(childComplexity), true
 	case "Market.description":
 		if e.ComplexityRoot.Market.Description == nil {
 			break
@@ -1119,6 +1154,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Market.TickSize(childComplexity), true
+	case "Market.token":
+		if e.ComplexityRoot.Market.Token == nil {
+			break
+		}
+
+		args, err := ec.field_Market_token_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Market.Token(childComplexity, args["outcome"].(string)), true
 	case "Market.tokens":
 		if e.ComplexityRoot.Market.Tokens == nil {
 			break
@@ -1672,6 +1718,18 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Position.Redeemable(childComplexity), true
+	case "Position.reportedPrice":
+		if e.ComplexityRoot.Position.ReportedPrice == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Position.ReportedPrice(childComplexity), true
+	case "Position.reportedUnrealizedPnl":
+		if e.ComplexityRoot.Position.ReportedUnrealizedPnl == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Position.ReportedUnrealizedPnl(childComplexity), true
 	case "Position.size":
 		if e.ComplexityRoot.Position.Size == nil {
 			break
@@ -2442,6 +2500,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.Price(childComplexity), true
+	case "Token.price24hAgo":
+		if e.ComplexityRoot.Token.Price24hAgo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Token.Price24hAgo(childComplexity), true
 	case "Token.recentPrices":
 		if e.ComplexityRoot.Token.RecentPrices == nil {
 			break
@@ -2803,12 +2867,30 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VenueStatus.Driver(childComplexity), true
+	case "VenueStatus.eventSorts":
+		if e.ComplexityRoot.VenueStatus.EventSorts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.EventSorts(childComplexity), true
+	case "VenueStatus.marketSorts":
+		if e.ComplexityRoot.VenueStatus.MarketSorts == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.MarketSorts(childComplexity), true
 	case "VenueStatus.publicAccounts":
 		if e.ComplexityRoot.VenueStatus.PublicAccounts == nil {
 			break
 		}
 
 		return e.ComplexityRoot.VenueStatus.PublicAccounts(childComplexity), true
+	case "VenueStatus.searchFilters":
+		if e.ComplexityRoot.VenueStatus.SearchFilters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.SearchFilters(childComplexity), true
 	case "VenueStatus.unsupported":
 		if e.ComplexityRoot.VenueStatus.Unsupported == nil {
 			break
@@ -2924,14 +3006,28 @@ func sourceData(filename string) string {
 
 var sources = []*ast.Source{
 	{Name: "../schema.graphqls", Input: `"""
-Entry points of the graph.
+Markets, prices and portfolios of a prediction market, read-only.
 
-Absence is not an error: an unknown id, an empty book or a market without an event is null with no entry in ` + "`" + `errors` + "`" + `.
-A failed read (venue down, throttled, unreadable response) is null with one entry in ` + "`" + `errors` + "`" + ` per field path, and
-` + "`" + `extensions.code` + "`" + ` names the kind of failure. With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAfterMs` + "`" + ` says how long to wait. An
-argument out of its range is ` + "`" + `BAD_USER_INPUT` + "`" + `.
+A market is a question. Each of its outcomes is a token, whose shares pay 1 if the outcome wins and 0 otherwise. Prices are
+0 to 1 per share, sizes are in shares, and money is in the venue's currency (` + "`" + `ServiceStatus.currency` + "`" + `). A field whose name
+ends in ` + "`" + `Percent` + "`" + ` is in percent: "12.5" is 12.5 %.
 
-Units: prices are 0 to 1 per share, sizes are in shares, money is in the venue's currency.
+Ids: arguments such as ` + "`" + `marketId` + "`" + `, ` + "`" + `tokenId` + "`" + ` and ` + "`" + `eventId` + "`" + ` take the venue's identifiers, as in the fields of the same names.
+The field ` + "`" + `id` + "`" + ` is for caches and for ` + "`" + `Query.node` + "`" + `.
+
+Errors: an unknown id, an empty book or a market without an event is null with no entry in ` + "`" + `errors` + "`" + `. A failed read (venue
+down, throttled, unreadable response) is null with one entry in ` + "`" + `errors` + "`" + ` per field path, and ` + "`" + `extensions.code` + "`" + ` names the
+kind of failure (` + "`" + `ErrorCode` + "`" + `). With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAfterMs` + "`" + ` says how long to wait.
+
+Begin with ` + "`" + `searchMarkets` + "`" + `, ` + "`" + `serviceStatus` + "`" + ` or the subscription ` + "`" + `priceChanged` + "`" + `.
+"""
+schema {
+  query: Query
+  subscription: Subscription
+}
+
+"""
+Entry points of the graph. An argument out of its range is ` + "`" + `BAD_USER_INPUT` + "`" + `.
 
 An upstream call is one request to the venue. A value that is fresh in the cache, or that the venue's stream keeps up to
 date, costs no upstream call. Equal reads share their calls, within one operation and between clients that read at the
@@ -2964,10 +3060,10 @@ type Query {
   "One market, by exactly one of the arguments. Null when the venue does not know it. One upstream call; reads by id are batched."
   market(
     "The venue's market identifier, not the global ` + "`" + `id` + "`" + `."
-    marketId: String
+    marketId: String @deprecated(reason: "Use ` + "`" + `by: { marketId: … }` + "`" + `, which the schema itself limits to one of both.")
     "The market's name in the venue's URLs."
-    slug: String
-    "` + "`" + `marketId` + "`" + ` or ` + "`" + `slug` + "`" + ` as an input object."
+    slug: String @deprecated(reason: "Use ` + "`" + `by: { slug: … }` + "`" + `, which the schema itself limits to one of both.")
+    "What identifies the market."
     by: MarketBy
   ): Market
   """
@@ -2981,10 +3077,10 @@ type Query {
   "One event, by exactly one of the arguments. Null when the venue does not know it. At least one upstream call."
   event(
     "The venue's event identifier, not the global ` + "`" + `id` + "`" + `."
-    eventId: String
+    eventId: String @deprecated(reason: "Use ` + "`" + `by: { eventId: … }` + "`" + `, which the schema itself limits to one of both.")
     "The event's name in the venue's URLs."
-    slug: String
-    "` + "`" + `eventId` + "`" + ` or ` + "`" + `slug` + "`" + ` as an input object."
+    slug: String @deprecated(reason: "Use ` + "`" + `by: { slug: … }` + "`" + `, which the schema itself limits to one of both.")
+    "What identifies the event."
     by: EventBy
   ): Event
   """
@@ -2997,7 +3093,7 @@ type Query {
     query: String! = ""
     "Conditions that every market must meet."
     filter: MarketSearchFilter
-    "Sort key. A key that the venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `."
+    "Sort key, one of ` + "`" + `VenueStatus.marketSorts` + "`" + `. A key that the venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `."
     sort: MarketSort = RELEVANCE
     "Direction of ` + "`" + `sort` + "`" + `. DESC is the most relevant, the largest or the latest first."
     order: SortOrder = DESC
@@ -3017,8 +3113,8 @@ type Query {
     "Conditions that at least one market of the event must meet."
     filter: MarketSearchFilter
     """
-    Sort key of the events. If the venue sorts only markets, an event has the position of its best market. A key that the
-    venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `.
+    Sort key of the events, one of ` + "`" + `VenueStatus.eventSorts` + "`" + `. If the venue sorts only markets, an event has the position of its
+    best market. A key that the venue cannot sort by is ` + "`" + `UNSUPPORTED` + "`" + `.
     """
     sort: MarketSort = RELEVANCE
     "Direction of ` + "`" + `sort` + "`" + `. DESC is the most relevant, the largest or the latest first."
@@ -3311,20 +3407,26 @@ move; see ` + "`" + `PortfolioSummary` + "`" + ` for present figures.
 type Balance {
   "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
   id: ID!
-  "The venue's value of the portfolio; null if the venue states none. Some venues include cash; see ` + "`" + `totalValue` + "`" + `."
-  portfolioValue: Decimal
+  "The venue's value of the portfolio; null if the venue states none. Some venues include cash; see ` + "`" + `reportedTotalValue` + "`" + `."
+  reportedPortfolioValue: Decimal
+  "The same as ` + "`" + `reportedPortfolioValue` + "`" + `, null when it is null."
+  portfolioValue: Decimal @deprecated(reason: "Use ` + "`" + `reportedPortfolioValue` + "`" + `, or ` + "`" + `PortfolioSummary.totalValue` + "`" + ` for the present figure.")
   """
   Cash in the account, including the money that open orders reserve; null if the venue states none. ` + "`" + `UNSUPPORTED` + "`" + ` if the
   venue's balances never contain cash.
   """
   cashBalance: Decimal
-  "Value of the positions alone; null if the venue does not state it."
-  positionsValue: Decimal
+  "The venue's value of the positions alone; null if the venue does not state it."
+  reportedPositionsValue: Decimal
+  "The same as ` + "`" + `reportedPositionsValue` + "`" + `, null when it is null."
+  positionsValue: Decimal @deprecated(reason: "Use ` + "`" + `reportedPositionsValue` + "`" + `, or ` + "`" + `PortfolioSummary.positionsValue` + "`" + ` for the present figure.")
   """
-  The venue's figure. If the venue sends none, a sum: ` + "`" + `positionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + `, or ` + "`" + `portfolioValue` + "`" + ` +
-  ` + "`" + `cashBalance` + "`" + ` if ` + "`" + `positionsValue` + "`" + ` is null. Null when a part of this sum is missing.
+  The venue's figure. If the venue sends none, a sum: ` + "`" + `reportedPositionsValue` + "`" + ` + ` + "`" + `cashBalance` + "`" + `, or ` + "`" + `reportedPortfolioValue` + "`" + ` +
+  ` + "`" + `cashBalance` + "`" + ` if ` + "`" + `reportedPositionsValue` + "`" + ` is null. Null when a part of this sum is missing.
   """
-  totalValue: Decimal
+  reportedTotalValue: Decimal
+  "The same as ` + "`" + `reportedTotalValue` + "`" + `, null when it is null."
+  totalValue: Decimal @deprecated(reason: "Use ` + "`" + `reportedTotalValue` + "`" + `, or ` + "`" + `PortfolioSummary.totalValue` + "`" + ` for the present figure.")
   "Age and source of the balance."
   freshness: Freshness!
 }
@@ -3370,9 +3472,13 @@ type Position implements Node {
   "Average entry price, 0 to 1 per share; null if the venue gives none."
   avgPrice: Decimal
   "Price, 0 to 1 per share, that the venue sent with the position; null if it sent none. See ` + "`" + `valuation` + "`" + ` for the present price."
-  currentPrice: Decimal
+  reportedPrice: Decimal
+  "The same as ` + "`" + `reportedPrice` + "`" + `, null when it is null."
+  currentPrice: Decimal @deprecated(reason: "Use ` + "`" + `reportedPrice` + "`" + `, or ` + "`" + `valuation { price }` + "`" + ` for the present price.")
   "Profit or loss in money that the venue sent with the position; null if it sent none. See ` + "`" + `valuation` + "`" + ` for the present figure."
-  unrealizedPnl: Decimal
+  reportedUnrealizedPnl: Decimal
+  "The same as ` + "`" + `reportedUnrealizedPnl` + "`" + `, null when it is null."
+  unrealizedPnl: Decimal @deprecated(reason: "Use ` + "`" + `reportedUnrealizedPnl` + "`" + `, or ` + "`" + `valuation { unrealizedPnl }` + "`" + ` for the present figure.")
   "size × avgPrice, in money; null without an ` + "`" + `avgPrice` + "`" + `."
   costBasis: Decimal
   """
@@ -3435,7 +3541,7 @@ enum PriceBasis {
   BEST_BID
   "Lowest price that a seller asks."
   BEST_ASK
-  "The ` + "`" + `currentPrice` + "`" + ` that the venue reported with a position."
+  "The ` + "`" + `reportedPrice` + "`" + ` that the venue sent with a position."
   POSITION
 }
 
@@ -3666,6 +3772,11 @@ type Market implements Node {
   event: Event
   "One per outcome, in the venue's order; two for a binary market, more for a categorical one."
   tokens: [Token!]!
+  "The token of one outcome; null if no outcome, or more than one, has this label."
+  token(
+    "Label of the outcome, such as ` + "`" + `YES` + "`" + `, ignoring case."
+    outcome: String!
+  ): Token
   """
   How the market ended; null until it is resolved. The venue's lists of markets lack the resolution. So for the markets of
   a search or an event, this field reads the details of the markets, in batches.
@@ -3681,6 +3792,8 @@ type Market implements Node {
     "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): TradeConnection
+  "When the venue listed the market; null if it does not say."
+  createdAt: DateTime
   "When the venue last changed the market; null if it does not say."
   updatedAt: DateTime
   "Age and source of the market's own fields, not of the prices of its tokens."
@@ -3848,9 +3961,15 @@ type Token implements Node {
   ): [Decimal!]
   """
   ` + "`" + `price` + "`" + ` minus the price 24 hours ago, per share: "0.05" means a rise by 5 percentage points. Null when one of the two
-  prices is unknown. Costs as much as ` + "`" + `sparkline` + "`" + ` and ` + "`" + `price` + "`" + ` together, and shares their reads.
+  prices is unknown. Costs as much as ` + "`" + `sparkline` + "`" + ` and ` + "`" + `price` + "`" + ` together, and shares their reads. It does not change with the
+  events of a subscription: compare their prices with ` + "`" + `price24hAgo` + "`" + `.
   """
   change24h: Decimal
+  """
+  Price 24 hours ago, 0 to 1 per share; null when it is unknown. A live price minus this price is the live change. Shares the
+  read of ` + "`" + `sparkline` + "`" + ` and ` + "`" + `change24h` + "`" + `.
+  """
+  price24hAgo: Decimal
   """
   Open, high, low and close, oldest first. The service computes the candles from the points of ` + "`" + `history` + "`" + `, and leaves out
   intervals without a point. So if the points are far apart, short intervals give no finer candles. Null when the token is
@@ -3873,10 +3992,10 @@ type Token implements Node {
     "BUY takes the asks, SELL takes the bids. UNKNOWN is refused."
     side: OrderSide!
     "Shares to trade, more than 0."
-    size: Decimal
+    size: Decimal @deprecated(reason: "Use ` + "`" + `for: { size: … }` + "`" + `, which the schema itself limits to one of both.")
     "Money to spend (BUY) or to receive (SELL), in the venue's currency, more than 0."
-    amount: Decimal
-    "` + "`" + `size` + "`" + ` or ` + "`" + `amount` + "`" + ` as an input object."
+    amount: Decimal @deprecated(reason: "Use ` + "`" + `for: { amount: … }` + "`" + `, which the schema itself limits to one of both.")
+    "How much to trade."
     for: FillFor
   ): FillEstimate
   """
@@ -4141,7 +4260,9 @@ type MarketConnection {
   nodes: [Market!]!
   "Where this page is in the list."
   pageInfo: PageInfo!
-  "Number of markets on all pages; null if the venue does not say."
+  """
+  Number of markets on all pages; null if the venue does not say. In a search at Polymarket and Kalshi it is always null.
+  """
   totalCount: Int
 }
 
@@ -4161,7 +4282,7 @@ type EventConnection {
   nodes: [Event!]!
   "Where this page is in the list."
   pageInfo: PageInfo!
-  "Number of events on all pages; null if the service has not read the list to its end."
+  "Number of events on all pages; null until the service has read the list to its end, so usually null on the first page."
   totalCount: Int
 }
 
@@ -4253,7 +4374,7 @@ type ServiceStatus {
   currency: String
 }
 
-"A kind of venue, and what it does not serve."
+"A kind of venue, what it does not serve, and what its search can do."
 type VenueStatus {
   "Name of the driver that reads the venue's API, such as ` + "`" + `generic` + "`" + ` or ` + "`" + `polymarket` + "`" + `."
   driver: String!
@@ -4264,6 +4385,26 @@ type VenueStatus {
   unsupported: [String!]!
   "True if clients can read the account of every wallet by its address, without credentials."
   publicAccounts: Boolean!
+  "Keys by which ` + "`" + `Query.searchMarkets` + "`" + ` can sort. Some venues cannot combine a key with a search text."
+  marketSorts: [MarketSort!]!
+  "Keys by which ` + "`" + `Query.searchEvents` + "`" + ` can sort. Some venues can do so only with a filter for a status."
+  eventSorts: [MarketSort!]!
+  "Conditions that a search can have. Any other condition is ` + "`" + `UNSUPPORTED` + "`" + `."
+  searchFilters: [SearchFilter!]!
+}
+
+"A kind of condition of a search."
+enum SearchFilter {
+  "The argument ` + "`" + `query` + "`" + `."
+  TEXT
+  "` + "`" + `MarketSearchFilter.status` + "`" + `. Some venues accept only one status at a time."
+  STATUS
+  "` + "`" + `MarketSearchFilter.category` + "`" + `."
+  CATEGORY
+  "` + "`" + `MarketSearchFilter.tag` + "`" + `."
+  TAG
+  "` + "`" + `MarketSearchFilter.endsBefore` + "`" + ` and ` + "`" + `MarketSearchFilter.endsAfter` + "`" + `."
+  ENDS_AT
 }
 
 "What a replica of the service shares with other replicas through Redis."
@@ -4635,12 +4776,18 @@ func (ec *executionContext) childFields_Balance(ctx context.Context, field graph
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Balance_id(ctx, field)
+	case "reportedPortfolioValue":
+		return ec.fieldContext_Balance_reportedPortfolioValue(ctx, field)
 	case "portfolioValue":
 		return ec.fieldContext_Balance_portfolioValue(ctx, field)
 	case "cashBalance":
 		return ec.fieldContext_Balance_cashBalance(ctx, field)
+	case "reportedPositionsValue":
+		return ec.fieldContext_Balance_reportedPositionsValue(ctx, field)
 	case "positionsValue":
 		return ec.fieldContext_Balance_positionsValue(ctx, field)
+	case "reportedTotalValue":
+		return ec.fieldContext_Balance_reportedTotalValue(ctx, field)
 	case "totalValue":
 		return ec.fieldContext_Balance_totalValue(ctx, field)
 	case "freshness":
@@ -4891,10 +5038,14 @@ func (ec *executionContext) childFields_Market(ctx context.Context, field graphq
 		return ec.fieldContext_Market_event(ctx, field)
 	case "tokens":
 		return ec.fieldContext_Market_tokens(ctx, field)
+	case "token":
+		return ec.fieldContext_Market_token(ctx, field)
 	case "resolution":
 		return ec.fieldContext_Market_resolution(ctx, field)
 	case "trades":
 		return ec.fieldContext_Market_trades(ctx, field)
+	case "createdAt":
+		return ec.fieldContext_Market_createdAt(ctx, field)
 	case "updatedAt":
 		return ec.fieldContext_Market_updatedAt(ctx, field)
 	case "freshness":
@@ -5143,8 +5294,12 @@ func (ec *executionContext) childFields_Position(ctx context.Context, field grap
 		return ec.fieldContext_Position_size(ctx, field)
 	case "avgPrice":
 		return ec.fieldContext_Position_avgPrice(ctx, field)
+	case "reportedPrice":
+		return ec.fieldContext_Position_reportedPrice(ctx, field)
 	case "currentPrice":
 		return ec.fieldContext_Position_currentPrice(ctx, field)
+	case "reportedUnrealizedPnl":
+		return ec.fieldContext_Position_reportedUnrealizedPnl(ctx, field)
 	case "unrealizedPnl":
 		return ec.fieldContext_Position_unrealizedPnl(ctx, field)
 	case "costBasis":
@@ -5391,6 +5546,8 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_sparkline(ctx, field)
 	case "change24h":
 		return ec.fieldContext_Token_change24h(ctx, field)
+	case "price24hAgo":
+		return ec.fieldContext_Token_price24hAgo(ctx, field)
 	case "candles":
 		return ec.fieldContext_Token_candles(ctx, field)
 	case "fillEstimate":
@@ -5543,6 +5700,12 @@ func (ec *executionContext) childFields_VenueStatus(ctx context.Context, field g
 		return ec.fieldContext_VenueStatus_unsupported(ctx, field)
 	case "publicAccounts":
 		return ec.fieldContext_VenueStatus_publicAccounts(ctx, field)
+	case "marketSorts":
+		return ec.fieldContext_VenueStatus_marketSorts(ctx, field)
+	case "eventSorts":
+		return ec.fieldContext_VenueStatus_eventSorts(ctx, field)
+	case "searchFilters":
+		return ec.fieldContext_VenueStatus_searchFilters(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VenueStatus", field.Name)
 }

@@ -48,6 +48,7 @@ type MarketResolver interface {
 
 	Event(ctx context.Context, obj *model.Market) (*model.Event, error)
 
+	Token(ctx context.Context, obj *model.Market, outcome string) (*model.Token, error)
 	Resolution(ctx context.Context, obj *model.Market) (*model.Resolution, error)
 	Trades(ctx context.Context, obj *model.Market, first *int, after *string) (*model.TradeConnection, error)
 }
@@ -106,6 +107,7 @@ type TokenResolver interface {
 	RecentPrices(ctx context.Context, obj *model.Token) ([]market.PricePoint, error)
 	Sparkline(ctx context.Context, obj *model.Token, points *int) ([]market.Decimal, error)
 	Change24h(ctx context.Context, obj *model.Token) (*market.Decimal, error)
+	Price24hAgo(ctx context.Context, obj *model.Token) (*market.Decimal, error)
 	Candles(ctx context.Context, obj *model.Token, interval candles.Interval, from *market.Date, to *market.Date) ([]candles.Candle, error)
 	FillEstimate(ctx context.Context, obj *model.Token, side market.OrderSide, size *market.Decimal, amount *market.Decimal, forArg *model.FillFor) (*model.FillEstimate, error)
 	Trades(ctx context.Context, obj *model.Token, first *int, after *string) (*model.TradeConnection, error)
@@ -146,6 +148,20 @@ func (ec *executionContext) field_Event_markets_args(ctx context.Context, rawArg
 		return nil, err
 	}
 	args["after"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Market_token_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "outcome",
+		func(ctx context.Context, v any) (string, error) {
+			return ec.unmarshalNString2string(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["outcome"] = arg0
 	return args, nil
 }
 
@@ -1056,6 +1072,29 @@ func (ec *executionContext) fieldContext_Balance_id(_ context.Context, field gra
 	return graphql.NewScalarFieldContext("Balance", field, true, false, errors.New("field of type ID does not have child fields"))
 }
 
+func (ec *executionContext) _Balance_reportedPortfolioValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Balance_reportedPortfolioValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReportedPortfolioValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Balance_reportedPortfolioValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Balance", field, true, false, errors.New("field of type Decimal does not have child fields"))
+}
+
 func (ec *executionContext) _Balance_portfolioValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1102,6 +1141,29 @@ func (ec *executionContext) fieldContext_Balance_cashBalance(_ context.Context, 
 	return graphql.NewScalarFieldContext("Balance", field, true, true, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _Balance_reportedPositionsValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Balance_reportedPositionsValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReportedPositionsValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Balance_reportedPositionsValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Balance", field, true, false, errors.New("field of type Decimal does not have child fields"))
+}
+
 func (ec *executionContext) _Balance_positionsValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -1123,6 +1185,29 @@ func (ec *executionContext) _Balance_positionsValue(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_Balance_positionsValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Balance", field, false, false, errors.New("field of type Decimal does not have child fields"))
+}
+
+func (ec *executionContext) _Balance_reportedTotalValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Balance_reportedTotalValue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReportedTotalValue(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Balance_reportedTotalValue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Balance", field, true, false, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _Balance_totalValue(ctx context.Context, field graphql.CollectedField, obj *model.Balance) (ret graphql.Marshaler) {
@@ -3328,6 +3413,50 @@ func (ec *executionContext) fieldContext_Market_tokens(_ context.Context, field 
 	return fc, nil
 }
 
+func (ec *executionContext) _Market_token(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Market_token(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Market().Token(ctx, obj, fc.Args["outcome"].(string))
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.Token) graphql.Marshaler {
+			return ec.marshalOToken2ᚖoddsgraphᚋgraphᚋmodelᚐToken(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Market_token(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "Market",
+		Field:      field,
+		IsMethod:   true,
+		IsResolver: true,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_Token(ctx, field)
+		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Market_token_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
+	}
+	return fc, nil
+}
+
 func (ec *executionContext) _Market_resolution(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -3402,6 +3531,29 @@ func (ec *executionContext) fieldContext_Market_trades(ctx context.Context, fiel
 		return fc, err
 	}
 	return fc, nil
+}
+
+func (ec *executionContext) _Market_createdAt(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Market_createdAt(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.CreatedAt(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Market_createdAt(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Market", field, true, false, errors.New("field of type DateTime does not have child fields"))
 }
 
 func (ec *executionContext) _Market_updatedAt(ctx context.Context, field graphql.CollectedField, obj *model.Market) (ret graphql.Marshaler) {
@@ -5506,6 +5658,29 @@ func (ec *executionContext) fieldContext_Position_avgPrice(_ context.Context, fi
 	return graphql.NewScalarFieldContext("Position", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _Position_reportedPrice(ctx context.Context, field graphql.CollectedField, obj *model.Position) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Position_reportedPrice(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReportedPrice(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Position_reportedPrice(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Position", field, true, false, errors.New("field of type Decimal does not have child fields"))
+}
+
 func (ec *executionContext) _Position_currentPrice(ctx context.Context, field graphql.CollectedField, obj *model.Position) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -5527,6 +5702,29 @@ func (ec *executionContext) _Position_currentPrice(ctx context.Context, field gr
 }
 func (ec *executionContext) fieldContext_Position_currentPrice(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Position", field, false, false, errors.New("field of type Decimal does not have child fields"))
+}
+
+func (ec *executionContext) _Position_reportedUnrealizedPnl(ctx context.Context, field graphql.CollectedField, obj *model.Position) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Position_reportedUnrealizedPnl(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ReportedUnrealizedPnl(), nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Position_reportedUnrealizedPnl(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Position", field, true, false, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _Position_unrealizedPnl(ctx context.Context, field graphql.CollectedField, obj *model.Position) (ret graphql.Marshaler) {
@@ -8896,6 +9094,29 @@ func (ec *executionContext) fieldContext_Token_change24h(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("Token", field, true, true, errors.New("field of type Decimal does not have child fields"))
 }
 
+func (ec *executionContext) _Token_price24hAgo(ctx context.Context, field graphql.CollectedField, obj *model.Token) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Token_price24hAgo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Token().Price24hAgo(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
+			return ec.marshalODecimal2ᚖoddsgraphᚋinternalᚋmarketᚐDecimal(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Token_price24hAgo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Token", field, true, true, errors.New("field of type Decimal does not have child fields"))
+}
+
 func (ec *executionContext) _Token_candles(ctx context.Context, field graphql.CollectedField, obj *model.Token) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -10359,6 +10580,75 @@ func (ec *executionContext) fieldContext_VenueStatus_publicAccounts(_ context.Co
 	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type Boolean does not have child fields"))
 }
 
+func (ec *executionContext) _VenueStatus_marketSorts(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_marketSorts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.MarketSorts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []queries.Sort) graphql.Marshaler {
+			return ec.marshalNMarketSort2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐSortᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_marketSorts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type MarketSort does not have child fields"))
+}
+
+func (ec *executionContext) _VenueStatus_eventSorts(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_eventSorts(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventSorts, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []queries.Sort) graphql.Marshaler {
+			return ec.marshalNMarketSort2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐSortᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_eventSorts(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type MarketSort does not have child fields"))
+}
+
+func (ec *executionContext) _VenueStatus_searchFilters(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_searchFilters(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.SearchFilters, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []queries.Filter) graphql.Marshaler {
+			return ec.marshalNSearchFilter2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐFilterᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_searchFilters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type SearchFilter does not have child fields"))
+}
+
 // endregion **************************** field.gotpl *****************************
 
 // region    **************************** input.gotpl *****************************
@@ -10681,6 +10971,11 @@ func (ec *executionContext) _Balance(ctx context.Context, sel ast.SelectionSet, 
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "reportedPortfolioValue":
+			out.Values[i] = ec._Balance_reportedPortfolioValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "portfolioValue":
 			out.Values[i] = ec._Balance_portfolioValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -10724,8 +11019,18 @@ func (ec *executionContext) _Balance(ctx context.Context, sel ast.SelectionSet, 
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "reportedPositionsValue":
+			out.Values[i] = ec._Balance_reportedPositionsValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "positionsValue":
 			out.Values[i] = ec._Balance_positionsValue(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reportedTotalValue":
+			out.Values[i] = ec._Balance_reportedTotalValue(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -11999,6 +12304,44 @@ func (ec *executionContext) _Market(ctx context.Context, sel ast.SelectionSet, o
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "token":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Market_token(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "resolution":
 			field := field
 
@@ -12075,6 +12418,11 @@ func (ec *executionContext) _Market(ctx context.Context, sel ast.SelectionSet, o
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "createdAt":
+			out.Values[i] = ec._Market_createdAt(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "updatedAt":
 			out.Values[i] = ec._Market_updatedAt(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
@@ -13079,8 +13427,18 @@ func (ec *executionContext) _Position(ctx context.Context, sel ast.SelectionSet,
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "reportedPrice":
+			out.Values[i] = ec._Position_reportedPrice(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
 		case "currentPrice":
 			out.Values[i] = ec._Position_currentPrice(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				atomic.AddUint32(&out.Invalids, 1)
+			}
+		case "reportedUnrealizedPnl":
+			out.Values[i] = ec._Position_reportedUnrealizedPnl(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
@@ -14913,6 +15271,44 @@ func (ec *executionContext) _Token(ctx context.Context, sel ast.SelectionSet, ob
 			}
 
 			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "price24hAgo":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Token_price24hAgo(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "candles":
 			field := field
 
@@ -15800,6 +16196,21 @@ func (ec *executionContext) _VenueStatus(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
+		case "marketSorts":
+			out.Values[i] = ec._VenueStatus_marketSorts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "eventSorts":
+			out.Values[i] = ec._VenueStatus_eventSorts(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "searchFilters":
+			out.Values[i] = ec._VenueStatus_searchFilters(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -16086,6 +16497,53 @@ func (ec *executionContext) marshalNMarketEdge2ᚕoddsgraphᚋgraphᚋmodelᚐMa
 	return ret
 }
 
+func (ec *executionContext) unmarshalNMarketSort2oddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx context.Context, v any) (queries.Sort, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := queries.Sort(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNMarketSort2oddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx context.Context, sel ast.SelectionSet, v queries.Sort) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNMarketSort2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐSortᚄ(ctx context.Context, v any) ([]queries.Sort, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]queries.Sort, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNMarketSort2oddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNMarketSort2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐSortᚄ(ctx context.Context, sel ast.SelectionSet, v []queries.Sort) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNMarketSort2oddsgraphᚋinternalᚋmarketᚋqueriesᚐSort(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNMarketStatus2oddsgraphᚋinternalᚋmarketᚐStatus(ctx context.Context, v any) (market.Status, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := market.Status(tmp)
@@ -16351,6 +16809,53 @@ func (ec *executionContext) marshalNPriceUpdate2ᚕoddsgraphᚋgraphᚋmodelᚐP
 
 func (ec *executionContext) marshalNPricesUpdate2oddsgraphᚋgraphᚋmodelᚐPricesUpdate(ctx context.Context, sel ast.SelectionSet, v model.PricesUpdate) graphql.Marshaler {
 	return ec._PricesUpdate(ctx, sel, &v)
+}
+
+func (ec *executionContext) unmarshalNSearchFilter2oddsgraphᚋinternalᚋmarketᚋqueriesᚐFilter(ctx context.Context, v any) (queries.Filter, error) {
+	tmp, err := graphql.UnmarshalString(v)
+	res := queries.Filter(tmp)
+	return res, graphql.ErrorOnPath(ctx, err)
+}
+
+func (ec *executionContext) marshalNSearchFilter2oddsgraphᚋinternalᚋmarketᚋqueriesᚐFilter(ctx context.Context, sel ast.SelectionSet, v queries.Filter) graphql.Marshaler {
+	_ = sel
+	res := graphql.MarshalString(string(v))
+	if res == graphql.Null {
+		if !graphql.HasFieldError(ctx, graphql.GetFieldContext(ctx)) {
+			graphql.AddErrorf(ctx, "the requested element is null which the schema does not allow")
+		}
+	}
+	return res
+}
+
+func (ec *executionContext) unmarshalNSearchFilter2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐFilterᚄ(ctx context.Context, v any) ([]queries.Filter, error) {
+	vSlice := graphql.CoerceList(v)
+	var err error
+	res := make([]queries.Filter, len(vSlice))
+	for i := range vSlice {
+		ctx := graphql.WithPathContext(ctx, graphql.NewPathWithIndex(i))
+		res[i], err = ec.unmarshalNSearchFilter2oddsgraphᚋinternalᚋmarketᚋqueriesᚐFilter(ctx, vSlice[i])
+		if err != nil {
+			return nil, err
+		}
+	}
+	return res, nil
+}
+
+func (ec *executionContext) marshalNSearchFilter2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐFilterᚄ(ctx context.Context, sel ast.SelectionSet, v []queries.Filter) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNSearchFilter2oddsgraphᚋinternalᚋmarketᚋqueriesᚐFilter(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
 }
 
 func (ec *executionContext) marshalNServiceStatus2oddsgraphᚋgraphᚋmodelᚐServiceStatus(ctx context.Context, sel ast.SelectionSet, v model.ServiceStatus) graphql.Marshaler {

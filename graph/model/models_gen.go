@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 	"strconv"
 	"time"
 )
@@ -42,7 +43,7 @@ type EventConnection struct {
 	Nodes []Event `json:"nodes"`
 	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Number of events on all pages; null if the service has not read the list to its end.
+	// Number of events on all pages; null until the service has read the list to its end, so usually null on the first page.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
@@ -103,7 +104,7 @@ type MarketConnection struct {
 	Nodes []Market `json:"nodes"`
 	// Where this page is in the list.
 	PageInfo PageInfo `json:"pageInfo"`
-	// Number of markets on all pages; null if the venue does not say.
+	// Number of markets on all pages; null if the venue does not say. In a search at Polymarket and Kalshi it is always null.
 	TotalCount *int `json:"totalCount,omitempty"`
 }
 
@@ -340,7 +341,7 @@ type TradesUpdate struct {
 
 func (TradesUpdate) IsUpdate() {}
 
-// A kind of venue, and what it does not serve.
+// A kind of venue, what it does not serve, and what its search can do.
 type VenueStatus struct {
 	// Name of the driver that reads the venue's API, such as `generic` or `polymarket`.
 	Driver string `json:"driver"`
@@ -349,6 +350,12 @@ type VenueStatus struct {
 	Unsupported []string `json:"unsupported"`
 	// True if clients can read the account of every wallet by its address, without credentials.
 	PublicAccounts bool `json:"publicAccounts"`
+	// Keys by which `Query.searchMarkets` can sort. Some venues cannot combine a key with a search text.
+	MarketSorts []queries.Sort `json:"marketSorts"`
+	// Keys by which `Query.searchEvents` can sort. Some venues can do so only with a filter for a status.
+	EventSorts []queries.Sort `json:"eventSorts"`
+	// Conditions that a search can have. Any other condition is `UNSUPPORTED`.
+	SearchFilters []queries.Filter `json:"searchFilters"`
 }
 
 // How to apply an order book event.
