@@ -57,8 +57,9 @@ type pageStart struct {
 	cursor string
 	offset int
 	// previousHash is the fingerprint of the previous page. If the page that starts here has the same fingerprint, the venue may
-	// ignore offsets.
+	// ignore offsets. It is computed from previousRows when it is needed, because most pages have no next page.
 	previousHash string
+	previousRows []wire.Value
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
 	// numbering is the market.Numbering after the previous page, as a text.
@@ -125,11 +126,18 @@ func (p pageStart) token() string {
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previousHash
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.hash()
 	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previousHash
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.hash()
 	}
 	return ""
+}
+
+func (p pageStart) hash() string {
+	if p.previousHash == "" && len(p.previousRows) > 0 {
+		return fingerprint(p.previousRows)
+	}
+	return p.previousHash
 }
 
 func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
@@ -187,7 +195,7 @@ func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (p
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousHash: fingerprint(list.Rows)} }
+	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousRows: list.Rows} }
 	hasMore := page.valueOf(fieldHasMore).Kind()
 	announced := hasMore == wire.True || hasMore == wire.False
 	switch {
@@ -217,7 +225,8 @@ func cursorOf(v wire.Value) (string, bool) {
 // isRepeated reports whether the rows of the page that starts at p have the fingerprint of the previous page. If there are no rows,
 // or the previous page is unknown, isRepeated returns false.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
-	return p.previousHash != "" && len(rows) > 0 && p.previousHash == fingerprint(rows)
+	previous := p.hash()
+	return previous != "" && len(rows) > 0 && previous == fingerprint(rows)
 }
 
 // identity contains the names of the members that identify a row: ids, and other members that never change.

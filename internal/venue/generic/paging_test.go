@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -240,7 +241,7 @@ func TestPageTokens(t *testing.T) {
 		{offset: 20}, {offset: 20, previousHash: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
 	} {
 		got, err := parsePageToken(reqctx.EndpointTrades, p.token())
-		if err != nil || got != p {
+		if err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("the token of %+v is %q, which parsePageToken reads as %+v with the error %v", p, p.token(), got, err)
 		}
 	}
