@@ -237,9 +237,7 @@ func (b *Budget) Scarce(scope string, e reqctx.Endpoint) bool {
 	}
 	if p := w.pool; p != nil {
 		free += p.assumed.left(now)
-		if now.Sub(p.answeredAt) >= askEvery {
-			w.ask(0)
-		}
+		w.lookAgain(now)
 	}
 	return free <= 0 || w.refusal.until.After(now) || w.refusals[e].until.After(now)
 }

@@ -278,15 +278,21 @@ func TestGrants(t *testing.T) {
 }
 
 // TestSharedHold checks that a 429 response to one process also stops the calls of the other process until the time in the
-// response.
+// response, and that the refused call does not count.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
 		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
+		if err := refused.AdmitCall(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		refuse(refused, 20*time.Second)
 		refused.Release(true)
+		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 0 || a.public.used() != 0 {
+			t.Errorf("after a refused call the ledger counts %d calls and the process %d, want 0", n, a.public.used())
+		}
 		ticket := b.Reserve(prices("b", time.Minute))
 		defer ticket.Release(true)
 		time.Sleep(19 * time.Second)
@@ -328,7 +334,8 @@ func TestSharedScarcity(t *testing.T) {
 	})
 }
 
-// TestSharedTurn checks that a call is refused at once if its deadline is before the time of the ledger's next grant.
+// TestSharedTurn checks that a call is refused at once if its deadline is before the time of the ledger's next grant, and that
+// refused calls notice that a ledger was emptied.
 func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -348,6 +355,24 @@ func TestSharedTurn(t *testing.T) {
 		time.Sleep(41 * time.Second)
 		if !admitted(long) {
 			t.Error("the call with enough time was not admitted")
+		}
+		for i := range 95 {
+			l.granted[fmt.Sprint("another", i)] = time.Now().Add(40 * time.Second)
+		}
+		again := func() bool {
+			k := b.Reserve(prices("a", 5*time.Second))
+			defer k.Release(true)
+			time.Sleep(2 * time.Millisecond)
+			return admitted(k)
+		}
+		for again() { // until the process knows of the 95 calls
+			time.Sleep(time.Second)
+		}
+		l.set(func(l *sharedLedger) { l.forget() })
+		time.Sleep(2 * time.Second)
+		again() // is refused, and asks
+		if !again() {
+			t.Error("the process does not notice that the ledger was emptied")
 		}
 	})
 }

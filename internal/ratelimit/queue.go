@@ -157,6 +157,7 @@ func (w *window) refuseLate(now time.Time) {
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
+	w.lookAgain(now)
 	t.decide(reqctx.RateLimited(turn.Sub(now)))
 }
 

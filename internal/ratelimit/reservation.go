@@ -32,9 +32,11 @@ type reservation struct {
 	// further calls that wait or are in flight.
 	first   *reservation
 	further []*reservation
-	credit  string        // the ledger's grant for the call, or ""
-	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
-	err     error
+	// refusedCalls counts the calls of the read under a shared limit that the venue has refused and that have not ended yet.
+	refusedCalls int
+	credit       string        // the ledger's grant for the call, or ""
+	decided      chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
+	err          error
 }
 
 // admit counts the call and permits it.
@@ -189,6 +191,9 @@ func (t *reservation) Answered(a reqctx.Answer) {
 	if w := t.budget.windowFor(t); w != nil {
 		w.report(&a, now)
 		if a.Refused {
+			if w == t.window && w.pool != nil {
+				t.refusedCalls++
+			}
 			w.refused(a.Endpoint, t.sent, a.RetryAfter, now)
 		}
 		w.settle(now)

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
@@ -170,10 +171,14 @@ func (w *window) land(t *reservation) {
 	}
 }
 
-// end records that the call of t and the further calls of its read have ended. An ended call counts for another span. Further calls
-// that still wait stay in the queue.
+// end records that the call of t and the further calls of its read have ended. An ended call counts for another span. But
+// a refused call under a shared limit does not: after the loss of a ledger there can be many, and they would fill the next one for
+// a minute. Further calls that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
-	if t.inFlight {
+	if read := cmp.Or(t.first, t); t.inFlight && read.refusedCalls > 0 {
+		read.refusedCalls--
+		w.giveBack(t)
+	} else if t.inFlight {
 		w.land(t)
 		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit != ""})
 		if t.credit != "" {
@@ -189,7 +194,7 @@ func (w *window) end(t *reservation, now time.Time) {
 	t.further = waiting
 }
 
-// giveBack removes the call of a reservation from the window, because the call was counted but not made.
+// giveBack removes the call of a reservation from the window, because the venue does not count it.
 func (w *window) giveBack(t *reservation) {
 	w.land(t)
 	w.byPriority[t.countedAs]--
