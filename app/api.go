@@ -104,8 +104,8 @@ const (
 	// bodyTimeout bounds the time from the first byte of a request to the end of its body. On a connection of 32 KiB/s, the largest
 	// default body of 256 KiB arrives in eight seconds.
 	bodyTimeout = 10 * time.Second
-	// Up to queuedPerOperation requests wait for each of --max-operations, for at most queueTimeout. A client that waits longer
-	// would rather hear that the service is busy.
+	// Up to queuedPerOperation requests wait for each place of --max-operations, for at most queueTimeout. A client that waits
+	// longer would rather hear that the service is busy.
 	queuedPerOperation = 2
 	queueTimeout       = 2 * time.Second
 	// loggedPerSecond is the number of successful operations and requests in a second that are logged. Of further ones, one in a

@@ -132,19 +132,19 @@ func TestAllocationsComparedWithGqlgen(t *testing.T) {
 }
 
 // TestReadingARequestAllocatesLittle bounds the allocations for parsing a request without variables, for preparing its operation,
-// and for its slot in the limiters.
+// and for its slot in the limiter.
 func TestReadingARequestAllocatesLittle(t *testing.T) {
 	if tool.Unraced(t) {
 		return
 	}
 	cfg, body := benchConfig(t), []byte(`{"query":"{ serviceStatus { version } }"}`)
-	e, slots := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiters((&identities{}).countedIn, 256, 512, time.Second)
+	e, places := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiter((&identities{}).countedIn, 512, 1024, time.Second)
 	n := testing.AllocsPerRun(100, func() {
 		p, err := parseParams(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, slots.acquire)
+		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, places.begin)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}

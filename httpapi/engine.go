@@ -60,7 +60,7 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request.
 type operation struct {
-	// slot is the operation's place in the limiters, and the context of the execution. slot.end gives up the place.
+	// slot is the operation's place in the limiter. slot.end gives up the place.
 	slot     slot
 	document *document
 	plan     *plan
@@ -107,7 +107,7 @@ func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, acquir
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
-		err = acquire(ctx, &op.slot)
+		err = acquire(ctx, &op.slot) // memory and goroutines: a place among all operations
 	}
 	if err != nil {
 		return nil, e.errorResponse(ctx, err)
@@ -172,7 +172,7 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 	if doc := e.documents.find(named.Text); doc != nil {
 		return doc, nil
 	}
-	release, err := e.compileLimiter.acquire(ctx)
+	release, err := e.compileLimiter.acquire(ctx) // a processor, because clients can send many large documents
 	if err != nil {
 		return nil, err
 	}
@@ -182,15 +182,15 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 
 // execute is like executeInTime, but returns an error response if executeInTime returns nil.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
-	if resp := e.executeInTime(ctx, op); resp != nil {
+	if resp := e.executeInTime(ctx, op, &op.slot); resp != nil {
 		return resp
 	}
 	return e.errorResponse(ctx, cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
 }
 
 // executeInTime returns the response of a query or mutation. It returns nil if ctx ended or op.deadline passed before the first
-// fetch.
-func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
+// fetch. The parameter place is the place of the request that waits for the response.
+func (e *engine) executeInTime(ctx context.Context, op *operation, place *slot) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
 			resp = e.errorResponse(ctx, e.recover(ctx, v))
@@ -208,7 +208,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 			e.identities.countAcceptance(ctx, account)
 		}
 	}()
-	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, op.deadline, set, place, &op.memory, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.memory)
 	})
 	if op.calls = set.Calls(); !ok {
@@ -289,10 +289,10 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls awaitVenue before the first fetch, and stores an httpError of awaitVenue in memory.err. After the
+// memory.err is set. It calls place.Await before the first fetch, and stores an httpError of Await in memory.err. After the
 // deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
 // fetch, ok is false. If deadline is zero, the deadline of ctx applies.
-func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
 	}
@@ -301,7 +301,7 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	err := awaitVenue(ctx)
+	err := place.Await(ctx) // a place among the operations that wait for the venue
 	if _, rejected := errors.AsType[*httpError](err); rejected {
 		memory.err = err
 		return data, errs, true

@@ -72,7 +72,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Respon
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
 	memory := reservation{limit: e.cfg.MaxResponse}
-	data, errs, ok := runPasses(ctx, time.Time{}, set, &memory, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, time.Time{}, set, nil, &memory, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter

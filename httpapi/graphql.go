@@ -35,8 +35,8 @@ const (
 // graphQL serves GraphQL over HTTP with one response for each request, as https://graphql.github.io/graphql-over-http/draft/
 // specifies.
 type graphQL struct {
-	engine   *engine
-	limiters limiters
+	engine *engine
+	places *limiter
 	// incoming bounds the memory of clients' bodies and messages.
 	incoming *quota.Memory
 }
@@ -146,13 +146,12 @@ func (p *result) takeReservation() (left reservation) {
 // function must settle the reservation of the operation after the response was sent.
 func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
-	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
+	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
 	if rejected != nil {
 		done.response = rejected
 		return done, nil
 	}
 	defer op.slot.end()
-	ctx = &op.slot
 	done.operation = op
 	switch {
 	case op.kind() == ast.Subscription:

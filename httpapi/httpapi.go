@@ -48,9 +48,8 @@ type Config struct {
 	// The service splits a subscription to a list of ids into one execution for each id, if all subscriptions together then have at
 	// most SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int
-	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
-	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds how
-	// long an operation waits in a queue.
+	// Operations bounds the number of operations that execute or wait for the venue. At most half of them may wait for the venue.
+	// Queue bounds the number of further operations that wait for a place, and QueueTimeout how long each of them waits.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
@@ -144,7 +143,7 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
 	g := &graphQL{
-		engine: newEngine(cfg, who), limiters: newLimiters(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), places: newLimiter(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, origins, cfg)

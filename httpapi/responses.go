@@ -23,7 +23,7 @@ func newResponses(cfg Config, who *identities) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
 	}
-	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Wait: awaitVenue, Reading: who.reading, Encode: func(body []byte, coding string) []byte {
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Reading: who.reading, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
 		compress(buf, body, coding)
@@ -67,7 +67,7 @@ func (m *responseMeta) tagOf(body []byte) string {
 // cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
 // is running, or from an execution. log.Response says which of the three it is.
 func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
-	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
+	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), &op.slot, func(ctx context.Context) *respcache.Response {
 		return e.executeForCache(ctx, log, op, media)
 	})
 	log.Response = verdicts[outcome]
@@ -83,7 +83,7 @@ func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *opera
 	run := &operation{plan: op.plan, variables: op.variables, memory: e.newReservation(e.identities.countedIn(ctx), log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)
 	defer run.memory.settle(0) // the code that sends the response makes its own reservation
-	resp := e.executeInTime(ctx, run)
+	resp := e.executeInTime(ctx, run, &op.slot)
 	if resp == nil {
 		return nil
 	}

@@ -150,7 +150,6 @@ func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operat
 		return present(s.engine.errorResponse(ctx, err))
 	}
 	defer op.slot.end()
-	ctx = &op.slot
 	defer func() {
 		if op.memory.settle(0); !m.Reserve(len(body)) {
 			body, errs = present(s.engine.errorResponse(ctx, s.engine.tooMuchUnread(log.Transport)))

@@ -16,7 +16,7 @@ import (
 // Stats are figures of operations, subscriptions, connections and the response cache.
 type Stats struct {
 	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is the
-	// number of operations in the two queues that Config.Queue bounds.
+	// number of operations in the queue that Config.Queue bounds.
 	Executing, Waiting int
 	// Compiling is the number of documents that are being parsed, validated and compiled. CompilingLater is the number of documents
 	// that wait to be compiled.
@@ -49,7 +49,7 @@ type transports struct {
 
 func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.places.begin), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: t.subscriptions, CheckOrigin: pages.check, Address: addressOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
@@ -110,7 +110,7 @@ func (t *transports) stats() Stats {
 		out.Unread[name] = t.engine.leftUnread[i].Load()
 	}
 	out.Unread[transportWebSocket] += out.Sockets.Crowded
-	out.Executing, out.Waiting = t.limiters.stats()
+	out.Executing, out.Waiting = t.places.stats()
 	out.Compiling, out.CompilingLater = t.engine.compileLimiter.stats()
 	if cached := t.engine.responses; cached != nil {
 		out.Responses = cached.Stats()

@@ -168,7 +168,7 @@ func TestNeverStored(t *testing.T) {
 		"errors":          NewResponse([]byte("x"), nil, nil, false),
 		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies), false),
 	} {
-		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
+		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), nil, func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
 		}
 		if s := g.Stats(); s.Stored != 0 {
@@ -261,7 +261,7 @@ func TestBound(t *testing.T) {
 	g.want(t, "the second response, which was evicted", key(1), Executed)
 
 	// The cache also counts encoded bodies that are added to a stored response, until the response leaves the cache.
-	r, _, _ := g.Do(t.Context(), key(0), nil)
+	r, _, _ := g.Do(t.Context(), key(0), nil, nil)
 	before := g.Stats().Bytes
 	for range 3 {
 		r.Encoded("br")
@@ -348,7 +348,7 @@ func TestBytesAreCounted(t *testing.T) {
 		before := heap()
 		for i := range n {
 			key := g.keyFor(fmt.Sprint(i), Identity{1})
-			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
+			r, _, err := g.Do(t.Context(), key, nil, func(context.Context) *Response {
 				var recorder reqctx.Dependencies
 				for range test.handles {
 					recorder.Record(g.freshHandle(time.Hour))
@@ -378,7 +378,7 @@ func TestFindRequest(t *testing.T) {
 	remember := func(key Key, body string, record func(context.Context, *reqctx.Dependencies)) {
 		t.Helper()
 		g.ask(t, key, record)
-		r, _, _ := g.Do(t.Context(), key, nil)
+		r, _, _ := g.Do(t.Context(), key, nil, nil)
 		g.StoreRequest(r, "POST", []byte(body), func() bool { return !moved.Load() })
 	}
 	want := func(what string, identity Identity, form, body string, found bool) {
@@ -434,7 +434,7 @@ func TestFindRequest(t *testing.T) {
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.keyFor("q", Identity{1}), recording(g.freshHandle(time.Second)))
-	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil)
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil, nil)
 	g.StoreRequest(r, "POST", []byte("{ one }"), always)
 	for key, q := range g.requests {
 		q.body = []byte("{ another }")
@@ -447,7 +447,7 @@ func TestHashCollision(t *testing.T) {
 
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
-	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), func(context.Context) *Response {
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil, func(context.Context) *Response {
 		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies), false)
 	})
 	var wg sync.WaitGroup
@@ -475,13 +475,13 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 	key := g.keyFor("q", g.Identity(c))
 	g.ask(t, key, recordingPersonal(handles...))
-	r, _, _ := g.Do(t.Context(), key, nil)
+	r, _, _ := g.Do(t.Context(), key, nil, nil)
 	g.StoreRequest(r, "POST", body, always)
 	r.Encoded("br")
 	ctx := t.Context()
 	for name, f := range map[string]func() bool{
 		"FindRequest": func() bool { return g.FindRequest(t.Context(), key.Identity, "POST", body) == r },
-		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
+		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil, nil); return got == r },
 		"Encoded":     func() bool { return r.Encoded("br") != nil },
 	} {
 		if !f() {
@@ -529,7 +529,7 @@ func TestNothingOldIsServed(t *testing.T) {
 				i := random.IntN(values)
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
-				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
+				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), nil, func(ctx context.Context) *Response {
 					ctx, recorder := reqctx.WithDependencies(ctx)
 					reqctx.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()

@@ -45,7 +45,7 @@ func newAsker() *asker {
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
-		r, outcome, err := a.Do(ctx, a.key, func(ctx context.Context) *Response {
+		r, outcome, err := a.Do(ctx, a.key, nil, func(ctx context.Context) *Response {
 			x := &execution{ctx, new(reqctx.Dependencies), make(chan struct{}), make(chan struct{})}
 			a.running <- x
 			select {
@@ -312,7 +312,7 @@ func TestAPanicIsAnError(t *testing.T) {
 		running, fail := make(chan struct{}), make(chan struct{})
 		first := make(chan error, 1)
 		go func() {
-			_, _, err := a.Do(t.Context(), a.key, func(context.Context) *Response {
+			_, _, err := a.Do(t.Context(), a.key, nil, func(context.Context) *Response {
 				close(running)
 				<-fail
 				panic("no")

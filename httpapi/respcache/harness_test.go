@@ -53,7 +53,7 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 // ask calls Do for a key. The function record records the dependencies of the response.
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
-	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
+	r, outcome, err := g.Do(t.Context(), key, nil, func(ctx context.Context) *Response {
 		ctx, recorder := reqctx.WithDependencies(ctx)
 		record(ctx, recorder)
 		return g.executed(recorder)

@@ -41,7 +41,8 @@ type coalescer[K comparable, T any] struct {
 	private bool
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
-	// slots is a semaphore that bounds the number of calls in flight.
+	// slots bounds the number of calls in flight, so that keys gather in the queue while the venue is slow. No other semaphore bounds
+	// the calls to the venue.
 	slots chan struct{}
 
 	// mu guards the fields below and the fields of flights and batches. pool.mu says the order of locks.

@@ -15,7 +15,7 @@ import (
 func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	defer b.cancel()
 	select {
-	case <-b.reservation.Decided():
+	case <-b.reservation.Decided(): // a call within the rate limit
 	case <-b.ctx.Done():
 	}
 	err := b.reservation.Err()
@@ -23,7 +23,7 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	if err == nil {
 		admitted = time.Now()
 		select {
-		case c.slots <- struct{}{}:
+		case c.slots <- struct{}{}: // fewer calls in flight
 			defer func() { <-c.slots }()
 		case <-b.ctx.Done():
 		}

@@ -252,7 +252,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		answerAfter(1500*time.Millisecond, validResponse)
 		startRead()
 		answerAfter(100*time.Millisecond, respond(500, ""))
-		readBooks(t, c, rest.MaxInFlight-1) // all calls fail at the same time
+		readBooks(t, c, 63) // all calls fail at the same time
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		answerAfter(time.Second, respond(500, ""))

@@ -38,8 +38,8 @@ const (
 type Config struct {
 	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string
-	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker and the bound on calls in
-	// flight. An endpoint without a path must not be called.
+	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker. An endpoint without a path must
+	// not be called.
 	Paths Paths
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
@@ -80,9 +80,8 @@ type Client struct {
 	base url.URL
 
 	*backoffs
-	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. An endpoint without a path has no
-	// state.
-	endpoints [reqctx.Endpoints]*endpointState
+	// endpoints contains the breaker of each endpoint. Endpoints with the same path share one. An endpoint without a path has none.
+	endpoints [reqctx.Endpoints]*breaker
 	breakers  []*breaker
 }
 
@@ -129,28 +128,19 @@ func (c *Client) URLBytes(e reqctx.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
 }
 
-type endpointState struct {
-	breaker *breaker
-	// slots contains an element for each call in flight to the path. Its capacity bounds the number of these calls.
-	slots chan struct{}
-}
-
 func (c *Client) initEndpoints() {
-	byPath := make(map[string]*endpointState)
+	byPath := make(map[string]*breaker)
 	for e, path := range c.cfg.Paths {
 		if path == "" {
 			continue
 		}
-		l := byPath[path]
-		if l == nil {
-			l = &endpointState{
-				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged},
-				slots:   make(chan struct{}, MaxInFlight),
-			}
-			byPath[path] = l
-			c.breakers = append(c.breakers, l.breaker)
+		b := byPath[path]
+		if b == nil {
+			b = &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged}
+			byPath[path] = b
+			c.breakers = append(c.breakers, b)
 		}
-		c.endpoints[e] = l
+		c.endpoints[e] = b
 	}
 }
 

@@ -119,24 +119,15 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call. Before the call, it waits until fewer than MaxInFlight calls to the path of the endpoint are in
-// flight. Then it waits until the rate limit admits the call. The reported duration of the call does not include these waits. If
-// the circuit or the rate limit refuses the call, or ctx ends before the call, sent is false.
+// attempt makes one HTTP call. Before the call, it waits until the rate limit admits the call: the first call of a read need not
+// wait, further ones may. The reported duration of the call does not include this wait. If the circuit or the rate limit refuses the
+// call, or ctx ends before the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
 	}
-	state, queued := c.endpoints[rq.Endpoint], time.Now()
-	if wait := state.breaker.refuse(); wait > 0 {
-		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
-	}
-	select {
-	case state.slots <- struct{}{}:
-		defer func() { <-state.slots }()
-	case <-ctx.Done():
-		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
-	}
-	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
+	circuit, queued := c.endpoints[rq.Endpoint], time.Now()
+	if wait := circuit.refuse(); wait > 0 {
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	if err := reqctx.AdmitCall(ctx); err != nil {
@@ -145,12 +136,12 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 		}
 		return wire.Value{}, false, err
 	}
-	generation, wait, ok := state.breaker.acquire()
+	generation, wait, ok := circuit.acquire() // the circuit may have opened while the call waited
 	if !ok {
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	result := verdictNone // the verdict if the call panics
-	defer func() { state.breaker.done(generation, result, c.subject(ctx, rq)) }()
+	defer func() { circuit.done(generation, result, c.subject(ctx, rq)) }()
 	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
 	read, _ := reqctx.CallFrom(ctx)
