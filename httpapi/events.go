@@ -16,10 +16,10 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the response of each
-// event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription has ended
+// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the envelope and the
+// response of each event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription has ended
 // because the venue does not know its ids.
-func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphql.Response) bool) (last *graphql.Response, unknown bool) {
+func (e *engine) subscribe(ctx context.Context, op *operation, each func(follow.Envelope, *graphql.Response) bool) (last *graphql.Response, unknown bool) {
 	defer e.catch(ctx, func(r *graphql.Response) { last, unknown = r, false })
 	streamCtx, running := resolvers.WithStream(ctx)
 	stream, errs := op.plan.executable.Subscribe(streamCtx, op.variables)
@@ -41,7 +41,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphq
 			last, unknown = resp, event.Ended && follow.IsUnknown(event.Problem)
 			return false
 		}
-		return each(resp)
+		return each(event.Envelope, resp)
 	})
 	return last, unknown
 }

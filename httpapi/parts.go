@@ -74,7 +74,7 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	shape := s.key(ctx, op.withVariables(others))
 	parts := make([]fanout.Part, len(ids))
 	for i, id := range ids {
-		parts[i] = fanout.Part{Key: s.partKey(shape, id), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+		parts[i] = fanout.Part{Key: s.partKey(shape, id), Execute: func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 			own := maps.Clone(others)
 			own[name] = []any{id}
 			return s.executing(op.withVariables(own))(ctx, g, deliver)

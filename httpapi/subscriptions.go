@@ -17,6 +17,7 @@ import (
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/resolvers"
@@ -186,7 +187,7 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 }
 
 func (s *subscriptions) executing(op *operation) fanout.Execute {
-	return func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+	return func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 		return s.engine.executeEvents(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, deliver)
 	}
 }
@@ -225,11 +226,11 @@ func (o *operation) watchedIDs() (ids int) {
 
 // executeEvents executes a subscription, as fanout.Execute does. If the subscription has ended because of an unknown id, members may
 // remain subscribed to other ids, and event is the response for them.
-func (e *engine) executeEvents(ctx context.Context, op *operation, deliver func(payload []byte)) (errors, event []byte) {
-	last, unknown := e.subscribe(ctx, op, func(resp *graphql.Response) bool {
+func (e *engine) executeEvents(ctx context.Context, op *operation, deliver func(*fanout.Event)) (errors, event []byte) {
+	last, unknown := e.subscribe(ctx, op, func(envelope follow.Envelope, resp *graphql.Response) bool {
 		payload := e.payload(ctx, resp)
 		if payload != nil {
-			deliver(payload)
+			deliver(&fanout.Event{Envelope: envelope, Payload: payload})
 		}
 		return payload != nil && ctx.Err() == nil
 	})

@@ -35,10 +35,10 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	streamOf(ctx).run = func(each func(StreamEvent) bool) {
 		if err := runStream(ctx, stream, func(e follow.Event[E]) bool {
 			if e.Problem != nil {
-				return each(StreamEvent{Problem: atField(ctx, e.Problem)})
+				return each(StreamEvent{Envelope: e.Envelope, Problem: atField(ctx, e.Problem)})
 			}
 			out <- event(model.UpdateReason(e.Reason), e.Value) // each takes it from there
-			return each(StreamEvent{})
+			return each(StreamEvent{Envelope: e.Envelope})
 		}); err != nil {
 			each(StreamEvent{Problem: atField(ctx, err), Ended: true})
 		}

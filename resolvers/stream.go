@@ -6,6 +6,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 )
 
@@ -17,8 +18,9 @@ type Stream struct {
 	account market.Address
 }
 
-// StreamEvent is an event of a subscription. The zero StreamEvent means that the subscription's channel has a value.
+// StreamEvent is an event of a subscription. If Problem is nil, the subscription's channel has a value.
 type StreamEvent struct {
+	Envelope follow.Envelope
 	// Problem is an error to send instead of a value. If Ended is set, Problem is the error that has ended the subscription.
 	Problem error
 	// Ended reports that the subscription has ended.
@@ -41,7 +43,7 @@ func (s *Stream) Run(each func(StreamEvent) bool) {
 		s.run(each)
 		return
 	}
-	for each(StreamEvent{}) {
+	for each(StreamEvent{Envelope: follow.Envelope{Mode: follow.Append}}) {
 	}
 }
 
