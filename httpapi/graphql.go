@@ -52,7 +52,7 @@ func httpErrorf(status int, format string, args ...any) error {
 
 func (r *httpError) Unwrap() error { return r.error }
 
-func (g *graphQL) serve(w http.ResponseWriter, r *request) {
+func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	case http.MethodOptions:
@@ -96,7 +96,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 }
 
 // writeResult sends the result of perform. The parameter text is the body or the query string of the request.
-func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
+func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *reqctx.Log, text []byte, p *params, done *result, err error) {
 	memory, op := done.takeReservation(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
 	defer memory.settle(0)
@@ -144,7 +144,7 @@ func (p *result) takeReservation() (left reservation) {
 
 // perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the reservation of the operation after the response was sent.
-func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
+func (g *graphQL) perform(r *httpRequest, log *reqctx.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
 	if rejected != nil {
@@ -181,7 +181,7 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 }
 
 // readText reads the body or the query string of a request. The calling function must release the text. The error is an httpError.
-func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
+func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
 	}
@@ -192,7 +192,7 @@ func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body,
 }
 
 // parseText parses the body or the query string. The error is an httpError.
-func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
+func (g *graphQL) parseText(r *httpRequest, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
 	} else if p, err = parseParams(text); err != nil {
@@ -214,7 +214,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 }
 
 // readBody reads a JSON body of at most Config.MaxBody bytes. The server's read timeout bounds the time.
-func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
+func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, error) {
 	if err := checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err
 	}
@@ -307,11 +307,11 @@ func parameter(values url.Values, name string, into *string) error {
 }
 
 // reject starts the log of a request and sends an error response.
-func (g *graphQL) reject(w http.ResponseWriter, r *request, err error) {
+func (g *graphQL) reject(w http.ResponseWriter, r *httpRequest, err error) {
 	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log, err error) {
+func (g *graphQL) writeError(w http.ResponseWriter, r *httpRequest, log *reqctx.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media
 	if media == "" {

@@ -115,7 +115,7 @@ func hintsFrom(ctx context.Context) connectionHints {
 
 // fromHeaders stores the identity of the sender in r. From then on, the context of r also ends when the sender's account becomes
 // invalid. For invalid credentials fromHeaders returns a market.Error, so that their sender is not served as an anonymous client.
-func (i *identities) fromHeaders(r *request) (err error) {
+func (i *identities) fromHeaders(r *httpRequest) (err error) {
 	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
 	if r.credentials != nil {
@@ -303,7 +303,7 @@ func (i *identities) countAcceptance(ctx context.Context, account market.Address
 
 // handler identifies the sender of a request. Then it calls next with a request whose Header contains no credentials. If the
 // credentials or the bearer token are invalid, handler calls refuse instead.
-func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
+func (i *identities) handler(refuse func(w http.ResponseWriter, r *httpRequest, err error), next func(w http.ResponseWriter, r *httpRequest)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
 		r := newRequest(plain)
 		if err := i.fromHeaders(r); err != nil {

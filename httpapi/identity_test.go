@@ -264,7 +264,7 @@ func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
 		var got *http.Request
 		who, _ := newTestIdentities(t)
-		h := who.handler(nil, func(_ http.ResponseWriter, r *request) {
+		h := who.handler(nil, func(_ http.ResponseWriter, r *httpRequest) {
 			if r.Header.Get(name) != "" {
 				t.Errorf("the next handler gets the headers %v, want no %s", r.Header, name)
 			}

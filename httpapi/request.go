@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// request is an HTTP request with the identity of its sender and the accepted media types.
-type request struct {
+// httpRequest is an HTTP request with the identity of its sender and the accepted media types.
+type httpRequest struct {
 	*http.Request
 	// Header is the header of Request. identities.fromHeaders removes valid credentials from it, because later code may log or
 	// forward Header.
@@ -17,37 +17,37 @@ type request struct {
 }
 
 // Context returns the context of the request. It contains the identity. Pass it to identities.reading before a read from the venue.
-func (r *request) Context() context.Context { return &r.requestContext }
+func (r *httpRequest) Context() context.Context { return &r.requestContext }
 
 // connectionContext is like Context, for a connection that lasts longer than the request. The returned context does not keep the
 // request in memory.
-func (r *request) connectionContext() context.Context {
+func (r *httpRequest) connectionContext() context.Context {
 	ctx := r.requestContext
 	return &ctx
 }
 
 // header returns the first value of a header. The name must be in canonical form. Unlike Header.Get, header does not convert the
 // name to this form.
-func (r *request) header(name string) string {
+func (r *httpRequest) header(name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]
 	}
 	return ""
 }
 
-func (r *request) plain(ctx context.Context) *http.Request {
+func (r *httpRequest) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)
 	out.Header = r.Header
 	return out
 }
 
 // newRequest returns a request without an identity.
-func newRequest(r *http.Request) *request {
-	return &request{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), requestContext: requestContext{Context: r.Context()}}
+func newRequest(r *http.Request) *httpRequest {
+	return &httpRequest{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), requestContext: requestContext{Context: r.Context()}}
 }
 
 // withoutCredentials removes credentials from Header. It does not change the headers of Request.
-func (r *request) withoutCredentials() {
+func (r *httpRequest) withoutCredentials() {
 	r.Header = maps.Clone(r.Header) // a shallow copy is sufficient, because nobody changes the values
 	r.Header.Del(CredentialsHeader)
 	r.Header.Del(authorization)

@@ -152,7 +152,7 @@ func (e *engine) countCachedRefusal(ctx context.Context, r *respcache.Response) 
 }
 
 // wantsCost reports whether a request asks for the cost of its operation. Such a request is always executed.
-func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
+func wantsCost(r *httpRequest) bool { return r.header(CostHeader) != "" }
 
 // form returns the method of a request and the media type of its response as one text, where HEAD counts as GET. Requests of one
 // client with equal forms and equal bytes have equal responses.
@@ -170,12 +170,12 @@ func form(method, media string) string {
 }
 
 // cacheableByBytes reports whether findByBytes and storeByBytes may be used for a request.
-func (e *engine) cacheableByBytes(r *request, log *reqctx.Log) bool {
+func (e *engine) cacheableByBytes(r *httpRequest, log *reqctx.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
 
 // findByBytes returns the cached response to an earlier request with the same bytes, or nil.
-func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcache.Response {
+func (e *engine) findByBytes(r *httpRequest, log *reqctx.Log, text []byte) *respcache.Response {
 	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 
 // storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
 // request may now be unknown, or may now stand for another text.
-func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
+func (e *engine) storeByBytes(r *httpRequest, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.cacheableByBytes(r, log) {
 		return
 	}

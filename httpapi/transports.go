@@ -59,7 +59,7 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 
 func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
 
-func (t *transports) serve(w http.ResponseWriter, r *request) {
+func (t *transports) serve(w http.ResponseWriter, r *httpRequest) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
 		r.hints = readHints(r.Header, nil)
@@ -72,7 +72,7 @@ func (t *transports) serve(w http.ResponseWriter, r *request) {
 }
 
 // stream serves a request that accepts only an event stream.
-func (t *transports) stream(w http.ResponseWriter, r *request) {
+func (t *transports) stream(w http.ResponseWriter, r *httpRequest) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST, OPTIONS")
 		t.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "request an event stream by POST or GET"))

@@ -76,7 +76,7 @@ type Cache struct {
 	bytes int64
 	// seen remembers the operations of recent executions. Only the response to a remembered operation may evict other responses.
 	seen     Doorkeeper
-	requests map[requestKey]*request
+	requests map[requestKey]*storedRequest
 	flights  map[Key]*flight
 	// Each time that a call of Do finds no valid response, it increments sequence. flushes counts the calls of Forget and Flush.
 	sequence, flushes uint64
@@ -88,7 +88,7 @@ type Cache struct {
 func New(cfg Config) *Cache {
 	c := &Cache{
 		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, reading: cfg.Reading, identities: newIdentities(), seed: maphash.MakeSeed(),
-		requests: make(map[requestKey]*request), flights: make(map[Key]*flight),
+		requests: make(map[requestKey]*storedRequest), flights: make(map[Key]*flight),
 	}
 	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.onEvict(r) })
 	if err != nil {

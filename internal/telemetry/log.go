@@ -12,7 +12,7 @@ import (
 
 type requestKey struct{}
 
-type request struct {
+type requestLine struct {
 	context.Context
 	id string
 	// logged is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
@@ -21,21 +21,21 @@ type request struct {
 	refusal []any
 }
 
-func (r *request) Value(key any) any {
+func (r *requestLine) Value(key any) any {
 	if key == (requestKey{}) {
 		return r
 	}
 	return r.Context.Value(key)
 }
 
-func requestFrom(ctx context.Context) *request {
-	r, _ := ctx.Value(requestKey{}).(*request)
+func requestFrom(ctx context.Context) *requestLine {
+	r, _ := ctx.Value(requestKey{}).(*requestLine)
 	return r
 }
 
 // WithRequestID returns a context with the id of a request. Log lines that are written with this context contain the id.
 func WithRequestID(ctx context.Context, id string) context.Context {
-	return &request{Context: ctx, id: id}
+	return &requestLine{Context: ctx, id: id}
 }
 
 // RequestID returns the id of the request that ctx belongs to, or "".

@@ -91,7 +91,7 @@ func goodID(id string) bool {
 
 type response struct {
 	http.ResponseWriter
-	request request
+	request requestLine
 	status  int
 	bytes   int64
 	// idHeader are the values of RequestIDHeader.
