@@ -20,7 +20,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -144,7 +144,7 @@ func TestReadingARequestAllocatesLittle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, places.begin)
+		op, refusal := e.prepare(t.Context(), &request.Log{}, p, places.begin)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}

@@ -21,7 +21,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -82,7 +82,7 @@ type operation struct {
 
 	canonical []byte
 	// recorder contains the dependencies of the response after the execution.
-	recorder *reqctx.Dependencies
+	recorder *request.Dependencies
 }
 
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
@@ -103,7 +103,7 @@ func (o *operation) canonicalVariables() []byte {
 // prepare returns the operation of a request, or an error response without data. It calls acquire to fill the slot of the
 // operation, but only after it has parsed and validated the document. So the operation does not count as running before that.
 // prepare writes the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
-func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
+func (e *engine) prepare(ctx context.Context, log *request.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
@@ -133,7 +133,7 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	return named, doc, err
 }
 
-func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
+func (e *engine) compile(ctx context.Context, log *request.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}

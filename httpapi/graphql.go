@@ -18,7 +18,7 @@ import (
 
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // CostHeader requests the cost of an operation in the extensions of its response.
@@ -96,7 +96,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 }
 
 // writeResult sends the result of perform. The parameter text is the body or the query string of the request.
-func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *reqctx.Log, text []byte, p *params, done *result, err error) {
+func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *request.Log, text []byte, p *params, done *result, err error) {
 	memory, op := done.takeReservation(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
 	defer memory.settle(0)
@@ -144,7 +144,7 @@ func (p *result) takeReservation() (left reservation) {
 
 // perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the reservation of the operation after the response was sent.
-func (g *graphQL) perform(r *httpRequest, log *reqctx.Log, p *params) (done result, err error) {
+func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
 	if rejected != nil {
@@ -160,11 +160,11 @@ func (g *graphQL) perform(r *httpRequest, log *reqctx.Log, p *params) (done resu
 		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case log.Explained:
 		log.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(reqctx.WithLog(ctx, log), log, op, r.media)
+		done.response = g.engine.explained(request.WithLog(ctx, log), log, op, r.media)
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(reqctx.WithLog(ctx, log), log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
+		if done.cached, err = g.engine.cachedOrExecuted(request.WithLog(ctx, log), log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
 			err = op.memory.err
 		}
 	default:
@@ -175,7 +175,7 @@ func (g *graphQL) perform(r *httpRequest, log *reqctx.Log, p *params) (done resu
 		if !wantsCost(r) {
 			op.buffer = getBuffer()
 		}
-		done.response = g.engine.execute(reqctx.WithLog(ctx, log), op)
+		done.response = g.engine.execute(request.WithLog(ctx, log), op)
 	}
 	return done, err
 }
@@ -311,7 +311,7 @@ func (g *graphQL) reject(w http.ResponseWriter, r *httpRequest, err error) {
 	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-func (g *graphQL) writeError(w http.ResponseWriter, r *httpRequest, log *reqctx.Log, err error) {
+func (g *graphQL) writeError(w http.ResponseWriter, r *httpRequest, log *request.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media
 	if media == "" {

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 const (
@@ -127,9 +127,9 @@ func (i *identities) fromHeaders(r *httpRequest) (err error) {
 // reading returns a context for reads by the client in ctx.
 func (i *identities) reading(ctx context.Context) context.Context {
 	id := identityFrom(ctx)
-	ctx = reqctx.WithCaller(ctx, i.caller(id))
+	ctx = request.WithCaller(ctx, i.caller(id))
 	if id.credentials != nil {
-		ctx = reqctx.WithCredentials(ctx, id.credentials)
+		ctx = request.WithCredentials(ctx, id.credentials)
 	}
 	return ctx
 }

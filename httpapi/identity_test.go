@@ -16,7 +16,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/tests/tool"
 )
 
@@ -48,7 +48,7 @@ func describeIdentity(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
 	}
-	c := reqctx.CredentialsFrom(ctx)
+	c := request.CredentialsFrom(ctx)
 	if c == nil {
 		return "anonymous"
 	}
@@ -167,7 +167,7 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := reqctx.CredentialsFrom(ctx)
+	c := request.CredentialsFrom(ctx)
 	if other := market.Address(strings.Replace(testAddress, "1", "2", 1)); !c.MayRead(testAddress) || c.MayRead(other) {
 		t.Errorf("the account reads its own wallet: %v, another wallet: %v; want true and false", c.MayRead(testAddress), c.MayRead(other))
 	}
@@ -234,8 +234,8 @@ func TestCounted(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.Header.Set(name, value)
 		ctx, err := readingOf(who, r)
-		if got := who.countedIn(ctx); err != nil || got != want || reqctx.CallerFrom(ctx) != want.String() {
-			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, reqctx.CallerFrom(ctx), err, want)
+		if got := who.countedIn(ctx); err != nil || got != want || request.CallerFrom(ctx) != want.String() {
+			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, request.CallerFrom(ctx), err, want)
 		}
 		return ctx
 	}
@@ -273,7 +273,7 @@ func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
 		h.ServeHTTP(httptest.NewRecorder(), r)
-		if reqctx.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
+		if request.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
 			t.Errorf("the plain request has the headers %v; want no %s in them, and want credentials in its context", got.Header, name)
 		}
 		if r.Header.Get(name) == "" {

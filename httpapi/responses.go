@@ -15,7 +15,7 @@ import (
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // newResponses returns the response cache, or nil if it is disabled.
@@ -42,7 +42,7 @@ type responseMeta struct {
 	media  string
 	policy policy
 	// info, trusted and points are for the log of the operation.
-	info          *reqctx.OperationInfo
+	info          *request.OperationInfo
 	trusted       string
 	points        int64
 	contentType   []string
@@ -66,7 +66,7 @@ func (m *responseMeta) tagOf(body []byte) string {
 
 // cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
 // is running, or from an execution. log.Response says which of the three it is.
-func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
+func (e *engine) cachedOrExecuted(ctx context.Context, log *request.Log, op *operation, media string) (*respcache.Response, error) {
 	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), &op.slot, func(ctx context.Context) *respcache.Response {
 		return e.executeForCache(ctx, log, op, media)
 	})
@@ -79,7 +79,7 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 
 // executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
 // last longer than the request that started it. So the execution has its own reservation and does not change op.
-func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
+func (e *engine) executeForCache(ctx context.Context, log *request.Log, op *operation, media string) *respcache.Response {
 	run := &operation{plan: op.plan, variables: op.variables, memory: e.newReservation(e.identities.countedIn(ctx), log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)
 	defer run.memory.settle(0) // the code that sends the response makes its own reservation
@@ -170,12 +170,12 @@ func form(method, media string) string {
 }
 
 // cacheableByBytes reports whether findByBytes and storeByBytes may be used for a request.
-func (e *engine) cacheableByBytes(r *httpRequest, log *reqctx.Log) bool {
+func (e *engine) cacheableByBytes(r *httpRequest, log *request.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
 
 // findByBytes returns the cached response to an earlier request with the same bytes, or nil.
-func (e *engine) findByBytes(r *httpRequest, log *reqctx.Log, text []byte) *respcache.Response {
+func (e *engine) findByBytes(r *httpRequest, log *request.Log, text []byte) *respcache.Response {
 	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (e *engine) findByBytes(r *httpRequest, log *reqctx.Log, text []byte) *resp
 
 // storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
 // request may now be unknown, or may now stand for another text.
-func (e *engine) storeByBytes(r *httpRequest, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
+func (e *engine) storeByBytes(r *httpRequest, log *request.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.cacheableByBytes(r, log) {
 		return
 	}

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/resolvers"
 )
 
@@ -50,7 +50,7 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 
 // start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the calling
 // code must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
-func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
+func (s *subscriptions) start(ctx context.Context, log *request.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
 	if rejected != nil {
@@ -77,7 +77,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		m.OnLeave(func(fanout.MemberStats) {
 			release()
 			if begun.CompareAndSwap(false, true) { // the operation was never executed
-				log.Outcome, log.Elapsed = reqctx.OutcomeCancelled, time.Since(log.Started)
+				log.Outcome, log.Elapsed = request.OutcomeCancelled, time.Since(log.Started)
 				s.engine.report(ctx, log, 0)
 			}
 		})
@@ -96,7 +96,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 }
 
 // reject logs a rejected operation and returns its response.
-func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *graphql.Response) *graphql.Response {
+func (s *subscriptions) reject(ctx context.Context, log *request.Log, rejected *graphql.Response) *graphql.Response {
 	s.engine.setOutcome(ctx, log, rejected.Errors)
 	s.engine.report(ctx, log, 0)
 	return rejected
@@ -104,11 +104,11 @@ func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *g
 
 // onLeave returns a function that logs a subscription after its member has left. ctx is the context of the client's connection. The
 // function keeps only the parts of the log that it needs, because a subscription may last long.
-func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
+func (s *subscriptions) onLeave(ctx context.Context, log *request.Log) func(fanout.MemberStats) {
 	operation, span := log.Operation, log.Span
 	return func(had fanout.MemberStats) {
-		log := &reqctx.Log{Operation: operation, Span: span}
-		log.Elapsed, log.Events, log.Outcome = time.Since(log.Started), had.Events, reqctx.OutcomeOK
+		log := &request.Log{Operation: operation, Span: span}
+		log.Elapsed, log.Events, log.Outcome = time.Since(log.Started), had.Events, request.OutcomeOK
 		var refused *market.Error
 		switch {
 		case had.End.Errors != nil:
@@ -133,19 +133,19 @@ func codesOf(list []byte) []string {
 
 // respond executes a query or mutation and returns the response. When respond returns, m has reserved memory for the response. The
 // calling function must not change the response, because equal operations may share its bytes.
-func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
+func (s *subscriptions) respond(ctx context.Context, log *request.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	defer op.memory.settle(0)
-	body, errs := s.perform(reqctx.WithLog(ctx, log), log, op, m)
+	body, errs := s.perform(request.WithLog(ctx, log), log, op, m)
 	s.engine.setOutcome(ctx, log, errs)
 	s.engine.report(ctx, log, len(body))
 	return body
 }
 
 // perform executes an operation in a slot, and releases the slot when m has reserved memory for the response.
-func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
+func (s *subscriptions) perform(ctx context.Context, log *request.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
 	if err := s.acquire(ctx, &op.slot); err != nil {
 		return present(s.engine.errorResponse(ctx, err))
@@ -203,7 +203,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	add(op.document.hash[:])
 	add([]byte(op.name))
 	add(op.canonicalVariables())
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := request.CredentialsFrom(ctx); c != nil {
 		address, _ := c.Address()
 		add([]byte(address))
 		add([]byte(c.Wire()))

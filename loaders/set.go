@@ -7,7 +7,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // Sources contains the sources of all kinds of data.
@@ -55,14 +56,14 @@ type Set struct {
 	responseContext *responseContext
 	sources         Sources
 	// loaders contains all loaders.
-	loaders [reqctx.Kinds]loader
+	loaders [upstream.Kinds]loader
 	// depths maps each token to the greatest requested depth of its book.
 	depths map[string]int
 }
 
 // loader is the part of Loader that does not depend on the types K and T.
 type loader interface {
-	cost() (reqctx.Kind, int)
+	cost() (upstream.Kind, int)
 	send()
 	partial() bool
 	fail(err error)
@@ -73,26 +74,26 @@ type loader interface {
 // sets contains Sets for reuse, because their maps and slices are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
-	join(s, &s.Prices, reqctx.KindPrice, &s.sources.Prices)
-	join(s, &s.Spreads, reqctx.KindSpread, &s.sources.Spreads)
-	join(s, &s.books, reqctx.KindBook, &s.sources.Books)
-	join(s, &s.Histories, reqctx.KindHistory, &s.sources.Histories)
-	join(s, &s.Markets, reqctx.KindMarket, &s.sources.Markets)
-	join(s, &s.Events, reqctx.KindEvent, &s.sources.Events)
-	join(s, &s.searches, reqctx.KindSearch, &s.sources.Searches)
-	join(s, &s.eventSearches, reqctx.KindEventSearch, &s.sources.EventSearches)
-	join(s, &s.categories, reqctx.KindCategories, &s.sources.Categories)
-	join(s, &s.marketTrades, reqctx.KindMarketTrades, &s.sources.MarketTrades)
-	join(s, &s.Balances, reqctx.KindBalance, &s.sources.Balances)
-	join(s, &s.Positions, reqctx.KindPositions, &s.sources.Positions)
-	join(s, &s.Orders, reqctx.KindOrders, &s.sources.Orders)
-	join(s, &s.trades, reqctx.KindTrades, &s.sources.Trades)
-	join(s, &s.userHistories, reqctx.KindUserHistory, &s.sources.Records)
+	join(s, &s.Prices, upstream.KindPrice, &s.sources.Prices)
+	join(s, &s.Spreads, upstream.KindSpread, &s.sources.Spreads)
+	join(s, &s.books, upstream.KindBook, &s.sources.Books)
+	join(s, &s.Histories, upstream.KindHistory, &s.sources.Histories)
+	join(s, &s.Markets, upstream.KindMarket, &s.sources.Markets)
+	join(s, &s.Events, upstream.KindEvent, &s.sources.Events)
+	join(s, &s.searches, upstream.KindSearch, &s.sources.Searches)
+	join(s, &s.eventSearches, upstream.KindEventSearch, &s.sources.EventSearches)
+	join(s, &s.categories, upstream.KindCategories, &s.sources.Categories)
+	join(s, &s.marketTrades, upstream.KindMarketTrades, &s.sources.MarketTrades)
+	join(s, &s.Balances, upstream.KindBalance, &s.sources.Balances)
+	join(s, &s.Positions, upstream.KindPositions, &s.sources.Positions)
+	join(s, &s.Orders, upstream.KindOrders, &s.sources.Orders)
+	join(s, &s.trades, upstream.KindTrades, &s.sources.Trades)
+	join(s, &s.userHistories, upstream.KindUserHistory, &s.sources.Records)
 	return s
 }}
 
 // join adds a loader to a Set.
-func join[K comparable, T any](s *Set, l *Loader[K, T], kind reqctx.Kind, source *queries.Source[K, T]) {
+func join[K comparable, T any](s *Set, l *Loader[K, T], kind upstream.Kind, source *queries.Source[K, T]) {
 	l.response, l.kind, l.source, s.loaders[kind] = &s.response, kind, source, l
 }
 
@@ -100,7 +101,7 @@ type setKey struct{}
 
 // responseContext is the context of a response. It contains the Set and the dependencies of the response.
 type responseContext struct {
-	reqctx.ResponseContext
+	request.ResponseContext
 	set *Set
 }
 
@@ -113,12 +114,12 @@ func (r *responseContext) Value(key any) any {
 
 // With returns a context for one response, and the new Set and dependencies that the context contains. Call Set.Done after the
 // response.
-func With(ctx context.Context, sources Sources) (context.Context, *Set, *reqctx.Dependencies) {
+func With(ctx context.Context, sources Sources) (context.Context, *Set, *request.Dependencies) {
 	s := sets.Get().(*Set)
 	r := &responseContext{set: s}
 	r.Init(ctx)
 	s.responseContext = r
-	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), sources.MaxCalls
+	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, request.LogFrom(ctx), time.Now(), sources.MaxCalls
 	s.sources = sources
 	return r, s, &r.Dependencies
 }

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -66,9 +66,9 @@ func runStream[E any](ctx context.Context, stream iter.Seq2[follow.Event[E], err
 }
 
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
-// count as polls of a client; see reqctx.CountsAsPoll.
+// count as polls of a client; see request.CountsAsPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
-	loaders.Read(reqctx.WithoutPoll(ctx), r.Venue.Sources, f)
+	loaders.Read(request.WithoutPoll(ctx), r.Venue.Sources, f)
 }
 
 // readOne is like read, for one value.
@@ -80,7 +80,7 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 // accountOf returns the topic, the credentials and the read function of an account, for the client of ctx. The read function
 // returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
-	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
+	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
 	}}
 }

@@ -24,7 +24,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -57,7 +57,7 @@ func newExecutorPair(t testing.TB, u *universe) *executorPair {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ctx = reqctx.WithCredentials(context.Background(), c)
+	b.ctx = request.WithCredentials(context.Background(), c)
 	return b
 }
 

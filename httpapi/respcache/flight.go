@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Outcome says where a response came from.
@@ -86,7 +86,7 @@ func (c *Cache) Do(ctx context.Context, key Key, place Place, run func(ctx conte
 		}
 		f.waiters++
 		c.mu.Unlock()
-		reqctx.LogFrom(f.ctx).Serve(reqctx.LogFrom(ctx))
+		request.LogFrom(f.ctx).Serve(request.LogFrom(ctx))
 		mustUse, err := c.join(ctx, f, place, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()

@@ -13,7 +13,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 type prices = []market.Result[market.Read[*market.Price]]
@@ -252,7 +252,7 @@ func TestCallsInFlightAreBounded(t *testing.T) {
 				}
 				wg.Go(func() { _, _ = readOne(ctx, c.Prices(), "t") })
 				synctest.Wait()
-				if got := len(v.calls(reqctx.EndpointPrices)); got != 1 {
+				if got := len(v.calls(upstream.EndpointPrices)); got != 1 {
 					t.Errorf("%d calls for a price are in flight, want 1", got)
 				}
 				leave()

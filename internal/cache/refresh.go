@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that must not be refreshed
@@ -50,17 +50,17 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 
 // refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
-	caller := reqctx.CallerFrom(ctx)
+	caller := request.CallerFrom(ctx)
 	var credentials *market.Credentials
 	if s.routes[0].private { // public data is read without credentials
-		credentials = reqctx.CredentialsFrom(ctx)
+		credentials = request.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
 		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
-		wait = reqctx.WithCaller(wait, caller)
+		wait = request.WithCaller(wait, caller)
 		if credentials != nil {
-			wait = reqctx.WithCredentials(wait, credentials)
+			wait = request.WithCredentials(wait, credentials)
 		}
 		results := s.fetch(wait, keys, true)
 		again := s.clock.Now().Add(market.RefreshPause).UnixNano()

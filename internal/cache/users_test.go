@@ -15,8 +15,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
 )
 
 // withCredentials returns a context with credentials that contain the given secret. With an empty secret, the context has no
@@ -31,7 +31,7 @@ func withCredentials(t testing.TB, secret string) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reqctx.WithCredentials(ctx, c)
+	return request.WithCredentials(ctx, c)
 }
 
 // userReads contains a function for each kind of user data. Each function reads the data and returns the fingerprint of the
@@ -229,14 +229,14 @@ func TestFreshReads(t *testing.T) {
 		}
 		read(ctx)
 		time.Sleep(time.Second / 2)
-		read(reqctx.WithFresh(ctx)) // makes a second call, although the first call is in flight
+		read(request.WithFresh(ctx)) // makes a second call, although the first call is in flight
 		read(ctx)                   // joins the second call
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("got %d calls, want 2", n)
 		}
 		read(ctx)
-		read(reqctx.WithFresh(ctx)) // makes a third call, although the value is cached
+		read(request.WithFresh(ctx)) // makes a third call, although the value is cached
 		wg.Wait()
 		if n := len(v.calls()); n != 3 {
 			t.Errorf("got %d calls, want 3", n)
@@ -286,7 +286,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 		if count < 15 {
 			t.Fatalf("got %d keys, want at least 15", count)
 		}
-		wire := reqctx.CredentialsFrom(ctx).Wire()
+		wire := request.CredentialsFrom(ctx).Wire()
 		for _, form := range []string{secret, wire, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprint([]byte(secret)), "phrase"} {
 			if strings.Contains(printed, strings.Trim(form, "[]")) {
 				t.Errorf("a key contains a credential as %s", form)

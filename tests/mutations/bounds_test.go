@@ -79,7 +79,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "a subscription of one account is shared with another",
-		file: "httpapi/subscriptions.go", oldText: "if c := reqctx.CredentialsFrom(ctx); c != nil {\n\t\taddress", newText: "if c := reqctx.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
+		file: "httpapi/subscriptions.go", oldText: "if c := request.CredentialsFrom(ctx); c != nil {\n\t\taddress", newText: "if c := request.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
 		run: "^TestSubscribersOfOneAccountShare$",
 	},
 	{

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Reason says why an event is sent. The values are those of the enum in the GraphQL schema.
@@ -128,7 +128,7 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{yield: yield}
-		reader := s.Feed.NewReader(reqctx.CallerFrom(ctx))
+		reader := s.Feed.NewReader(request.CallerFrom(ctx))
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

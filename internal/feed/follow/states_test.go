@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestPricesInAnOutage checks that prices are polled over REST while the venue's stream is down.
@@ -252,7 +252,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 // TestRateLimitDelaysReads checks that after a RATE_LIMITED error no read starts before the error's RetryAfter has passed.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
+		r := &restSource[*market.Price]{err: upstream.RateLimited(20 * time.Second)}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -80,7 +80,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 			t.Error(err)
 		}
 		expect("open for 700ms", 5)
-		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.Refusal(reqctx.EndpointBook, "another") != nil {
+		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.Refusal(upstream.EndpointBook, "another") != nil {
 			t.Error("a call that the open circuit refused started a backoff")
 		}
 

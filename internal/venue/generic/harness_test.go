@@ -17,7 +17,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -126,7 +127,7 @@ func withCredentials(t testing.TB, credentials string) context.Context {
 	t.Helper()
 	c, err := market.ParseCredentials([]byte(credentials))
 	must(t, err)
-	return reqctx.WithCredentials(t.Context(), c)
+	return request.WithCredentials(t.Context(), c)
 }
 
 // goldenFile reads a golden file of tests/testdata/venue/forms.
@@ -157,7 +158,7 @@ type recordingObserver struct {
 	calls []string
 }
 
-func (d *recordingObserver) Call(c reqctx.UpstreamCall, _ error) {
+func (d *recordingObserver) Call(c upstream.HTTPCall, _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", c.Endpoint, c.Keys, c.Status, c.Outcome))

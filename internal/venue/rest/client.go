@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // The ways in which a Client sends credentials to the venue. The credentials are a JSON object.
@@ -60,13 +60,13 @@ type Config struct {
 }
 
 // Paths are URL paths by endpoint.
-type Paths [reqctx.Endpoints]string
+type Paths [upstream.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
 	// Call reports one HTTP call. If the venue failed or did not respond, failure is the reason. It is nil for every other call, also
 	// for a call that was cancelled or refused.
-	Call(call reqctx.UpstreamCall, failure error)
+	Call(call upstream.HTTPCall, failure error)
 	// Drift reports a difference between a response and its documented form. The parameter difference has only a bounded number of
 	// different values.
 	Drift(endpoint, difference string)
@@ -81,7 +81,7 @@ type Client struct {
 
 	*backoffs
 	// endpoints contains the breaker of each endpoint. Endpoints with the same path share one. An endpoint without a path has none.
-	endpoints [reqctx.Endpoints]*breaker
+	endpoints [upstream.Endpoints]*breaker
 	breakers  []*breaker
 }
 
@@ -124,7 +124,7 @@ func (c *Client) Now() time.Time { return c.cfg.Clock.Now() }
 func (c *Client) Log() *slog.Logger { return c.cfg.Log }
 
 // URLBytes returns the length in bytes of the URL of an endpoint, without a query.
-func (c *Client) URLBytes(e reqctx.Endpoint) int {
+func (c *Client) URLBytes(e upstream.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
 }
 
@@ -136,7 +136,7 @@ func (c *Client) initEndpoints() {
 		}
 		b := byPath[path]
 		if b == nil {
-			b = &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged}
+			b = &breaker{endpoint: upstream.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged}
 			byPath[path] = b
 			c.breakers = append(c.breakers, b)
 		}
@@ -178,5 +178,5 @@ func (c *Client) Close() {
 
 type noObserver struct{}
 
-func (noObserver) Call(reqctx.UpstreamCall, error) {}
+func (noObserver) Call(upstream.HTTPCall, error) {}
 func (noObserver) Drift(string, string)            {}

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const (
 	// maxConns bounds the connections to the venue. It is large enough for the 64 reads of each endpoint that the cache makes at once.
-	maxConns          = 64 * reqctx.Endpoints
+	maxConns          = 64 * upstream.Endpoints
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	maxErrorBody      = 64 << 10

@@ -1,4 +1,4 @@
-package reqctx
+package request
 
 import (
 	"context"

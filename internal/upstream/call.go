@@ -1,4 +1,4 @@
-package reqctx
+package upstream
 
 import (
 	"context"
@@ -15,7 +15,7 @@ type Call interface {
 	// Trace returns the trace context of one of the operations. It returns the zero value if no operation is traced.
 	Trace() TraceContext
 	// NoteCall records an ended HTTP call of the read.
-	NoteCall(c UpstreamCall)
+	NoteCall(c HTTPCall)
 }
 
 type callKey struct{}
@@ -31,8 +31,8 @@ func CallFrom(ctx context.Context) (c Call, ok bool) {
 	return c, ok
 }
 
-// UpstreamCall is one HTTP call to the venue.
-type UpstreamCall struct {
+// HTTPCall is one HTTP call to the venue.
+type HTTPCall struct {
 	// Endpoint is the name of the endpoint; see Endpoint.String.
 	Endpoint string
 	// Keys is the number of ids in the request.
@@ -51,6 +51,9 @@ type UpstreamCall struct {
 	Date time.Time
 }
 
+// OutcomeOK is the outcome of a call or a batch without an error.
+const OutcomeOK = "ok"
+
 // CallCancelled is the outcome of an HTTP call that was cancelled because no operation waited for it any more.
 const CallCancelled = "CANCELLED"
 
@@ -66,7 +69,7 @@ type Batch struct {
 	// Formed is the time when the first key was requested, and Admitted the time when the rate limiter admitted the batch. Left is the
 	// time when the batch was sent, and Ended the time when all keys had a result. A time is zero before its event.
 	Formed, Admitted, Left, Ended time.Time
-	Calls                         []UpstreamCall
+	Calls                         []HTTPCall
 	// Outcome is OutcomeOK or the error code of the whole batch.
 	Outcome string
 }
