@@ -338,10 +338,11 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for event.Problem, the error of a subscription. If the subscription continues, the data of the
-// response is null. If the subscription has ended, the response has no data.
-func (e *engine) problem(ctx context.Context, event resolvers.StreamEvent) *graphql.Response {
-	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, event.Problem)}}
+// problem returns the response for event.Problem, the error of a subscription with the given root field. If the subscription
+// continues, the data of the response is null. If the subscription has ended, the response has no data.
+func (e *engine) problem(ctx context.Context, root ast.Path, event resolvers.StreamEvent) *graphql.Response {
+	err := &gqlerror.Error{Err: event.Problem, Message: "subscription failed", Path: root}
+	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, err)}}
 	if !event.Ended {
 		resp.Data = json.RawMessage("null")
 	}

@@ -145,7 +145,7 @@ func (p *result) takeReservation() (left reservation) {
 // perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the reservation of the operation after the response was sent.
 func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done result, err error) {
-	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
+	ctx, deadline := g.engine.identities.reading(r.Context(), log), log.Started.Add(g.engine.cfg.Timeout)
 	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
 	if rejected != nil {
 		done.response = rejected
@@ -160,11 +160,11 @@ func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done res
 		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case log.Explained:
 		log.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(request.WithLog(ctx, log), log, op, r.media)
+		done.response = g.engine.explained(ctx, log, op, r.media)
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(request.WithLog(ctx, log), log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
+		if done.cached, err = g.engine.cachedOrExecuted(ctx, log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
 			err = op.memory.err
 		}
 	default:
@@ -175,7 +175,7 @@ func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done res
 		if !wantsCost(r) {
 			op.buffer = getBuffer()
 		}
-		done.response = g.engine.execute(request.WithLog(ctx, log), op)
+		done.response = g.engine.execute(ctx, op)
 	}
 	return done, err
 }
@@ -185,7 +185,7 @@ func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.B
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
 	}
-	if text, err = g.incoming.Read(r.client, strings.NewReader(r.URL.RawQuery)); err != nil {
+	if text, err = g.incoming.Read(r.address, strings.NewReader(r.URL.RawQuery)); err != nil {
 		err = busy()
 	}
 	return text, err
@@ -230,7 +230,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, 
 	if r.ContentLength < 0 { // otherwise the server reads at most ContentLength
 		body = http.MaxBytesReader(w, r.Body, g.engine.cfg.MaxBody)
 	}
-	text, err := g.incoming.Read(r.client, body)
+	text, err := g.incoming.Read(r.address, body)
 	if err == nil {
 		_ = r.Body.Close() // after this the server does not try to read more
 		return text, nil

@@ -117,7 +117,7 @@ func TestIdentities(t *testing.T) {
 func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 	r := newRequest(plain)
 	err := who.fromHeaders(r)
-	return who.reading(r.Context()), err
+	return who.reading(r.Context(), nil), err
 }
 
 // TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
@@ -234,8 +234,8 @@ func TestCounted(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.Header.Set(name, value)
 		ctx, err := readingOf(who, r)
-		if got := who.countedIn(ctx); err != nil || got != want || request.CallerFrom(ctx) != want.String() {
-			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, request.CallerFrom(ctx), err, want)
+		if got := who.countedIn(ctx); err != nil || got != want || request.From(ctx).Caller != want.String() {
+			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, request.From(ctx).Caller, err, want)
 		}
 		return ctx
 	}
@@ -268,7 +268,7 @@ func TestHandlerRemovesCredentialHeaders(t *testing.T) {
 			if r.Header.Get(name) != "" {
 				t.Errorf("the next handler gets the headers %v, want no %s", r.Header, name)
 			}
-			got = r.plain(who.reading(r.Context()))
+			got = r.plain(who.reading(r.Context(), nil))
 		})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)

@@ -66,7 +66,7 @@ func TestLimiter(t *testing.T) {
 
 // contextOf returns the context of a client with an address.
 func contextOf(t *testing.T, address string) context.Context {
-	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
+	return withClient(t.Context(), &client{identity: identity{address: netip.MustParseAddr(address)}})
 }
 
 // crowd acquires places for the operations of one client, and counts how many operations were admitted and refused.

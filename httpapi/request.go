@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"net/http"
+
+	"oddsgraph/internal/request"
 )
 
 // httpRequest is an HTTP request with the identity of its sender and the accepted media types.
@@ -13,17 +15,17 @@ type httpRequest struct {
 	// forward Header.
 	Header http.Header
 	accepted
-	requestContext
+	client
+	ctx request.Context
 }
 
 // Context returns the context of the request. It contains the identity. Pass it to identities.reading before a read from the venue.
-func (r *httpRequest) Context() context.Context { return &r.requestContext }
+func (r *httpRequest) Context() context.Context { return &r.ctx }
 
-// connectionContext is like Context, for a connection that lasts longer than the request. The returned context does not keep the
-// request in memory.
-func (r *httpRequest) connectionContext() context.Context {
-	ctx := r.requestContext
-	return &ctx
+// connectionContext is like Context, for a connection that lasts longer than the request and has hints. The returned context does not
+// keep the request in memory.
+func (r *httpRequest) connectionContext(hints connectionHints) context.Context {
+	return withClient(r.ctx.Context, &client{r.identity, hints})
 }
 
 // header returns the first value of a header. The name must be in canonical form. Unlike Header.Get, header does not convert the
@@ -42,8 +44,11 @@ func (r *httpRequest) plain(ctx context.Context) *http.Request {
 }
 
 // newRequest returns a request without an identity.
-func newRequest(r *http.Request) *httpRequest {
-	return &httpRequest{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), requestContext: requestContext{Context: r.Context()}}
+func newRequest(plain *http.Request) *httpRequest {
+	r := &httpRequest{Request: plain, Header: plain.Header, accepted: negotiateMedia(plain.Header["Accept"])}
+	r.ctx.Derive(plain.Context())
+	r.ctx.Client = &r.client
+	return r
 }
 
 // withoutCredentials removes credentials from Header. It does not change the headers of Request.

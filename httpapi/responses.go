@@ -23,12 +23,12 @@ func newResponses(cfg Config, who *identities) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
 	}
-	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Reading: who.reading, Encode: func(body []byte, coding string) []byte {
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
 		compress(buf, body, coding)
 		return bytes.Clone(buf.Bytes())
-	}})
+	}, Reading: func(ctx context.Context) context.Context { return who.reading(ctx, nil) }})
 }
 
 // cacheable reports whether the response of an operation may be cached. A response with serviceStatus or recentPrices must not be

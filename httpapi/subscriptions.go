@@ -20,7 +20,6 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
-	"oddsgraph/resolvers"
 )
 
 // subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution. It is the
@@ -188,7 +187,7 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 
 func (s *subscriptions) executing(op *operation) fanout.Execute {
 	return func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
-		return s.engine.executeEvents(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, deliver)
+		return s.engine.executeEvents(s.engine.cfg.Shared(ctx), g, op, deliver)
 	}
 }
 
@@ -226,8 +225,8 @@ func (o *operation) watchedIDs() (ids int) {
 
 // executeEvents executes a subscription, as fanout.Execute does. If the subscription has ended because of an unknown id, members may
 // remain subscribed to other ids, and event is the response for them.
-func (e *engine) executeEvents(ctx context.Context, op *operation, deliver func(*fanout.Event)) (errors, event []byte) {
-	last, unknown := e.subscribe(ctx, op, func(envelope follow.Envelope, resp *graphql.Response) bool {
+func (e *engine) executeEvents(ctx context.Context, g *fanout.Group, op *operation, deliver func(*fanout.Event)) (errors, event []byte) {
+	last, unknown := e.subscribe(ctx, g, op, func(envelope follow.Envelope, resp *graphql.Response) bool {
 		payload := e.payload(ctx, resp)
 		if payload != nil {
 			deliver(&fanout.Event{Envelope: envelope, Payload: payload})
@@ -262,12 +261,12 @@ func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (init
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
-	hints := readHints(hintsFrom(ctx), fields)
-	ctx, err = s.engine.identities.fromInit(ctx, fields, identityFrom(ctx).client)
+	hints := readHints(clientFrom(ctx).hints, fields)
+	ctx, err = s.engine.identities.fromInit(ctx, fields, identityFrom(ctx).address)
 	if err != nil || hints == nil {
 		return ctx, err
 	}
-	return &requestContext{ctx, identityFrom(ctx), hints}, nil
+	return withClient(ctx, &client{identityFrom(ctx), hints}), nil
 }
 
 func (s *subscriptions) Client(ctx context.Context) quota.Client {
@@ -281,9 +280,9 @@ func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m 
 	if malformed != nil {
 		return nil, nil, malformed
 	}
-	log := s.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
+	log := s.engine.newLog(ctx, transportWebSocket, operationHints(clientFrom(ctx).hints, p.Extensions))
 	if id := identityFrom(ctx); id.credentials != nil { // the venue may have rejected the credentials of an earlier operation
-		if err := s.engine.identities.refusals.Check(id.client, id.key); err != nil {
+		if err := s.engine.identities.refusals.Check(id.address, id.key); err != nil {
 			return nil, appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors), nil
 		}
 	}
@@ -311,6 +310,6 @@ func (s *subscriptions) Errors(ctx context.Context, err error) []byte {
 }
 
 func (s *subscriptions) Refuse(ctx context.Context, err error) []byte {
-	log := s.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
+	log := s.engine.newLog(ctx, transportWebSocket, clientFrom(ctx).hints)
 	return appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors)
 }

@@ -57,13 +57,12 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	return t
 }
 
-func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
+func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).address }
 
 func (t *transports) serve(w http.ResponseWriter, r *httpRequest) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
-		r.hints = readHints(r.Header, nil)
-		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext())))
+		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext(readHints(r.Header, nil)), nil)))
 	case r.Method != http.MethodOptions && r.accepted.events:
 		t.stream(w, r)
 	default:
@@ -85,7 +84,7 @@ func (t *transports) stream(w http.ResponseWriter, r *httpRequest) {
 		defer release()
 		var p *params
 		if p, err = t.parseText(r, text.Bytes()); err == nil {
-			err = t.events.serve(t.engine.identities.reading(r.connectionContext()), w, log, p, release)
+			err = t.events.serve(t.engine.identities.reading(r.connectionContext(nil), nil), w, log, p, release)
 		}
 	}
 	if err != nil {

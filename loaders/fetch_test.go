@@ -266,7 +266,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
 	checkContext := func(ctx context.Context) {
-		if ctx.Value(mark{}) != "mine" || request.DependenciesFrom(ctx) == nil {
+		if ctx.Value(mark{}) != "mine" || request.From(ctx).Dependencies == nil {
 			t.Error("Lookup got a context without the values or the dependencies of the response")
 		}
 	}
@@ -362,7 +362,7 @@ func TestDoneForgets(t *testing.T) {
 		}
 		_, _ = set.Prices.Get("b")
 		set.Done()
-		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || request.CallerFrom(ctx) != "ann" || len(handlesOf(recorder)) != 2 {
+		if From(ctx) != nil || request.From(ctx).Caller != "ann" || len(handlesOf(recorder)) != 2 {
 			t.Fatal("the context still has a set, or has lost its other values")
 		}
 		if _, ok := set.Prices.Peek("a"); ok || *set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {

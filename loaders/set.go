@@ -53,8 +53,8 @@ type Set struct {
 	trades        Loader[queries.TradesKey, queries.TradePage]
 	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
 	response
-	responseContext *responseContext
-	sources         Sources
+	scope   *scope
+	sources Sources
 	// loaders contains all loaders.
 	loaders [upstream.Kinds]loader
 	// depths maps each token to the greatest requested depth of its book.
@@ -97,35 +97,30 @@ func join[K comparable, T any](s *Set, l *Loader[K, T], kind upstream.Kind, sour
 	l.response, l.kind, l.source, s.loaders[kind] = &s.response, kind, source, l
 }
 
-type setKey struct{}
-
-// responseContext is the context of a response. It contains the Set and the dependencies of the response.
-type responseContext struct {
-	request.ResponseContext
+// scope is the context of a response, with its Set and its dependencies. It is Request.Loaders in this context.
+type scope struct {
+	request.Context
+	dependencies request.Dependencies
+	// set is nil after Set.Done, because the Set is then used for other responses.
 	set *Set
-}
-
-func (r *responseContext) Value(key any) any {
-	if key == (setKey{}) {
-		return r.set
-	}
-	return r.ResponseContext.Value(key)
 }
 
 // With returns a context for one response, and the new Set and dependencies that the context contains. Call Set.Done after the
 // response.
 func With(ctx context.Context, sources Sources) (context.Context, *Set, *request.Dependencies) {
 	s := sets.Get().(*Set)
-	r := &responseContext{set: s}
-	r.Init(ctx)
-	s.responseContext = r
-	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, request.LogFrom(ctx), time.Now(), sources.MaxCalls
+	c := &scope{set: s}
+	c.Derive(ctx)
+	c.Respond(&c.dependencies)
+	c.Loaders = c
+	s.scope = c
+	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = c, c.Dependencies, c.Log, time.Now(), sources.MaxCalls
 	s.sources = sources
-	return r, s, &r.Dependencies
+	return c, s, c.Dependencies
 }
 
 // From returns the Set of ctx. It panics if ctx is not derived from a context of With.
-func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
+func From(ctx context.Context) *Set { return request.From(ctx).Loaders.(*scope).set }
 
 // Done ends the response. It cancels the calls in flight and waits for them. It starts a refresh of the stale values in the
 // background. Do not use the Set or its context afterwards.
@@ -139,8 +134,8 @@ func (s *Set) Done() {
 		l.refreshStale()
 		l.reset()
 	}
-	s.responseContext.set = nil // the Set will be reused, so the old context must not return it
-	s.responseContext = nil
+	s.scope.set = nil // the Set will be reused, so the old context must not return it
+	s.scope = nil
 	clear(s.depths)
 	s.response, s.sources = response{}, Sources{}
 	sets.Put(s)

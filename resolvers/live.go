@@ -15,17 +15,8 @@ import (
 
 const maxPerSecondLimit = 100
 
-type groupKey struct{}
-
-// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without a group, the operation serves
-// one subscription, which gets all events from the start.
-func WithGroup(ctx context.Context, g follow.Group) context.Context {
-	return context.WithValue(ctx, groupKey{}, g)
-}
-
 func (r *Resolver) source(ctx context.Context) follow.Source {
-	g, _ := ctx.Value(groupKey{}).(follow.Group)
-	return follow.Source{Feed: r.Venue.Feed, Group: g, Timeout: r.Timeout}
+	return follow.Source{Feed: r.Venue.Feed, Group: streamOf(ctx).group, Timeout: r.Timeout}
 }
 
 // subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event
@@ -35,12 +26,12 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	streamOf(ctx).run = func(each func(StreamEvent) bool) {
 		if err := runStream(ctx, stream, func(e follow.Event[E]) bool {
 			if e.Problem != nil {
-				return each(StreamEvent{Envelope: e.Envelope, Problem: atField(ctx, e.Problem)})
+				return each(StreamEvent{Envelope: e.Envelope, Problem: e.Problem})
 			}
 			out <- event(model.UpdateReason(e.Reason), e.Value) // each takes it from there
 			return each(StreamEvent{Envelope: e.Envelope})
 		}); err != nil {
-			each(StreamEvent{Problem: atField(ctx, err), Ended: true})
+			each(StreamEvent{Problem: err, Ended: true})
 		}
 	}
 	return out
@@ -66,7 +57,7 @@ func runStream[E any](ctx context.Context, stream iter.Seq2[follow.Event[E], err
 }
 
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
-// count as polls of a client; see request.CountsAsPoll.
+// count as polls of a client; see Request.NoPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
 	loaders.Read(request.WithoutPoll(ctx), r.Venue.Sources, f)
 }

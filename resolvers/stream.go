@@ -3,15 +3,14 @@ package resolvers
 import (
 	"context"
 
-	"github.com/vektah/gqlparser/v2/gqlerror"
-
-	"oddsgraph/graph/exec"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/request"
 )
 
 // Stream runs the subscription that a resolver has returned for the context of WithStream. It is not safe for concurrent use.
 type Stream struct {
+	group follow.Group
 	// run is nil if the subscription's channel gets values without it.
 	run func(each func(StreamEvent) bool)
 	// account is the account of the subscription, or "".
@@ -27,13 +26,11 @@ type StreamEvent struct {
 	Ended bool
 }
 
-type streamKey struct{}
-
-// WithStream returns a context for the resolver of a subscription. The resolver returns at once, and its channel gets values only
-// while Run runs.
-func WithStream(ctx context.Context) (context.Context, *Stream) {
-	s := &Stream{}
-	return context.WithValue(ctx, streamKey{}, s), s
+// WithStream returns a context for the resolver of a subscription that serves a group. The resolver returns at once, and its channel
+// gets values only while Run runs.
+func WithStream(ctx context.Context, group follow.Group) (context.Context, *Stream) {
+	s := &Stream{group: group}
+	return request.With(ctx, func(r *request.Request) { r.Subscription = s }), s
 }
 
 // Run runs the subscription until it ends, its context ends, or each returns false. It calls each for every event. If the event is a
@@ -53,13 +50,8 @@ func (s *Stream) Account() market.Address { return s.account }
 
 // streamOf returns the stream of ctx. If ctx has none, it returns a new stream that nobody runs.
 func streamOf(ctx context.Context) *Stream {
-	if s, ok := ctx.Value(streamKey{}).(*Stream); ok {
+	if s, ok := request.From(ctx).Subscription.(*Stream); ok {
 		return s
 	}
 	return &Stream{}
-}
-
-// atField adds the path of ctx's field to an error.
-func atField(ctx context.Context, err error) error {
-	return &gqlerror.Error{Err: err, Message: "subscription failed", Path: exec.StreamPath(ctx)}
 }

@@ -66,7 +66,7 @@ func (r *Resolver) readLatestTrades() follow.ReadTrades {
 	}
 	return func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]] {
 		out := make([]market.Result[market.Read[*queries.TradePage]], len(tokenIDs))
-		r.read(request.WithLowPriority(request.WithFresh(ctx)), func(set *loaders.Set) {
+		r.read(request.With(ctx, func(q *request.Request) { q.Fresh, q.LowPriority = true, true }), func(set *loaders.Set) {
 			for i, id := range tokenIDs {
 				out[i].Value, out[i].Err = latestTrades(set, id)
 			}

@@ -86,7 +86,7 @@ func (c *Cache) Do(ctx context.Context, key Key, place Place, run func(ctx conte
 		}
 		f.waiters++
 		c.mu.Unlock()
-		request.LogFrom(f.ctx).Serve(request.LogFrom(ctx))
+		request.From(f.ctx).Log.Serve(request.From(ctx).Log)
 		mustUse, err := c.join(ctx, f, place, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()

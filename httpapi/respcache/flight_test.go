@@ -353,7 +353,7 @@ func TestSpansOfSharingCallers(t *testing.T) {
 			answers = append(answers, a.start(request.WithLog(t.Context(), journals[i])))
 		}
 		x := <-a.running
-		if got := fmt.Sprint(request.LogFrom(x.ctx).Spans()); got != "[1 3 4]" {
+		if got := fmt.Sprint(request.From(x.ctx).Log.Spans()); got != "[1 3 4]" {
 			t.Errorf("the log of the execution lists the spans %s, want [1 3 4]", got)
 		}
 		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {

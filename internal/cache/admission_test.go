@@ -265,7 +265,7 @@ func TestDeadlineOfWaiters(t *testing.T) {
 				t.Errorf("reservation %d has priority %s and deadline %s, want priority prices and deadline %s", n, w.Priority, w.Deadline.Sub(start), want)
 			}
 		}
-		expect := func(call upstream.Call, want time.Duration) {
+		expect := func(call upstream.Waiters, want time.Duration) {
 			t.Helper()
 			queued(0, want)
 			at, ok := call.Deadline()
@@ -284,9 +284,9 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 		a.verdict <- nil
 		synctest.Wait()
-		sent, ok := upstream.CallFrom(v.calls()[0].ctx)
-		if !ok {
-			t.Fatal("got a call without upstream.Call in its context")
+		sent := upstream.From(v.calls()[0].ctx).Waiters
+		if sent == nil {
+			t.Fatal("got a call without upstream.Waiters in its context")
 		}
 		expect(sent, 30*time.Second)
 		fetch(within(40*time.Second), c, "b")

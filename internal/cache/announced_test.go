@@ -121,7 +121,7 @@ func TestCachedMarket(t *testing.T) {
 	})
 }
 
-// TestLowPriority checks that a call of a context of request.WithLowPriority waits like a refresh while less than a quarter of the
+// TestLowPriority checks that a call of a request with LowPriority waits like a refresh while less than a quarter of the
 // limit is left, and that a caller with another context that needs the same key does not wait.
 func TestLowPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestLowPriority(t *testing.T) {
 		read := make(chan struct{})
 		go func() {
 			defer close(read)
-			_, _ = readOne(request.WithLowPriority(t.Context()), c.Prices(), "k")
+			_, _ = readOne(request.With(t.Context(), func(r *request.Request) { r.LowPriority = true }), c.Prices(), "k")
 		}()
 		synctest.Wait()
 		if s := b.Status(); len(v.calls()) != 0 || s.Waiting[upstream.PriorityRefresh] != 1 {

@@ -86,7 +86,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		return out
 	}
-	log := request.LogFrom(ctx)
+	log := request.From(ctx).Log
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	joined := c.join(ctx, keys, refresh, log, out)
@@ -112,8 +112,9 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 // join returns the flights of keys that are not cached, and adds the caller to them. It creates missing flights. The flight of a
 // key is nil if the key is cached or cannot be fetched; join then writes the result of the key to out.
 func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *request.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
-	req := upstream.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: request.CallerFrom(ctx)}
-	if refresh || request.HasLowPriority(ctx) {
+	from := request.From(ctx)
+	req := upstream.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: from.Caller}
+	if refresh || from.LowPriority {
 		req.Priority = upstream.PriorityRefresh
 	}
 	req.Deadline, _ = ctx.Deadline()
@@ -127,11 +128,10 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	var refused error
 	c.mu.Lock()
 	c.round++
-	fresh := request.WantsFresh(ctx)
-	if fresh {
+	if from.Fresh {
 		c.forget(keys)
 	}
-	known, share := c.known(keys, out, fresh)
+	known, share := c.known(keys, out, from.Fresh)
 	for i, key := range keys {
 		f := c.flights[key]
 		switch {
@@ -151,7 +151,7 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 			continue
 		}
 		joined[i] = f
-		f.batch.fresh = f.batch.fresh || fresh
+		f.batch.fresh = f.batch.fresh || from.Fresh
 		if log != nil && c.store.cfg.Observer != nil {
 			f.logs = append(f.logs, log)
 		}

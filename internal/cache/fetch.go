@@ -137,11 +137,8 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	ctx := upstream.WithPermit(b.ctx, b.reservation)
-	ctx = upstream.WithCall(ctx, &batchCall[K, T]{c: c, b: b})
-	if b.credentials != nil {
-		ctx = request.WithCredentials(ctx, b.credentials)
-	}
+	// b.ctx comes from the cache and not from a caller, so the call can use no credentials except those of the batch.
+	ctx := upstream.With(b.ctx, upstream.Call{Permit: b.reservation, Credentials: b.credentials, Waiters: &batchWaiters[K, T]{c: c, b: b}})
 	if c.store.shared != nil && !c.wantsFresh(b) {
 		return c.askShared(ctx, b, keys)
 	}
@@ -198,24 +195,24 @@ type origin struct {
 	receivedAt time.Time
 }
 
-// batchCall implements upstream.Call for a batch.
-type batchCall[K comparable, T any] struct {
+// batchWaiters implements upstream.Waiters for a batch.
+type batchWaiters[K comparable, T any] struct {
 	c *coalescer[K, T]
 	b *batch[K, T]
 }
 
 // Priority returns the highest priority of the batch's waiters.
-func (d *batchCall[K, T]) Priority() upstream.Priority {
+func (d *batchWaiters[K, T]) Priority() upstream.Priority {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.request.Priority
 }
 
 // Deadline returns the latest deadline of the batch's waiters.
-func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
+func (d *batchWaiters[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
 
 // Trace returns the trace context of one waiting operation. It returns the zero value if no waiting operation is traced.
-func (d *batchCall[K, T]) Trace() upstream.TraceContext {
+func (d *batchWaiters[K, T]) Trace() upstream.TraceContext {
 	if d.c.store.cfg.Observer == nil {
 		return upstream.TraceContext{}
 	}
@@ -232,7 +229,7 @@ func (d *batchCall[K, T]) Trace() upstream.TraceContext {
 }
 
 // NoteCall records an HTTP call of the batch.
-func (d *batchCall[K, T]) NoteCall(x upstream.HTTPCall) {
+func (d *batchWaiters[K, T]) NoteCall(x upstream.HTTPCall) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	d.b.calls = append(d.b.calls, x)

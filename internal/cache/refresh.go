@@ -48,9 +48,10 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout.
+// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout. As it outlives the request of ctx, it
+// copies what it needs of the request.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
-	caller := request.CallerFrom(ctx)
+	caller := request.From(ctx).Caller
 	var credentials *market.Credentials
 	if s.routes[0].private { // public data is read without credentials
 		credentials = request.CredentialsFrom(ctx)
@@ -58,11 +59,7 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 	s.tasks.start(func() {
 		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
-		wait = request.WithCaller(wait, caller)
-		if credentials != nil {
-			wait = request.WithCredentials(wait, credentials)
-		}
-		results := s.fetch(wait, keys, true)
+		results := s.fetch(request.With(wait, func(r *request.Request) { r.Identify(caller, credentials) }), keys, true)
 		again := s.clock.Now().Add(market.RefreshPause).UnixNano()
 		for i, e := range stale {
 			if err := results[i].Err; err != nil {

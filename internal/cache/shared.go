@@ -125,7 +125,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 		s.store.counters.shared.misses.Add(uint64(len(names) - len(answered)))
 	}
 	if n := len(answered); n > 0 {
-		request.LogFrom(ctx).CountReads(s.store.name, request.CacheCounts{Shared: uint32(n)})
+		request.From(ctx).Log.CountReads(s.store.name, request.CacheCounts{Shared: uint32(n)})
 	}
 	return answered
 }

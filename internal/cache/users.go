@@ -131,7 +131,7 @@ type freshSource[K comparable, T any] struct{ queries.Source[K, T] }
 
 // Lookup implements Source.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
-	if !request.WantsFresh(ctx) {
+	if !request.From(ctx).Fresh {
 		return f.Source.Lookup(ctx, keys, out, missing)
 	}
 	for i := range keys {

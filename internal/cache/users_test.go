@@ -104,6 +104,42 @@ func TestCallersNeverShareUserData(t *testing.T) {
 	}
 }
 
+// TestCredentialsStayWithTheirCaller checks that each call has the credentials of the caller whose account it reads, also a refresh
+// that outlives its request.
+func TestCredentialsStayWithTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &testVenue{latency: 20 * time.Millisecond}
+		c := open(t, v, func(cfg *Config) { cfg.User = TTL{Fresh: 10 * time.Millisecond, Stale: time.Hour} })
+		owners := map[string]string{}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			a, caller := market.Address(fmt.Sprintf("0x%040x", i)), withCredentials(t, fmt.Sprint("secret", i))
+			owners[string(a)] = request.CredentialsFrom(caller).Wire()
+			wg.Go(func() {
+				for range 20 {
+					ctx, leave := context.WithCancel(caller)
+					if r, err := readOne(ctx, c.Balances(), a); err != nil || r.Value.CashBalance.String() != fingerprint(caller) {
+						t.Errorf("%s got %+v and the error %v, want a value for its own credentials", a, r.Value, err)
+					}
+					leave()
+					time.Sleep(15 * time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(time.Second) // the last refreshes end
+		calls := v.calls()
+		if len(calls) < 5*len(owners) {
+			t.Errorf("got %d calls, want at least 5 refreshes for each of %d callers", len(calls), len(owners))
+		}
+		for _, call := range calls {
+			if account := call.keys[0]; call.credentials != owners[account] {
+				t.Errorf("a call for %s has the credentials %q, want %q", account, call.credentials, owners[account])
+			}
+		}
+	})
+}
+
 // TestRefusedCredentials checks that a caller whose credentials the venue refuses gets the refusal even if the owner's data is
 // cached.
 func TestRefusedCredentials(t *testing.T) {

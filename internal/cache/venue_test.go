@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -64,7 +65,7 @@ func (v *testVenue) call(ctx context.Context, e upstream.Endpoint, keys ...strin
 		return err
 	}
 	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}
-	if c := request.CredentialsFrom(ctx); c != nil {
+	if c := upstream.From(ctx).Credentials; c != nil {
 		a.credentials = c.Wire()
 	}
 	v.mu.Lock()
@@ -76,8 +77,8 @@ func (v *testVenue) call(ctx context.Context, e upstream.Endpoint, keys ...strin
 		v.mu.Lock()
 		v.running--
 		v.mu.Unlock()
-		if c, ok := upstream.CallFrom(ctx); ok {
-			c.NoteCall(upstream.HTTPCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: upstream.OutcomeOK})
+		if w := upstream.From(ctx).Waiters; w != nil {
+			w.NoteCall(upstream.HTTPCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: upstream.OutcomeOK})
 		}
 	}()
 	if v.blocked != nil {
@@ -295,10 +296,10 @@ func (v *testVenue) MarketBySlug(ctx context.Context, slug string) (*market.Mark
 	return single(v, ctx, upstream.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// fingerprint returns a hash of the caller's credentials as a number. The venue puts the fingerprint into all values of user data.
+// fingerprint returns a hash of the credentials of a call or a caller as a number. The venue puts the fingerprint into all values of user data.
 func fingerprint(ctx context.Context) string {
 	h := fnv.New64a()
-	if c := request.CredentialsFrom(ctx); c != nil {
+	if c := cmp.Or(upstream.From(ctx).Credentials, request.CredentialsFrom(ctx)); c != nil {
 		_, _ = h.Write([]byte(c.Wire()))
 	}
 	return strconv.FormatUint(h.Sum64(), 10)

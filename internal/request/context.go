@@ -5,115 +5,141 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 )
 
-// values describes a client's request. A derived context has its own copy of the values.
-type values struct {
-	caller       string
-	credentials  *market.Credentials
-	poll         uint64
-	log          *Log
-	dependencies *Dependencies
-	noPoll       bool
-	fresh        bool
-	low          bool
+// Request is what the service knows about a client's request. All contexts of the request contain it under one key. A Request in a
+// context must not be changed: With returns a context with a changed copy. What belongs to one call to the venue, such as its permit,
+// is not here; see package upstream. Work that outlives the request copies what it needs of it.
+type Request struct {
+	// ID is the id of the request in log lines. Line is nil if the request has no log line of its own.
+	ID   string
+	Line *Line
+	// Client is what package httpapi knows about the client.
+	Client any
+	// Caller is the client's name: a verified identity, or else the client's IP address. The rate limiter counts and limits the calls
+	// to the venue by this name, so clients must not be able to choose their name.
+	Caller string
+	// credentials is nil for an anonymous client; see CredentialsFrom.
+	credentials *market.Credentials
+	// Log is the log of the operation, or nil.
+	Log *Log
+	// Subscription is what package resolvers knows about the subscription that begins.
+	Subscription any
+
+	// Loaders contains the loaders of the response. Only package loaders uses it.
+	Loaders any
+	// Dependencies collects the reads of the response, or is nil. All methods accept a nil Dependencies.
+	Dependencies *Dependencies
+	// Poll is the id of the poll to which the reads belong. If it is 0, each read counts as a separate poll.
+	Poll uint64
+
+	// NoPoll reports that the reads do not count as polls of a client. If clients poll a value often, the service subscribes to the
+	// value on the venue's stream.
+	NoPoll bool
+	// Fresh reports that reads of pages ignore cached pages and calls in flight, and make a new call to the venue.
+	Fresh bool
+	// LowPriority reports that the calls to the venue have the lowest priority.
+	LowPriority bool
 }
 
-// valuesContext contains a context and its values, so that the context and the values need only one allocation.
-type valuesContext struct {
+// Line is what the log line of an HTTP request says besides the request.
+type Line struct {
+	// Logged is true if the request needs no line, because an operation has logged it.
+	Logged atomic.Bool
+	// Refusal contains more attributes of a refused request.
+	Refusal []any
+}
+
+// Context is a context with a Request. Types embed it so that both need only one allocation. Derive must be called first.
+type Context struct {
 	context.Context
-	values
+	Request
 }
 
-type valuesKey struct{}
+type contextKey struct{}
 
-func (c *valuesContext) Value(key any) any {
-	if key == (valuesKey{}) {
-		return &c.values
+// Value implements context.Context.
+func (c *Context) Value(key any) any {
+	if key == (contextKey{}) {
+		return &c.Request
 	}
 	return c.Context.Value(key)
 }
 
-// derive returns a context with a copy of the values of ctx.
-func derive(ctx context.Context) valuesContext { return valuesContext{ctx, *valuesFrom(ctx)} }
+// Derive derives the context from parent, with a copy of its Request.
+func (c *Context) Derive(parent context.Context) { c.Context, c.Request = parent, *From(parent) }
 
-var noValues values
+// With returns a context with a copy of the Request of ctx, which change has changed.
+func With(ctx context.Context, change func(*Request)) context.Context {
+	c := &Context{}
+	c.Derive(ctx)
+	change(&c.Request)
+	return c
+}
 
-// valuesFrom returns the values of ctx, which must not be changed.
-func valuesFrom(ctx context.Context) *values {
-	if v, ok := ctx.Value(valuesKey{}).(*values); ok {
-		return v
+var none Request
+
+// From returns the Request of ctx, which must not be changed. It returns the zero Request if ctx has none.
+func From(ctx context.Context) *Request {
+	if r, ok := ctx.Value(contextKey{}).(*Request); ok {
+		return r
 	}
-	return &noValues
+	return &none
 }
 
-// WithCaller returns a context with the client's name: a verified identity, or else the client's IP address. The rate limiter
-// counts and limits the calls to the venue by this name, so clients must not be able to choose their name.
-func WithCaller(ctx context.Context, caller string) context.Context {
-	c := derive(ctx)
-	c.caller = caller
-	return &c
+// Identify sets the client's name and credentials, before the Request is in a context.
+func (r *Request) Identify(caller string, c *market.Credentials) { r.Caller, r.credentials = caller, c }
+
+// Record sets the log, before the Request is in a context. It must be called once for each log, before the first read.
+func (r *Request) Record(l *Log) {
+	r.Log = l
+	if l != nil {
+		l.reads = &[upstream.Kinds]counts{}
+	}
 }
 
-// CallerFrom returns the client's name, or "" if ctx has none.
-func CallerFrom(ctx context.Context) string { return valuesFrom(ctx).caller }
-
-// WithCredentials returns a context whose reads of account data use the credentials.
-func WithCredentials(ctx context.Context, credentials *market.Credentials) context.Context {
-	c := derive(ctx)
-	c.credentials = credentials
-	return &c
-}
-
-// CredentialsFrom returns the client's credentials, or nil for an anonymous client. It also sets Snapshot.Personal for the response
-// of ctx, because a response that uses the credentials depends on the client.
-func CredentialsFrom(ctx context.Context) *market.Credentials {
-	v := valuesFrom(ctx)
-	v.dependencies.markPersonal()
-	return v.credentials
-}
-
-// WithoutPoll returns a context whose reads do not count as polls of a client.
-func WithoutPoll(ctx context.Context) context.Context {
-	c := derive(ctx)
-	c.noPoll = true
-	return &c
-}
-
-// CountsAsPoll reports whether the reads of ctx count as polls of a client. If clients poll a value often, the service subscribes
-// to the value on the venue's stream.
-func CountsAsPoll(ctx context.Context) bool { return !valuesFrom(ctx).noPoll }
+// Respond makes the context that of one response, which d describes. All reads of the same token in this context count as one poll.
+func (r *Request) Respond(d *Dependencies) { r.Dependencies, r.Poll = d, polls.Add(1) }
 
 // polls counts the polls. Its value is the id of the last poll.
 var polls atomic.Uint64
 
-// PollFrom returns the id of the poll to which the reads of ctx belong. It returns 0 if each read counts as a separate poll.
-func PollFrom(ctx context.Context) uint64 { return valuesFrom(ctx).poll }
+// CredentialsFrom returns the client's credentials, or nil for an anonymous client. It also sets Snapshot.Personal for the response
+// of ctx, because a response that uses the credentials depends on the client.
+func CredentialsFrom(ctx context.Context) *market.Credentials {
+	r := From(ctx)
+	r.Dependencies.markPersonal()
+	return r.credentials
+}
 
-// WithFresh returns a context for reads of pages. These reads ignore cached pages and calls in flight, and make a new call to the
-// venue.
+// WithCaller returns a context with the client's name.
+func WithCaller(ctx context.Context, caller string) context.Context {
+	return With(ctx, func(r *Request) { r.Caller = caller })
+}
+
+// WithCredentials returns a context whose reads of account data use the credentials.
+func WithCredentials(ctx context.Context, credentials *market.Credentials) context.Context {
+	return With(ctx, func(r *Request) { r.credentials = credentials })
+}
+
+// WithLog returns a context whose reads are counted in l.
+func WithLog(ctx context.Context, l *Log) context.Context {
+	return With(ctx, func(r *Request) { r.Record(l) })
+}
+
+// WithoutPoll returns a context whose reads do not count as polls of a client.
+func WithoutPoll(ctx context.Context) context.Context {
+	return With(ctx, func(r *Request) { r.NoPoll = true })
+}
+
+// WithFresh returns a context for reads of pages that make a new call to the venue.
 func WithFresh(ctx context.Context) context.Context {
-	c := derive(ctx)
-	c.fresh = true
-	return &c
+	return With(ctx, func(r *Request) { r.Fresh = true })
 }
 
-// WantsFresh reports whether page reads must make a new call to the venue.
-func WantsFresh(ctx context.Context) bool { return valuesFrom(ctx).fresh }
-
-// WithLowPriority returns a context whose calls to the venue have the lowest priority.
-func WithLowPriority(ctx context.Context) context.Context {
-	c := derive(ctx)
-	c.low = true
-	return &c
+// WithDependencies returns a context and new Dependencies that record all reads of this context.
+func WithDependencies(ctx context.Context) (context.Context, *Dependencies) {
+	d := &Dependencies{}
+	return With(ctx, func(r *Request) { r.Respond(d) }), d
 }
-
-// HasLowPriority reports whether the calls of ctx have the lowest priority.
-func HasLowPriority(ctx context.Context) bool { return valuesFrom(ctx).low }
-
-// LogFrom returns the log of ctx, or nil if ctx has no log.
-func LogFrom(ctx context.Context) *Log { return valuesFrom(ctx).log }
-
-// DependenciesFrom returns the Dependencies that collect the reads of ctx. It returns nil if ctx has no Dependencies. All methods
-// accept a nil Dependencies.
-func DependenciesFrom(ctx context.Context) *Dependencies { return valuesFrom(ctx).dependencies }

@@ -1,3 +1,3 @@
-// Package request stores the values of a request in its context. The values are the client and its credentials, the log of the
-// operation's work (Log), the dependencies of its response (Dependencies), and the call to the venue (Call).
+// Package request describes a client's request: the client, the log of the operation (Log), and what its response depends on
+// (Dependencies). A Request travels in the context.
 package request

@@ -1,7 +1,6 @@
 package request
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -78,7 +77,7 @@ type Log struct {
 	// Explained reports that the response contains the log for the client. It must be set before the first read.
 	Explained bool
 
-	// reads is nil before WithLog.
+	// reads is nil before Request.Record.
 	reads *[upstream.Kinds]counts
 
 	// mu protects the fields below.
@@ -92,22 +91,6 @@ type Log struct {
 
 // counts contains the numbers of CacheCounts as atomic integers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
-
-// logContext contains a context and the read counts of its log, so that the context and the counts need only one allocation.
-type logContext struct {
-	valuesContext
-	reads [upstream.Kinds]counts
-}
-
-// WithLog returns a context whose reads are counted in l. It must be called once for each log, before the first read.
-func WithLog(ctx context.Context, l *Log) context.Context {
-	c := &logContext{valuesContext: derive(ctx)}
-	c.log = l
-	if l != nil {
-		l.reads = &c.reads
-	}
-	return c
-}
 
 // CacheCounts counts the keys of one kind that an operation has read. Each key counts once as Hits, Stale, Absent or Misses.
 type CacheCounts struct {

@@ -43,7 +43,7 @@ func TestDependencies(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := market.NewHandle(until), market.NewHandle(until)
 	ctx, d := request.WithDependencies(t.Context())
-	if request.DependenciesFrom(ctx) != d {
+	if request.From(ctx).Dependencies != d {
 		t.Error("the context has other dependencies")
 	}
 	var wg sync.WaitGroup
@@ -81,7 +81,7 @@ func TestSnapshot(t *testing.T) {
 }
 
 func TestNoDependencies(t *testing.T) {
-	none := request.DependenciesFrom(t.Context())
+	none := request.From(t.Context()).Dependencies
 	none.Record(market.NewHandle(time.Unix(9, 0)))
 	none.Until(time.Unix(5, 0))
 	if _, ok := none.Snapshot(); ok || none != nil || request.CredentialsFrom(t.Context()) != nil {

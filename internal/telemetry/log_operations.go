@@ -39,9 +39,9 @@ func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 // Ended logs an operation that has ended. It logs nothing if the level of the line is disabled, or if the operation succeeded and
 // is not in the sample.
 func (o *Operations) Ended(ctx context.Context, j *request.Log) {
-	req := requestFrom(ctx)
-	if req != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
-		req.logged.Store(true)
+	req := request.From(ctx)
+	if req.Line != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
+		req.Line.Logged.Store(true)
 	}
 	level := levelOf(j.Outcome)
 	if !o.log.Enabled(ctx, level) {
@@ -59,8 +59,8 @@ func (o *Operations) Ended(ctx context.Context, j *request.Log) {
 	if weight > 1 {
 		attrs = append(attrs, slog.Int("one_of", weight))
 	}
-	if req != nil {
-		attrs = append(attrs, slog.String("request_id", req.id))
+	if req.ID != "" {
+		attrs = append(attrs, slog.String("request_id", req.ID))
 	}
 	r := slog.NewRecord(now, level, "operation", 0)
 	r.AddAttrs(attrs...)

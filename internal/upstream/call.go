@@ -3,11 +3,24 @@ package upstream
 import (
 	"context"
 	"time"
+
+	"oddsgraph/internal/market"
 )
 
-// Call describes a read of the venue, which may take several HTTP calls, and the operations that wait for the read. Priority and
-// Deadline may increase while the read waits for the rate limiter, because more operations can join.
-type Call interface {
+// Call is a read of the venue, which may take several HTTP calls. With puts it into the context that the driver passes on, and From
+// returns it. A Call in a context must not be changed.
+type Call struct {
+	// Permit admits the HTTP calls. Without a Permit, all are admitted at once.
+	Permit Permit
+	// Credentials are the credentials for account data, or nil.
+	Credentials *market.Credentials
+	// Waiters describes the operations that wait for the read. It may be nil.
+	Waiters Waiters
+}
+
+// Waiters describes the operations that wait for a read. Priority and Deadline may increase while the read waits for the rate limiter,
+// because more operations can join.
+type Waiters interface {
 	// Priority returns the greatest priority of the operations.
 	Priority() Priority
 	// Deadline returns the latest deadline of the operations. ok is false if an operation has no deadline.
@@ -20,15 +33,17 @@ type Call interface {
 
 type callKey struct{}
 
-// WithCall returns a context for the HTTP calls of one read of the venue.
-func WithCall(ctx context.Context, c Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
-}
+// With returns a context for the HTTP calls of one read of the venue.
+func With(ctx context.Context, c Call) context.Context { return context.WithValue(ctx, callKey{}, &c) }
 
-// CallFrom returns the Call that WithCall has stored in ctx. ok is false if ctx has no Call.
-func CallFrom(ctx context.Context) (c Call, ok bool) {
-	c, ok = ctx.Value(callKey{}).(Call)
-	return c, ok
+var none Call
+
+// From returns the Call of ctx, or the zero Call if ctx has none.
+func From(ctx context.Context) *Call {
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
+		return c
+	}
+	return &none
 }
 
 // HTTPCall is one HTTP call to the venue.

@@ -96,6 +96,8 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				}
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only %s may import drivers", file, imported, registry))
+			case ours && to == "internal/request" && pkg == contract:
+				broken = append(broken, fmt.Sprintf("%s imports %s: a driver knows the call (internal/upstream), and not the client's request", file, imported))
 			case ours && to == registry && !slices.Contains(free, pkg):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only the program and the tests may import the registry of drivers", file, imported))
 			case ours && to == contract && from != registry && pkg == contract:
@@ -184,6 +186,8 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/upstream/call.go", "oddsgraph/internal/request", false},
 		{"internal/request/log.go", "oddsgraph/internal/upstream", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/upstream", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/request", false},
+		{"internal/cache/fetch.go", "oddsgraph/internal/request", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/market", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/wire", true},
 		{"internal/venue/generic/client.go", "github.com/failsafe-go/failsafe-go", true},

@@ -128,7 +128,7 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{yield: yield}
-		reader := s.Feed.NewReader(request.CallerFrom(ctx))
+		reader := s.Feed.NewReader(request.From(ctx).Caller)
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

@@ -113,7 +113,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 }
 
 // Account contains the topic of an account and a function that reads one part of the account. Read takes the client
-// (request.CallerFrom) and the credentials from its context.
+// (Request.Caller) and the credentials from its context.
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials

@@ -170,7 +170,7 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 			},
 			"past its deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
 			"refused by the permit": func() (context.Context, context.CancelFunc) {
-				return upstream.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+				return withPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
 			},
 		} {
 			ctx, cancel := end()

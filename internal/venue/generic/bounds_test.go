@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/upstream"
 )
 
 // TestSlowCallsOnlyWait checks that many slow calls at once affect neither the circuit breaker nor the backoff.
@@ -50,7 +49,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 				}
 			}}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
-			codes, longest := readBalances(upstream.WithPermit(asUser(t), p), c, accounts)
+			codes, longest := readBalances(withPermit(asUser(t), p), c, accounts)
 			if codes[""] != accounts || longest != latency {
 				t.Errorf("the numbers of reads by error code are %v after %v, want %d successes after %v", codes, longest, accounts, latency)
 			}

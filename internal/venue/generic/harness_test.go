@@ -17,7 +17,6 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
@@ -127,7 +126,14 @@ func withCredentials(t testing.TB, credentials string) context.Context {
 	t.Helper()
 	c, err := market.ParseCredentials([]byte(credentials))
 	must(t, err)
-	return request.WithCredentials(t.Context(), c)
+	return upstream.With(t.Context(), upstream.Call{Credentials: c})
+}
+
+// withPermit returns a context in which p also admits the HTTP calls.
+func withPermit(ctx context.Context, p upstream.Permit) context.Context {
+	call := *upstream.From(ctx)
+	call.Permit = p
+	return upstream.With(ctx, call)
 }
 
 // goldenFile reads a golden file of tests/testdata/venue/forms.

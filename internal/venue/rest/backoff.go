@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
 
@@ -66,7 +65,7 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 // credentials, if ctx has any, so the key reveals neither. It depends on the credentials, so that failures with someone else's
 // credentials do not delay the account's owner.
 func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
-	if c := request.CredentialsFrom(ctx); c != nil {
+	if c := upstream.From(ctx).Credentials; c != nil {
 		return b.Digest(string(a), c.Wire())
 	}
 	return b.Digest(string(a))

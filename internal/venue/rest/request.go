@@ -15,7 +15,6 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
@@ -145,17 +144,17 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	defer func() { circuit.done(generation, result, c.subject(ctx, rq)) }()
 	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	read, _ := upstream.CallFrom(ctx)
+	waiters := upstream.From(ctx).Waiters
 	x := upstream.HTTPCall{Endpoint: rq.Endpoint.String(), Keys: rq.Keys, Started: time.Now()}
 	x.Waited = x.Started.Sub(queued)
-	if read != nil {
-		x.Trace = read.Trace()
+	if waiters != nil {
+		x.Trace = waiters.Trace()
 	}
 	payload, err = c.exchange(ctx, call, rq, credentials, &x)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	result = verdictOf(err)
-	if read != nil {
-		read.NoteCall(x)
+	if waiters != nil {
+		waiters.NoteCall(x)
 	}
 	var failure error
 	if result == verdictFailure {
@@ -243,7 +242,7 @@ func (c *Client) credentials(ctx context.Context, e upstream.Endpoint) (*market.
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
 	}
-	credentials := request.CredentialsFrom(ctx)
+	credentials := upstream.From(ctx).Credentials
 	if credentials == nil {
 		return nil, market.Errorf(market.CodeUnauthenticated, "the venue's credentials are needed (%s)", e)
 	}

@@ -22,8 +22,8 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()
-	if call, ok := upstream.CallFrom(ctx); ok {
-		if latest, ok := call.Deadline(); ok && (!limited || latest.Before(deadline)) {
+	if waiters := upstream.From(ctx).Waiters; waiters != nil {
+		if latest, ok := waiters.Deadline(); ok && (!limited || latest.Before(deadline)) {
 			deadline, limited = latest, true
 		}
 	}
