@@ -147,7 +147,7 @@ func New(cfg Config) *API {
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, origins, cfg)
-	endpoint := origins.handler(who.handler(g.reject, all.serve))
+	endpoint := origins.handler(all)
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
@@ -157,23 +157,26 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	a := &API{Handler: withSecurityHeaders(withFastPath(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	a := &API{Handler: front(endpoint, mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
 	pages(cfg.Pages).handle(mux)
 	return a
 }
 
-// withFastPath serves requests for the given path with the given handler, and all other requests with the handler rest. Nearly all
-// requests are for this path, and they take less time without http.ServeMux.
-func withFastPath(path string, handler, rest http.Handler) http.Handler {
+// front sets the security headers of all responses. It serves requests for PathGraphQL with endpoint, and all other requests with
+// rest. Nearly all requests are for this path, and they take less time without http.ServeMux.
+func front(endpoint, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path {
+		h := w.Header()
+		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer
+		h["Content-Security-Policy"] = noContent // pages replace this value
+		if r.URL.Path != PathGraphQL {
 			rest.ServeHTTP(w, r)
 			return
 		}
-		r.Pattern = path
-		handler.ServeHTTP(w, r)
+		r.Pattern = PathGraphQL
+		endpoint.ServeHTTP(w, r)
 	})
 }
 

@@ -292,16 +292,3 @@ func (i *identities) countAcceptance(ctx context.Context, account market.Address
 		i.refusals.Accepted(id.key, account)
 	}
 }
-
-// handler identifies the sender of a request. Then it calls next with a request whose Header contains no credentials. If the
-// credentials or the bearer token are invalid, handler calls refuse instead.
-func (i *identities) handler(refuse func(w http.ResponseWriter, r *httpRequest, err error), next func(w http.ResponseWriter, r *httpRequest)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
-		r := newRequest(plain)
-		if err := i.fromHeaders(r); err != nil {
-			refuse(w, r, err)
-			return
-		}
-		next(w, r)
-	})
-}

@@ -59,7 +59,13 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 
 func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).address }
 
-func (t *transports) serve(w http.ResponseWriter, r *httpRequest) {
+// ServeHTTP identifies the sender of a request, and serves the request if the sender is not refused.
+func (t *transports) ServeHTTP(w http.ResponseWriter, plain *http.Request) {
+	r := newRequest(plain)
+	if err := t.engine.identities.fromHeaders(r); err != nil {
+		t.reject(w, r, err)
+		return
+	}
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
 		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext(readHints(r.Header, nil)), nil)))
