@@ -18,8 +18,8 @@ import (
 const eventReadTimeout = 3 * time.Second
 
 // subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the envelope and the
-// response of each event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription has ended
-// because the venue does not know its ids.
+// response of each event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription
+// has ended because the venue does not know its ids.
 func (e *engine) subscribe(ctx context.Context, g *fanout.Group, op *operation, each func(follow.Envelope, *graphql.Response) bool) (last *graphql.Response, unknown bool) {
 	defer e.catch(ctx, func(r *graphql.Response) { last, unknown = r, false })
 	streamCtx, running := resolvers.WithStream(ctx, g)
