@@ -127,7 +127,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		Operations: cfg.MaxOperations, Queue: queuedPerOperation * cfg.MaxOperations, QueueTimeout: queueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone, PublicAccounts: accountsArePublic(cfg),
-		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
+		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},

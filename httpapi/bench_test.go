@@ -67,7 +67,7 @@ func libraryHandler(cfg Config) http.Handler {
 	srv := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}}))
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
-	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler), cfg.RequestID))
+	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler)))
 	type turn struct{}
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		ctx, set, _ := loaders.With(context.WithValue(ctx, turn{}, &sync.Mutex{}), cfg.Sources)

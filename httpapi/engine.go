@@ -53,7 +53,7 @@ func newEngine(cfg Config, who *identities) *engine {
 		responses:      newResponses(cfg, who),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
 		eventLimiter:   newLimiter(who.countedIn, runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
-		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
+		present:        resolvers.Presenter(cfg.Log),
 		recover:        resolvers.Recover,
 	}
 }

@@ -78,8 +78,7 @@ type Config struct {
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
 	// Clients bounds the connections, operations and subscriptions of one client.
-	Clients   quota.Limits
-	RequestID func(ctx context.Context) string
+	Clients quota.Limits
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
 	// the context of the first client.
 	Shared func(ctx context.Context) context.Context

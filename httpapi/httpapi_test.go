@@ -86,7 +86,6 @@ func testConfig(t testing.TB) Config {
 		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
 		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		RequestID: func(context.Context) string { return "test-request" },
 		Shared:    func(ctx context.Context) context.Context { return ctx },
 		Observer:  onEnd(func(*request.Log) {}),
 	}

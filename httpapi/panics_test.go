@@ -209,7 +209,9 @@ func TestPanics(t *testing.T) {
 				rig(&cfg)
 			}
 			api := New(cfg)
-			server := httptest.NewServer(api)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				api.ServeHTTP(w, r.WithContext(withID(r.Context(), "test-request")))
+			}))
 			defer server.Close()
 			got := test.run(t, server.URL+PathGraphQL)
 			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {
