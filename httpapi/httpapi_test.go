@@ -85,9 +85,9 @@ func testConfig(t testing.TB) Config {
 		Compiler: compiler, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
 		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
-		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		Shared:    func(ctx context.Context) context.Context { return ctx },
-		Observer:  onEnd(func(*request.Log) {}),
+		Client:   func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		Shared:   func(ctx context.Context) context.Context { return ctx },
+		Observer: onEnd(func(*request.Log) {}),
 	}
 }
 

@@ -197,14 +197,14 @@ var decided = func() chan struct{} {
 }()
 
 func (admitAll) Reserve(upstream.CallRequest) upstream.Reservation { return admitAll{} }
-func (admitAll) Scarce(string, upstream.Endpoint) bool           { return false }
-func (admitAll) Decided() <-chan struct{}                      { return decided }
-func (admitAll) Err() error                                    { return nil }
-func (admitAll) Late(time.Time) error                          { return nil }
-func (admitAll) Join(upstream.CallRequest)                       {}
-func (admitAll) Release(bool)                                  {}
-func (admitAll) AdmitCall(context.Context) error               { return nil }
-func (admitAll) Answered(upstream.Answer)                        {}
+func (admitAll) Scarce(string, upstream.Endpoint) bool             { return false }
+func (admitAll) Decided() <-chan struct{}                          { return decided }
+func (admitAll) Err() error                                        { return nil }
+func (admitAll) Late(time.Time) error                              { return nil }
+func (admitAll) Join(upstream.CallRequest)                         {}
+func (admitAll) Release(bool)                                      {}
+func (admitAll) AdmitCall(context.Context) error                   { return nil }
+func (admitAll) Answered(upstream.Answer)                          {}
 
 // newScope returns a scope with a random key. shared is the HMAC key for scope.credentials. If shared is empty, scope.credentials
 // uses the random key, too.

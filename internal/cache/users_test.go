@@ -266,7 +266,7 @@ func TestFreshReads(t *testing.T) {
 		read(ctx)
 		time.Sleep(time.Second / 2)
 		read(request.WithFresh(ctx)) // makes a second call, although the first call is in flight
-		read(ctx)                   // joins the second call
+		read(ctx)                    // joins the second call
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("got %d calls, want 2", n)

@@ -28,7 +28,7 @@ import (
 type nopObserver struct{}
 
 func (nopObserver) Began(*request.Log, httpapi.Hints, bool) {}
-func (nopObserver) EventFailed([]string)                   {}
+func (nopObserver) EventFailed([]string)                    {}
 func (nopObserver) Ended(context.Context, *request.Log)     {}
 
 // observedHandler returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs

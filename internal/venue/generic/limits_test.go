@@ -7,7 +7,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
 )
 
 // TestPermitObservesLimits checks what the client reports to the upstream.Permit about the venue's rate limit.

@@ -250,4 +250,4 @@ func foundIn(t *testing.T, v wire.Value, q queries.Search) string {
 type drifts struct{ list rest.Drift }
 
 func (*drifts) Call(upstream.HTTPCall, error) {}
-func (d *drifts) Drift(_, what string)          { d.list = append(d.list, what) }
+func (d *drifts) Drift(_, what string)        { d.list = append(d.list, what) }

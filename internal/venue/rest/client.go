@@ -179,4 +179,4 @@ func (c *Client) Close() {
 type noObserver struct{}
 
 func (noObserver) Call(upstream.HTTPCall, error) {}
-func (noObserver) Drift(string, string)            {}
+func (noObserver) Drift(string, string)          {}
