@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // timeout is Source.Timeout in tests.
 const timeout = 30 * time.Second
 
-// upstream is a feed.Upstream that accepts a limited number of topics.
-type upstream struct {
+// testUpstream is a feed.Upstream that accepts a limited number of topics.
+type testUpstream struct {
 	mu   sync.Mutex
 	room int // the maximum number of topics, including accounts; 0 means that there is no maximum
 	open map[messages.Topic]bool
 }
 
-func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
+func (u *testUpstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.room > 0 && len(u.open) >= u.room && !u.open[t] {
@@ -40,14 +40,14 @@ func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	return nil
 }
 
-func (u *upstream) Unwatch(t messages.Topic) {
+func (u *testUpstream) Unwatch(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.open, t)
 }
-func (u *upstream) Resync(messages.Topic) {}
+func (u *testUpstream) Resync(messages.Topic) {}
 
-func (u *upstream) has(t messages.Topic) bool {
+func (u *testUpstream) has(t messages.Topic) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.open[t]
@@ -57,14 +57,14 @@ func (u *upstream) has(t messages.Topic) bool {
 type testVenue struct {
 	*feed.Feed
 	t    *testing.T
-	up   *upstream
+	up   *testUpstream
 	ctx  context.Context
 	seqs map[messages.Topic]uint64
 }
 
 // newTestVenue returns a venue that sends snapshots on the given channels.
 func newTestVenue(t *testing.T, snapshots ...messages.Channel) *testVenue {
-	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
+	s := &testVenue{t: t, up: &testUpstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
 	s.Feed = feed.New(feed.Config{Sink: tool.Discard{}, Snapshots: snapshots})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
