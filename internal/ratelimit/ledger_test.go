@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/market/shared"
+	"oddsgraph/internal/upstream"
 )
 
 // sharedLedger is a Ledger in memory. It responds after a millisecond.
@@ -227,7 +227,7 @@ func TestLedgerIsAway(t *testing.T) {
 		if n != 16 { // 31 calls for each of three processes, of which 15 may have been made
 			t.Errorf("%d calls were admitted at once while the ledger was away, want 16", n)
 		}
-		if b.Scarce("", reqctx.EndpointPrices) {
+		if b.Scarce("", upstream.EndpointPrices) {
 			t.Error("assumed calls make calls scarce")
 		}
 		for time.Since(b.opened) < 58*time.Second {
@@ -313,7 +313,7 @@ func TestSharedScarcity(t *testing.T) {
 		for i := range 95 {
 			l.granted[fmt.Sprint("another", i)] = time.Now().Add(30 * time.Second)
 		}
-		scarce := func() bool { return b.Scarce("", reqctx.EndpointPrices) }
+		scarce := func() bool { return b.Scarce("", upstream.EndpointPrices) }
 		for range 100 {
 			scarce()
 			time.Sleep(10 * time.Millisecond)
@@ -387,7 +387,7 @@ func TestSharedKeys(t *testing.T) {
 			cfg.Key, cfg.Sharing.SameScopes = 100, keys
 			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
 			for _, b := range all {
-				want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
+				want := upstream.CallRequest{Scope: "key", Priority: upstream.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				for range 200 { // after the first call, the credentials have their own window
 					k := b.Reserve(want)
 					time.Sleep(2 * time.Millisecond)
@@ -415,11 +415,11 @@ func TestSharedAddress(t *testing.T) {
 		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
 		report(ticket, 100, 80, time.Time{}) // the venue counts 20 calls, which other processes made
-		if b.Scarce("", reqctx.EndpointPrices) {
+		if b.Scarce("", upstream.EndpointPrices) {
 			t.Fatal("got scarce, although processes with the same ledger made the calls")
 		}
 		report(ticket, 100, 4, time.Time{}) // 4 remaining calls are less than the margin of 5 calls
-		if !b.Scarce("", reqctx.EndpointPrices) {
+		if !b.Scarce("", upstream.EndpointPrices) {
 			t.Error("got not scarce after the venue reported 4 remaining calls")
 		}
 		ticket.Release(true)

@@ -7,7 +7,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -25,7 +25,7 @@ const (
 type callRecord struct {
 	until    time.Time
 	caller   *caller
-	priority reqctx.Priority
+	priority upstream.Priority
 	credited bool // made with a grant of the ledger
 }
 
@@ -42,16 +42,16 @@ type window struct {
 	inFlight   int
 	ended      []callRecord // oldest first
 	others     others
-	byPriority [reqctx.Priorities]int // the calls in the window
+	byPriority [upstream.Priorities]int // the calls in the window
 
 	// refusal applies to all calls of the window, and refusals to the calls of an endpoint. paused is the total duration of all pauses
 	// of the window, including the rest of the present one. usedUp reports that a 429 in the first period has made the window count as
 	// used up. answered is the time at which the last answered call of each endpoint was sent.
 	refusal  refusal
-	refusals [reqctx.Endpoints]refusal
+	refusals [upstream.Endpoints]refusal
 	paused   time.Duration
 	usedUp   bool
-	answered [reqctx.Endpoints]time.Time
+	answered [upstream.Endpoints]time.Time
 	// maxInFlight bounds the calls in flight while calls are assumed, and after a 429 until the venue answers. 0 is no bound.
 	maxInFlight int
 
@@ -60,7 +60,7 @@ type window struct {
 	callers  *simplelru.LRU[string, *caller]
 	reserved int
 
-	queue    [reqctx.Priorities][]*reservation
+	queue    [upstream.Priorities][]*reservation
 	waiting  int
 	arrivals uint64 // the value of reservation.arrival that was assigned last
 	timer    *time.Timer

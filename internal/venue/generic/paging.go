@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -73,7 +73,7 @@ const (
 )
 
 // parsePageToken reads the token of a page. An empty token means the first page.
-func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
+func parsePageToken(e upstream.Endpoint, token string) (pageStart, error) {
 	var p pageStart
 	if rest, ok := strings.CutPrefix(token, "t:"); ok {
 		p.numbering, token, _ = strings.Cut(rest, ":")
@@ -109,7 +109,7 @@ func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
 	return pageStart{}, badPageToken(e)
 }
 
-func badPageToken(e reqctx.Endpoint) error {
+func badPageToken(e upstream.Endpoint) error {
 	return rest.BadInput(e, "the cursor is not from this service")
 }
 
@@ -174,7 +174,7 @@ func (t *pageInfo) nextToken() string {
 // the page is the last one. If p is not a cursor, the response may not say whether there is a next page. In this case, pageInfoOf
 // assumes a next page if the page has at least limit rows. It also sets the field guessed to true. But if the response has a JSON
 // field "offset", the venue supports offsets, and guessed stays false.
-func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
+func pageInfoOf(e upstream.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
 	t := pageInfo{total: rest.ParseCount(page.valueOf(fieldTotal))}
