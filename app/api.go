@@ -104,8 +104,8 @@ const (
 	// bodyTimeout bounds the time from the first byte of a request to the end of its body. On a connection of 32 KiB/s, the largest
 	// default body of 256 KiB arrives in eight seconds.
 	bodyTimeout = 10 * time.Second
-	// Up to queuedPerOperation requests wait for each of --max-operations, for at most queueTimeout. A client that waits longer
-	// would rather hear that the service is busy.
+	// Up to queuedPerOperation requests wait for each place of --max-operations, for at most queueTimeout. A client that waits
+	// longer would rather hear that the service is busy.
 	queuedPerOperation = 2
 	queueTimeout       = 2 * time.Second
 	// loggedPerSecond is the number of successful operations and requests in a second that are logged. Of further ones, one in a
@@ -127,7 +127,7 @@ func NewFront(cfg *config.Config, proxies auth.Proxies, executed graph.Config, l
 		Operations: cfg.MaxOperations, Queue: queuedPerOperation * cfg.MaxOperations, QueueTimeout: queueTimeout,
 		Introspection: cfg.Introspection, Suggestions: cfg.Suggestions, Origins: cfg.Origins, CORSHeaders: cfg.CORSHeaders,
 		Unchecked: credentialsMode(cfg) == rest.CredentialsNone, PublicAccounts: accountsArePublic(cfg),
-		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer, RequestID: telemetry.RequestID,
+		Client: proxies.ClientAddress, Trusted: proxies.TrustsPeer,
 		Shared: func(ctx context.Context) context.Context {
 			return telemetry.WithRequestID(ctx, telemetry.NewRequestID())
 		},

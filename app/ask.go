@@ -14,7 +14,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
@@ -46,7 +46,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
 		q.askStream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
 	}
-	for e := reqctx.EndpointBalance; int(e) < reqctx.Endpoints; e++ {
+	for e := upstream.EndpointBalance; int(e) < upstream.Endpoints; e++ {
 		if err := client.Can(e); err != nil {
 			q.print(e.String(), "unsupported: "+err.Error())
 		}
@@ -83,7 +83,7 @@ type inquiry struct {
 func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
-	q.request(reqctx.EndpointSearch, "search", func() (string, error) {
+	q.request(upstream.EndpointSearch, "search", func() (string, error) {
 		page, err := q.client.Search(ctx, open)
 		if err != nil || page == nil {
 			return "nothing", err
@@ -104,17 +104,17 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 		q.print("everything else", "not requested: the search found no open market with tokens")
 		return nil
 	}
-	q.request(reqctx.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
-	q.request(reqctx.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
+	q.request(upstream.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
+	q.request(upstream.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
 	if slug != "" {
-		q.request(reqctx.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
+		q.request(upstream.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
 	}
-	q.request(reqctx.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
-	q.request(reqctx.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
-	q.request(reqctx.EndpointBook, "book", func() (string, error) {
+	q.request(upstream.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
+	q.request(upstream.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
+	q.request(upstream.EndpointBook, "book", func() (string, error) {
 		return count(q.client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
 	})
-	q.request(reqctx.EndpointPriceHistory, "price history", func() (string, error) {
+	q.request(upstream.EndpointPriceHistory, "price history", func() (string, error) {
 		today := market.DateOf(time.Now())
 		read, err := q.client.PriceHistories(ctx, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
 		if err != nil {
@@ -126,7 +126,7 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 		}
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})
-	q.request(reqctx.EndpointMarketTrades, "public trades", func() (string, error) {
+	q.request(upstream.EndpointMarketTrades, "public trades", func() (string, error) {
 		page, err := q.client.MarketTrades(ctx, queries.MarketTrades{MarketID: ids[0], Limit: 100})
 		if err != nil {
 			return "nothing", err
@@ -139,7 +139,7 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 
 // askEvents searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.
 func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id string) {
-	q.request(reqctx.EndpointEventSearch, "events", func() (string, error) {
+	q.request(upstream.EndpointEventSearch, "events", func() (string, error) {
 		page, err := q.client.SearchEvents(ctx, search)
 		if err != nil {
 			return "nothing", err
@@ -147,7 +147,7 @@ func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id strin
 		return fmt.Sprintf("%d events", len(page.Events)), errors.Join(page.LeftOut...)
 	})
 	if id != "" {
-		q.request(reqctx.EndpointEvent, "event by id", func() (string, error) {
+		q.request(upstream.EndpointEvent, "event by id", func() (string, error) {
 			event, err := q.client.Event(ctx, market.EventRef{EventID: id})
 			if err != nil || event == nil {
 				return "0 of 1", err
@@ -155,7 +155,7 @@ func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id strin
 			return fmt.Sprintf("%d markets", len(event.Markets)), errors.Join(event.LeftOut...)
 		})
 	}
-	q.request(reqctx.EndpointCategories, "categories", func() (string, error) {
+	q.request(upstream.EndpointCategories, "categories", func() (string, error) {
 		categories, err := q.client.Categories(ctx)
 		if err != nil {
 			return "nothing", err
@@ -165,7 +165,7 @@ func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id strin
 }
 
 // request calls q.read if the venue serves the endpoint e. Otherwise it prints that the venue does not support this kind of data.
-func (q *inquiry) request(e reqctx.Endpoint, kind string, call func() (string, error)) {
+func (q *inquiry) request(e upstream.Endpoint, kind string, call func() (string, error)) {
 	if err := q.client.Can(e); err != nil {
 		q.print(kind, "unsupported: "+err.Error())
 		return

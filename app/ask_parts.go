@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const maxUnread = 1000
@@ -36,7 +36,7 @@ func (u *unreadParts) take() []string {
 // restParts is a rest.Observer that collects unreadable parts.
 type restParts struct{ *unreadParts }
 
-func (restParts) Call(reqctx.UpstreamCall, error) {}
+func (restParts) Call(upstream.HTTPCall, error) {}
 
 func (p restParts) Drift(_, what string) { p.add(what) }
 

@@ -6,8 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/upstream"
 )
 
 // TestClocks checks that a clock that is wrong by more than two seconds causes one warning, and a line when it is right again. A
@@ -41,7 +42,7 @@ func TestClocks(t *testing.T) {
 		{"dates behind", -300 * time.Second, 0, 9, -299.9, "WARN", "other=venue other_ahead=-4m59.9s"},
 	} {
 		for range test.times {
-			c := reqctx.UpstreamCall{Status: 200, Outcome: reqctx.OutcomeOK, Started: began, Elapsed: test.took, Date: began.Add(test.ahead).Truncate(time.Second)}
+			c := upstream.HTTPCall{Status: 200, Outcome: request.OutcomeOK, Started: began, Elapsed: test.took, Date: began.Add(test.ahead).Truncate(time.Second)}
 			h.clock = fixedClock(began)
 			h.Call(c, nil)
 		}

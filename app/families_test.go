@@ -6,8 +6,8 @@ import (
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/upstream"
 )
 
 // TestDocumentedLimits checks that the budget applies the documented limits of a driver's venue. The generic driver has no
@@ -22,7 +22,7 @@ func TestDocumentedLimits(t *testing.T) {
 		b := newBudget(config.Venue{Driver: driver, KeyID: test.key, PublicPerMinute: 20}, market.SystemClock{}, true, ratelimit.Sharing{})
 		admitted := 0
 		for range 600 {
-			r := b.Reserve(reqctx.CallRequest{Endpoint: reqctx.EndpointBook, Priority: reqctx.PriorityPrices, Deadline: time.Now()})
+			r := b.Reserve(upstream.CallRequest{Endpoint: upstream.EndpointBook, Priority: upstream.PriorityPrices, Deadline: time.Now()})
 			if <-r.Decided(); r.Err() != nil {
 				break
 			}

@@ -11,8 +11,8 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/drivers"
 )
 
@@ -33,7 +33,7 @@ func (u *unit) openFleet(cfg *config.Config, reads *cache.Config) (sharing ratel
 	link := fleet.Config{
 		URL: c.URL, Venue: venueName(cfg), Timeout: c.Timeout, CallTimeout: cfg.Venue.Timeout, Version: BuildVersion(), Clock: u.clock, Log: u.log,
 	}
-	for kind := reqctx.Kind(0); kind < reqctx.Kinds; kind++ {
+	for kind := upstream.Kind(0); kind < upstream.Kinds; kind++ {
 		if !kind.User() {
 			link.Kinds = append(link.Kinds, kind.String())
 		}

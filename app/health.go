@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // health is what the outcome of calls says about the venue. It is the rest.Observer of the driver.
@@ -18,11 +18,11 @@ type health struct {
 }
 
 // Call implements rest.Observer. It counts a call, and records whether the venue has answered it.
-func (h *health) Call(c reqctx.UpstreamCall, failure error) {
+func (h *health) Call(c upstream.HTTPCall, failure error) {
 	if h.Metrics != nil {
 		h.Metrics.Call(c.Endpoint, c.Keys, c.Status, c.Outcome, c.Elapsed)
 	}
-	answered := c.Outcome != reqctx.CallCancelled && h.reach.note(c.Status, h.clock.Now())
+	answered := c.Outcome != upstream.CallCancelled && h.reach.note(c.Status, h.clock.Now())
 	if answered {
 		h.answered.Store(true)
 	}

@@ -12,9 +12,9 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
@@ -56,7 +56,7 @@ func (u *unit) registerMetrics() {
 
 // expected returns the label values of the venue's metrics.
 func (u *unit) expected() (e telemetry.Expected) {
-	for endpoint := range reqctx.Endpoint(reqctx.Endpoints) {
+	for endpoint := range upstream.Endpoint(upstream.Endpoints) {
 		if u.Client.Can(endpoint) == nil {
 			e.Endpoints = append(e.Endpoints, endpoint.String())
 		}
@@ -258,7 +258,7 @@ var rateLimitFamilies = []telemetry.Family[rateLimitState]{
 	{Kind: telemetry.Gauge, Name: "oddsgraph_budget_waiting", Help: "Calls to the venue that wait for the rate limit, by priority.", Labels: []string{"priority"},
 		Read: func(s rateLimitState, sample func(float64, ...string)) {
 			for p, n := range s.Waiting {
-				sample(float64(n), reqctx.Priority(p).String())
+				sample(float64(n), upstream.Priority(p).String())
 			}
 		}},
 	counter("oddsgraph_budget_admitted_total", "Calls to the venue that were admitted, with credentials or without.", func(s rateLimitState) uint64 { return s.Admitted }),

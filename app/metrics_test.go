@@ -16,9 +16,9 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
@@ -46,7 +46,7 @@ func TestMetricsByName(t *testing.T) {
 	now := time.Unix(1000, 0)
 	telemetry.Register(m, func() rateLimitState {
 		return rateLimitState{ratelimit.Status{
-			Limit: 61, Left: 62, ThrottledUntil: now.Add(63 * time.Second), Throttled: 64 * time.Second, Waiting: [reqctx.Priorities]int{65}, Scopes: 66, Admitted: 67, Refused: 68,
+			Limit: 61, Left: 62, ThrottledUntil: now.Add(63 * time.Second), Throttled: 64 * time.Second, Waiting: [upstream.Priorities]int{65}, Scopes: 66, Admitted: 67, Refused: 68,
 		}, now}
 	}, rateLimitFamilies...)
 	telemetry.Register(m, func() venueState {
@@ -95,7 +95,7 @@ func TestMetricsByName(t *testing.T) {
 		`oddsgraph_cache_bytes{kind="price"}`: 60,
 
 		"oddsgraph_budget_limit": 61, "oddsgraph_budget_left": 62, "oddsgraph_budget_wait_seconds": 63, "oddsgraph_budget_throttled_seconds_total": 64,
-		`oddsgraph_budget_waiting{priority="` + reqctx.Priority(0).String() + `"}`: 65, "oddsgraph_budget_credentials": 66, "oddsgraph_budget_admitted_total": 67,
+		`oddsgraph_budget_waiting{priority="` + upstream.Priority(0).String() + `"}`: 65, "oddsgraph_budget_credentials": 66, "oddsgraph_budget_admitted_total": 67,
 		"oddsgraph_budget_refused_total": 68,
 
 		"oddsgraph_venue_reachable": 1, `oddsgraph_venue_circuit_state{endpoint="prices",state="half-open"}`: 1, `oddsgraph_venue_circuit_state{endpoint="prices",state="open"}`: 0,

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -17,7 +17,7 @@ type Observer struct {
 }
 
 // Began implements httpapi.Observer.
-func (o *Observer) Began(j *reqctx.Log, hints httpapi.Hints, trusted bool) {
+func (o *Observer) Began(j *request.Log, hints httpapi.Hints, trusted bool) {
 	if o.tracer != nil {
 		o.tracer.Began(j, hints.Get("Traceparent"), trusted)
 	}
@@ -31,7 +31,7 @@ func (o *Observer) EventFailed(codes []string) {
 }
 
 // Ended implements httpapi.Observer.
-func (o *Observer) Ended(ctx context.Context, j *reqctx.Log) {
+func (o *Observer) Ended(ctx context.Context, j *request.Log) {
 	if o.Metrics != nil {
 		o.Metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
 	}

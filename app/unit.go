@@ -13,8 +13,9 @@ import (
 	"oddsgraph/internal/fleet"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
@@ -98,7 +99,7 @@ func (u *unit) resolverVenue(cfg *config.Config) resolvers.Venue {
 
 // forget makes each of an account's topics close as soon as no subscription watches the topic.
 func (u *unit) forget(a *auth.Account) {
-	ctx := reqctx.WithCredentials(context.Background(), a.Credentials)
+	ctx := request.WithCredentials(context.Background(), a.Credentials)
 	u.Live.Feed.SkipLinger(func(t messages.Topic) bool {
 		return t.Channel == messages.ChannelUser && t.Scope == u.Cache.Scope(ctx, market.Address(t.ID))
 	})
@@ -111,7 +112,7 @@ func constantStatus(cfg *config.Config, client venue.Driver) model.ServiceStatus
 		Currency: currency(cfg),
 		Venue: &model.VenueStatus{
 			Driver: cfg.Venue.Driver, Unsupported: unsupported,
-			PublicAccounts: accountsArePublic(cfg) && !slices.Contains(unsupported, reqctx.EndpointPositions.String()),
+			PublicAccounts: accountsArePublic(cfg) && !slices.Contains(unsupported, upstream.EndpointPositions.String()),
 			MarketSorts: searches.MarketSorts, EventSorts: searches.EventSorts, SearchFilters: searches.Filters,
 		},
 	}

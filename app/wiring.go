@@ -8,7 +8,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
@@ -99,11 +99,11 @@ func venueInIDs(cfg *config.Config) string {
 	return cfg.Venue.Driver
 }
 
-// unsupportedBy returns the names of the endpoints that a driver does not serve, in the order of reqctx.Endpoint. It appends "cash"
+// unsupportedBy returns the names of the endpoints that a driver does not serve, in the order of upstream.Endpoint. It appends "cash"
 // if the driver serves balances without cash.
 func unsupportedBy(d venue.Driver) []string {
 	names := []string{}
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+	for e := range upstream.Endpoint(upstream.Endpoints) {
 		if d.Can(e) != nil && !slices.Contains(names, e.String()) {
 			names = append(names, e.String())
 		}
@@ -116,7 +116,7 @@ func unsupportedBy(d venue.Driver) []string {
 
 // cashError returns the UNSUPPORTED error of a driver that serves balances without cash, or nil.
 func cashError(d venue.Driver) error {
-	if d.Can(reqctx.EndpointBalance) != nil {
+	if d.Can(upstream.EndpointBalance) != nil {
 		return nil
 	}
 	return d.CanReadCash()

@@ -117,7 +117,7 @@ func TestTwoPrograms(t *testing.T) {
 	for _, line := range regexp.MustCompile(`(?m)^BenchmarkW4/venue=demo/server=(\S+)-\d+\t`).FindAllStringSubmatch(out.String(), -1) {
 		got = append(got, line[1])
 	}
-	if n := strings.Count(out.String(), "\nBenchmarkCurve/of=V1/n=4/venue=large/"); n != 2 {
+	if n := strings.Count(out.String(), "\nBenchmarkCurve/of=V1/n=4/venue=foreign/"); n != 2 {
 		t.Errorf("the working sets were measured %d times, want once for each program", n)
 	}
 	name := func(path string) string { return "oddsgraph/binary=" + strings.ReplaceAll(path, "/", "_") }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,25 +30,34 @@ func (b *bench) queryBenchmarks(ctx context.Context) (all []benchmark, err error
 	return all, err
 }
 
-// curveBenchmarks measure V1 and V2 with working sets that are 1, 5 and 20 times as large.
-func (b *bench) curveBenchmarks(ctx context.Context) (all []benchmark, err error) {
-	wallets, err := b.venue.wallets(ctx, 20*b.variety)
+// walletCurve measures V1 with 1, 5 and 20 times as many wallets.
+func (b *bench) walletCurve(ctx context.Context) ([]benchmark, error) {
+	return b.curve(ctx, "V1", b.venue.wallets)
+}
+
+// pageCurve measures V2 with 1, 5 and 20 times as many pages. It needs as many markets with books.
+func (b *bench) pageCurve(ctx context.Context) ([]benchmark, error) {
+	return b.curve(ctx, "V2", b.venue.pages)
+}
+
+func (b *bench) curve(ctx context.Context, name string, read func(ctx context.Context, n int) ([]*request, error)) (all []benchmark, err error) {
+	if !b.measuresCurve() {
+		return nil, nil
+	}
+	requests, err := read(ctx, 20*b.variety)
 	if err != nil {
 		return nil, err
 	}
-	pages, err := b.venue.pages(ctx, 20*b.variety)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range []workload{{"V1", wallets}, {"V2", pages}} {
-		for _, n := range []int{b.variety, 5 * b.variety, 20 * b.variety} {
-			all = append(all, benchmark{curveSection, fmt.Sprintf("Curve/of=%s/n=%d", w.name, n), b.graphServers(graphServer), func(ctx context.Context, p *process) (figures, error) {
-				return b.measureQueries(ctx, p, w.requests[:n])
-			}})
-		}
+	for _, n := range []int{b.variety, 5 * b.variety, 20 * b.variety} {
+		all = append(all, benchmark{curveSection, fmt.Sprintf("Curve/of=%s/n=%d", name, n), b.graphServers(graphServer), func(ctx context.Context, p *process) (figures, error) {
+			return b.measureQueries(ctx, p, requests[:n])
+		}})
 	}
 	return all, nil
 }
+
+// measuresCurve reports whether -run asks for the curves. They take minutes, because everything is read for the first time.
+func (b *bench) measuresCurve() bool { return strings.Contains(b.filter.String(), "Curve") }
 
 // measureQueries sends each request once and measures the requests that follow.
 func (b *bench) measureQueries(ctx context.Context, p *process, requests []*request) (f figures, err error) {

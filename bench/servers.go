@@ -63,12 +63,12 @@ func (o options) modes() []venueMode {
 		},
 		{
 			name: "foreign", about: "a venue without stream and rate-limit headers", flags: []setting{marketsFlag, strictFlag},
-			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).queryBenchmarks},
+			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).queryBenchmarks, (*bench).walletCurve},
 		},
 		{
 			name: "large", about: "a large venue without stream and rate-limit headers",
 			flags: []setting{{fmt.Sprintf("--demo-markets=%d", large), "two ninths of these markets have two books of 20 levels a side"}, strictFlag},
-			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).curveBenchmarks},
+			parts: []func(*bench, context.Context) ([]benchmark, error){(*bench).pageCurve},
 		},
 	}
 }

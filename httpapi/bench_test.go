@@ -20,7 +20,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -67,7 +67,7 @@ func libraryHandler(cfg Config) http.Handler {
 	srv := handler.New(graph.NewExecutableSchema(graph.Config{Resolvers: &resolvers.Resolver{Clock: market.SystemClock{}}}))
 	srv.AddTransport(transport.POST{})
 	srv.SetQueryCache(lru.New[*ast.QueryDocument](1000))
-	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler), cfg.RequestID))
+	srv.SetErrorPresenter(resolvers.Presenter(slog.New(slog.DiscardHandler)))
 	type turn struct{}
 	srv.AroundResponses(func(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 		ctx, set, _ := loaders.With(context.WithValue(ctx, turn{}, &sync.Mutex{}), cfg.Sources)
@@ -132,19 +132,19 @@ func TestAllocationsComparedWithGqlgen(t *testing.T) {
 }
 
 // TestReadingARequestAllocatesLittle bounds the allocations for parsing a request without variables, for preparing its operation,
-// and for its slot in the limiters.
+// and for its slot in the limiter.
 func TestReadingARequestAllocatesLittle(t *testing.T) {
 	if tool.Unraced(t) {
 		return
 	}
 	cfg, body := benchConfig(t), []byte(`{"query":"{ serviceStatus { version } }"}`)
-	e, slots := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiters((&identities{}).countedIn, 256, 512, time.Second)
+	e, places := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiter((&identities{}).countedIn, 512, 1024, time.Second)
 	n := testing.AllocsPerRun(100, func() {
 		p, err := parseParams(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &reqctx.Log{}, p, slots.acquire)
+		op, refusal := e.prepare(t.Context(), &request.Log{}, p, places.begin)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}

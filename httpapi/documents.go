@@ -15,7 +15,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/resolvers"
 )
 
@@ -48,7 +48,7 @@ type document struct {
 
 // plan is the compiled form of an operation, without variables.
 type plan struct {
-	info   *reqctx.OperationInfo
+	info   *request.OperationInfo
 	cost   *limits.Plan
 	policy policy
 	// If the operation is a subscription that can be executed separately for each id, list is the name of the variable with the ids.

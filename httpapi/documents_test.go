@@ -10,7 +10,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/tests/tool"
 )
 
@@ -172,7 +172,7 @@ func TestCanonicalVariables(t *testing.T) {
 	e := newEngine(testConfig(t), &identities{})
 	const query = `query ($f: MarketSearchFilter, $n: Int = 7, $a: String!) { searchMarkets(query: $a, first: $n, filter: $f) { totalCount } }`
 	canonical := func(variables string) string {
-		op, refused := e.prepare(t.Context(), &reqctx.Log{}, &params{Query: query, Variables: variables}, admitAtOnce)
+		op, refused := e.prepare(t.Context(), &request.Log{}, &params{Query: query, Variables: variables}, admitAtOnce)
 		if refused != nil {
 			t.Fatalf("%s: %s", variables, appendResponse(nil, refused))
 		}

@@ -21,7 +21,7 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -53,14 +53,14 @@ func newEngine(cfg Config, who *identities) *engine {
 		responses:      newResponses(cfg, who),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
 		eventLimiter:   newLimiter(who.countedIn, runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
-		present:        resolvers.Presenter(cfg.Log, cfg.RequestID),
+		present:        resolvers.Presenter(cfg.Log),
 		recover:        resolvers.Recover,
 	}
 }
 
 // operation is a valid request.
 type operation struct {
-	// slot is the operation's place in the limiters, and the context of the execution. slot.end gives up the place.
+	// slot is the operation's place in the limiter. slot.end gives up the place.
 	slot     slot
 	document *document
 	plan     *plan
@@ -82,7 +82,7 @@ type operation struct {
 
 	canonical []byte
 	// recorder contains the dependencies of the response after the execution.
-	recorder *reqctx.Dependencies
+	recorder *request.Dependencies
 }
 
 func (o *operation) kind() ast.Operation { return o.definition.Operation }
@@ -103,11 +103,11 @@ func (o *operation) canonicalVariables() []byte {
 // prepare returns the operation of a request, or an error response without data. It calls acquire to fill the slot of the
 // operation, but only after it has parsed and validated the document. So the operation does not count as running before that.
 // prepare writes the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
-func (e *engine) prepare(ctx context.Context, log *reqctx.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
+func (e *engine) prepare(ctx context.Context, log *request.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
-		err = acquire(ctx, &op.slot)
+		err = acquire(ctx, &op.slot) // memory and goroutines: a place among all operations
 	}
 	if err != nil {
 		return nil, e.errorResponse(ctx, err)
@@ -133,7 +133,7 @@ func (e *engine) find(ctx context.Context, p *params) (named persisted.Document,
 	return named, doc, err
 }
 
-func (e *engine) compile(ctx context.Context, log *reqctx.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
+func (e *engine) compile(ctx context.Context, log *request.Log, p *params, named persisted.Document, doc *document, op *operation) (errs []error) {
 	defer func() {
 		if v := recover(); v != nil {
 			errs = []error{e.recover(ctx, v)}
@@ -172,7 +172,7 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 	if doc := e.documents.find(named.Text); doc != nil {
 		return doc, nil
 	}
-	release, err := e.compileLimiter.acquire(ctx)
+	release, err := e.compileLimiter.acquire(ctx) // a processor, because clients can send many large documents
 	if err != nil {
 		return nil, err
 	}
@@ -182,15 +182,15 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 
 // execute is like executeInTime, but returns an error response if executeInTime returns nil.
 func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
-	if resp := e.executeInTime(ctx, op); resp != nil {
+	if resp := e.executeInTime(ctx, op, &op.slot); resp != nil {
 		return resp
 	}
 	return e.errorResponse(ctx, cmp.Or(context.Cause(ctx), context.DeadlineExceeded))
 }
 
 // executeInTime returns the response of a query or mutation. It returns nil if ctx ended or op.deadline passed before the first
-// fetch.
-func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphql.Response) {
+// fetch. The parameter place is the place of the request that waits for the response.
+func (e *engine) executeInTime(ctx context.Context, op *operation, place *slot) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
 			resp = e.errorResponse(ctx, e.recover(ctx, v))
@@ -208,7 +208,7 @@ func (e *engine) executeInTime(ctx context.Context, op *operation) (resp *graphq
 			e.identities.countAcceptance(ctx, account)
 		}
 	}()
-	data, errs, ok := runPasses(ctx, op.deadline, set, &op.memory, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, op.deadline, set, place, &op.memory, func() ([]byte, []exec.Error) {
 		return op.plan.executable.Execute(ctx, op.variables, into, &op.memory)
 	})
 	if op.calls = set.Calls(); !ok {
@@ -289,10 +289,10 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls awaitVenue before the first fetch, and stores an httpError of awaitVenue in memory.err. After the
+// memory.err is set. It calls place.Await before the first fetch, and stores an httpError of Await in memory.err. After the
 // deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
 // fetch, ok is false. If deadline is zero, the deadline of ctx applies.
-func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
 	}
@@ -301,7 +301,7 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, memory
 		ctx, cancel = context.WithDeadline(ctx, deadline)
 		defer cancel()
 	}
-	err := awaitVenue(ctx)
+	err := place.Await(ctx) // a place among the operations that wait for the venue
 	if _, rejected := errors.AsType[*httpError](err); rejected {
 		memory.err = err
 		return data, errs, true
@@ -338,10 +338,11 @@ func (e *engine) errorResponse(ctx context.Context, errs ...error) *graphql.Resp
 	return resp
 }
 
-// problem returns the response for event.Problem, the error of a subscription. If the subscription continues, the data of the
-// response is null. If the subscription has ended, the response has no data.
-func (e *engine) problem(ctx context.Context, event resolvers.StreamEvent) *graphql.Response {
-	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, event.Problem)}}
+// problem returns the response for event.Problem, the error of a subscription with the given root field. If the subscription
+// continues, the data of the response is null. If the subscription has ended, the response has no data.
+func (e *engine) problem(ctx context.Context, root ast.Path, event resolvers.StreamEvent) *graphql.Response {
+	err := &gqlerror.Error{Err: event.Problem, Message: "subscription failed", Path: root}
+	resp := &graphql.Response{Errors: gqlerror.List{e.present(ctx, err)}}
 	if !event.Ended {
 		resp.Data = json.RawMessage("null")
 	}

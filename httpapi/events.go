@@ -7,6 +7,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/httpapi/fanout"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -16,12 +17,12 @@ import (
 // eventReadTimeout bounds the time that an event waits for the venue.
 const eventReadTimeout = 3 * time.Second
 
-// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the response of each
-// event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription has ended
-// because the venue does not know its ids.
-func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphql.Response) bool) (last *graphql.Response, unknown bool) {
+// subscribe executes a subscription until it or ctx ends, or until each returns false. It calls each with the envelope and the
+// response of each event. last is the response without data that ended the subscription, or nil. unknown is true if the subscription
+// has ended because the venue does not know its ids.
+func (e *engine) subscribe(ctx context.Context, g *fanout.Group, op *operation, each func(follow.Envelope, *graphql.Response) bool) (last *graphql.Response, unknown bool) {
 	defer e.catch(ctx, func(r *graphql.Response) { last, unknown = r, false })
-	streamCtx, running := resolvers.WithStream(ctx)
+	streamCtx, running := resolvers.WithStream(ctx, g)
 	stream, errs := op.plan.executable.Subscribe(streamCtx, op.variables)
 	if len(errs) > 0 {
 		return &graphql.Response{Errors: e.presented(ctx, errs)}, false
@@ -29,7 +30,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphq
 	running.Run(func(event resolvers.StreamEvent) bool {
 		var resp *graphql.Response
 		if event.Problem != nil {
-			resp = e.problem(ctx, event)
+			resp = e.problem(ctx, stream.Path(), event)
 			e.identities.countRefusal(ctx, resp)
 		} else {
 			resp = e.next(ctx, stream, running.Account())
@@ -41,7 +42,7 @@ func (e *engine) subscribe(ctx context.Context, op *operation, each func(*graphq
 			last, unknown = resp, event.Ended && follow.IsUnknown(event.Problem)
 			return false
 		}
-		return each(resp)
+		return each(event.Envelope, resp)
 	})
 	return last, unknown
 }
@@ -72,7 +73,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Respon
 	ctx, set, _ := loaders.With(ctx, e.cfg.Sources)
 	defer set.Done()
 	memory := reservation{limit: e.cfg.MaxResponse}
-	data, errs, ok := runPasses(ctx, time.Time{}, set, &memory, func() ([]byte, []exec.Error) {
+	data, errs, ok := runPasses(ctx, time.Time{}, set, nil, &memory, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
 			if release, err = e.eventLimiter.acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter

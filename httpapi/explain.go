@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -61,7 +62,7 @@ type explainedSources struct {
 	Venue  uint32 `json:"venue"`
 }
 
-func explainReads(r reqctx.CacheCounts) explainedReads {
+func explainReads(r request.CacheCounts) explainedReads {
 	fetched := r.Misses - min(r.Excused, r.Misses)
 	shared := min(r.Shared, fetched)
 	return explainedReads{
@@ -97,7 +98,7 @@ type explainedCall struct {
 
 // explain returns the explanation of an executed operation with the given number of calls. cacheState is the result of
 // responseCacheState before the execution.
-func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
+func explain(log *request.Log, calls int, cacheState string) *explanation {
 	out := &explanation{
 		Type: log.Type(), Elapsed: milliseconds(time.Since(log.Started)), ResponseCache: cacheState,
 		Cache: map[string]explainedReads{}, Batches: []explainedBatch{},
@@ -106,14 +107,14 @@ func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 		out.Name, out.Document = log.Info.Name, log.Info.Document
 	}
 	out.Cost.Points, out.Cost.UpstreamCalls = log.Points, calls
-	for k := range reqctx.Kind(reqctx.Kinds) {
-		if r := log.Counts(k); r != (reqctx.CacheCounts{}) {
+	for k := range upstream.Kind(upstream.Kinds) {
+		if r := log.Counts(k); r != (request.CacheCounts{}) {
 			out.Cache[k.String()] = explainReads(r)
 			out.StaleServed += r.Stale + r.Excused
 		}
 	}
 	batches := log.Batches()
-	slices.SortFunc(batches, func(a, b reqctx.Batch) int { return a.Formed.Compare(b.Formed) })
+	slices.SortFunc(batches, func(a, b upstream.Batch) int { return a.Formed.Compare(b.Formed) })
 	for _, b := range batches {
 		out.Batches = append(out.Batches, explainBatch(b))
 		out.UpstreamCalls += len(b.Calls)
@@ -125,7 +126,7 @@ func explain(log *reqctx.Log, calls int, cacheState string) *explanation {
 	return out
 }
 
-func explainBatch(b reqctx.Batch) explainedBatch {
+func explainBatch(b upstream.Batch) explainedBatch {
 	out := explainedBatch{
 		Kind: b.Kind.String(), Priority: b.Priority.String(), Keys: b.Keys, Own: b.Own, Outcome: b.Outcome,
 		BudgetWait: between(b.Formed, b.Admitted), QueueWait: between(b.Admitted, b.Left), Upstream: between(b.Left, b.Ended),
@@ -151,7 +152,7 @@ func milliseconds(d time.Duration) float64 {
 }
 
 // explained executes an operation and adds its explanation to the response.
-func (e *engine) explained(ctx context.Context, log *reqctx.Log, op *operation, media string) *graphql.Response {
+func (e *engine) explained(ctx context.Context, log *request.Log, op *operation, media string) *graphql.Response {
 	cacheState := e.responseCacheState(ctx, op, media)
 	resp := e.execute(ctx, op)
 	resp.Extensions = map[string]any{"explain": explain(log, op.calls, cacheState)}

@@ -18,7 +18,7 @@ import (
 
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // CostHeader requests the cost of an operation in the extensions of its response.
@@ -35,8 +35,8 @@ const (
 // graphQL serves GraphQL over HTTP with one response for each request, as https://graphql.github.io/graphql-over-http/draft/
 // specifies.
 type graphQL struct {
-	engine   *engine
-	limiters limiters
+	engine *engine
+	places *limiter
 	// incoming bounds the memory of clients' bodies and messages.
 	incoming *quota.Memory
 }
@@ -52,7 +52,7 @@ func httpErrorf(status int, format string, args ...any) error {
 
 func (r *httpError) Unwrap() error { return r.error }
 
-func (g *graphQL) serve(w http.ResponseWriter, r *request) {
+func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	case http.MethodOptions:
@@ -96,7 +96,7 @@ func (g *graphQL) serve(w http.ResponseWriter, r *request) {
 }
 
 // writeResult sends the result of perform. The parameter text is the body or the query string of the request.
-func (g *graphQL) writeResult(w http.ResponseWriter, r *request, log *reqctx.Log, text []byte, p *params, done *result, err error) {
+func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *request.Log, text []byte, p *params, done *result, err error) {
 	memory, op := done.takeReservation(), done.operation
 	done.operation = nil // the operation can be garbage collected while the client reads
 	defer memory.settle(0)
@@ -144,15 +144,14 @@ func (p *result) takeReservation() (left reservation) {
 
 // perform executes the operation of a request within Config.Timeout. It ends the operation's slot before it returns. The calling
 // function must settle the reservation of the operation after the response was sent.
-func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, err error) {
-	ctx, deadline := g.engine.identities.reading(r.Context()), log.Started.Add(g.engine.cfg.Timeout)
-	op, rejected := g.engine.prepare(ctx, log, p, g.limiters.acquire)
+func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done result, err error) {
+	ctx, deadline := g.engine.identities.reading(r.Context(), log), log.Started.Add(g.engine.cfg.Timeout)
+	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
 	if rejected != nil {
 		done.response = rejected
 		return done, nil
 	}
 	defer op.slot.end()
-	ctx = &op.slot
 	done.operation = op
 	switch {
 	case op.kind() == ast.Subscription:
@@ -161,11 +160,11 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case log.Explained:
 		log.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(reqctx.WithLog(ctx, log), log, op, r.media)
+		done.response = g.engine.explained(ctx, log, op, r.media)
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(reqctx.WithLog(ctx, log), log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
+		if done.cached, err = g.engine.cachedOrExecuted(ctx, log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
 			err = op.memory.err
 		}
 	default:
@@ -176,24 +175,24 @@ func (g *graphQL) perform(r *request, log *reqctx.Log, p *params) (done result, 
 		if !wantsCost(r) {
 			op.buffer = getBuffer()
 		}
-		done.response = g.engine.execute(reqctx.WithLog(ctx, log), op)
+		done.response = g.engine.execute(ctx, op)
 	}
 	return done, err
 }
 
 // readText reads the body or the query string of a request. The calling function must release the text. The error is an httpError.
-func (g *graphQL) readText(w http.ResponseWriter, r *request) (text *quota.Body, err error) {
+func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.Body, err error) {
 	if r.Method == http.MethodPost {
 		return g.readBody(w, r)
 	}
-	if text, err = g.incoming.Read(r.client, strings.NewReader(r.URL.RawQuery)); err != nil {
+	if text, err = g.incoming.Read(r.address, strings.NewReader(r.URL.RawQuery)); err != nil {
 		err = busy()
 	}
 	return text, err
 }
 
 // parseText parses the body or the query string. The error is an httpError.
-func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
+func (g *graphQL) parseText(r *httpRequest, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
 		p, err = parseQueryString(string(text))
 	} else if p, err = parseParams(text); err != nil {
@@ -215,7 +214,7 @@ func (g *graphQL) parseText(r *request, text []byte) (p *params, err error) {
 }
 
 // readBody reads a JSON body of at most Config.MaxBody bytes. The server's read timeout bounds the time.
-func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, error) {
+func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, error) {
 	if err := checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err
 	}
@@ -231,7 +230,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *request) (*quota.Body, erro
 	if r.ContentLength < 0 { // otherwise the server reads at most ContentLength
 		body = http.MaxBytesReader(w, r.Body, g.engine.cfg.MaxBody)
 	}
-	text, err := g.incoming.Read(r.client, body)
+	text, err := g.incoming.Read(r.address, body)
 	if err == nil {
 		_ = r.Body.Close() // after this the server does not try to read more
 		return text, nil
@@ -308,11 +307,11 @@ func parameter(values url.Values, name string, into *string) error {
 }
 
 // reject starts the log of a request and sends an error response.
-func (g *graphQL) reject(w http.ResponseWriter, r *request, err error) {
+func (g *graphQL) reject(w http.ResponseWriter, r *httpRequest, err error) {
 	g.writeError(w, r, g.engine.newLog(r.Context(), transportHTTP, r.Header), err)
 }
 
-func (g *graphQL) writeError(w http.ResponseWriter, r *request, log *reqctx.Log, err error) {
+func (g *graphQL) writeError(w http.ResponseWriter, r *httpRequest, log *request.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
 	media := r.media
 	if media == "" {

@@ -19,7 +19,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -226,7 +226,7 @@ func TestTooManyCalls(t *testing.T) {
 			prices := &shelf{held: []string{"1"}}
 			cfg := testConfig(t)
 			cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: prices, MaxCalls: 2}, keep, market.SystemClock{}
-			cfg.Observer = onEnd(func(j *reqctx.Log) { rules = append(rules, j.Outcome+" "+j.Rule) })
+			cfg.Observer = onEnd(func(j *request.Log) { rules = append(rules, j.Outcome+" "+j.Rule) })
 			h := New(cfg)
 			w := post(t, h, `{"query":"{ tokenPrices(tokenIds: [\"1\", \"2\", \"3\"]) { price } }"}`, CostHeader, "1")
 			if !strings.Contains(w.Body.String(), `"extensions":{"cost":{"points":126,"upstreamCalls":2}}`) {
@@ -340,7 +340,7 @@ func TestAClientThatDoesNotRead(t *testing.T) {
 func TestOutcomes(t *testing.T) {
 	var got []string
 	cfg := testConfig(t)
-	cfg.Observer = onEnd(func(j *reqctx.Log) { got = append(got, j.Type()+" "+j.Outcome) })
+	cfg.Observer = onEnd(func(j *request.Log) { got = append(got, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	post(t, h, `{"query":"{ __typename }"}`)
 	post(t, h, `{"query":"{ market { id } }"}`)

@@ -48,9 +48,8 @@ type Config struct {
 	// The service splits a subscription to a list of ids into one execution for each id, if all subscriptions together then have at
 	// most SplitExecutions executions. Otherwise one execution serves the whole list. 0 means 4,000.
 	SplitExecutions int
-	// Operations bounds the number of operations that execute and, separately, the number of operations that wait for the venue.
-	// Each of the two limits has a queue for further operations. Queue bounds the length of each queue, and QueueTimeout bounds how
-	// long an operation waits in a queue.
+	// Operations bounds the number of operations that execute or wait for the venue. At most half of them may wait for the venue.
+	// Queue bounds the number of further operations that wait for a place, and QueueTimeout how long each of them waits.
 	Operations, Queue int
 	QueueTimeout      time.Duration
 	// ResponseBytes bounds the size of the response cache in bytes; 0 disables the cache.
@@ -79,8 +78,7 @@ type Config struct {
 	// Trusted reports whether a trusted proxy sent a request; nil means no proxy is trusted.
 	Trusted func(r *http.Request) bool
 	// Clients bounds the connections, operations and subscriptions of one client.
-	Clients   quota.Limits
-	RequestID func(ctx context.Context) string
+	Clients quota.Limits
 	// Shared returns the context of an execution that several clients share. It replaces the request id in ctx, because ctx is
 	// the context of the first client.
 	Shared func(ctx context.Context) context.Context
@@ -144,11 +142,11 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
 	g := &graphQL{
-		engine: newEngine(cfg, who), limiters: newLimiters(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), places: newLimiter(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, origins, cfg)
-	endpoint := origins.handler(who.handler(g.reject, all.serve))
+	endpoint := origins.handler(all)
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
@@ -158,23 +156,26 @@ func New(cfg Config) *API {
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
 	}
-	a := &API{Handler: withSecurityHeaders(withFastPath(PathGraphQL, endpoint, mux)), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
+	a := &API{Handler: front(endpoint, mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
 	pages(cfg.Pages).handle(mux)
 	return a
 }
 
-// withFastPath serves requests for the given path with the given handler, and all other requests with the handler rest. Nearly all
-// requests are for this path, and they take less time without http.ServeMux.
-func withFastPath(path string, handler, rest http.Handler) http.Handler {
+// front sets the security headers of all responses. It serves requests for PathGraphQL with endpoint, and all other requests with
+// rest. Nearly all requests are for this path, and they take less time without http.ServeMux.
+func front(endpoint, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != path {
+		h := w.Header()
+		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer
+		h["Content-Security-Policy"] = noContent // pages replace this value
+		if r.URL.Path != PathGraphQL {
 			rest.ServeHTTP(w, r)
 			return
 		}
-		r.Pattern = path
-		handler.ServeHTTP(w, r)
+		r.Pattern = PathGraphQL
+		endpoint.ServeHTTP(w, r)
 	})
 }
 

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -61,13 +61,13 @@ func (noRefusals) Accepted(auth.Key, market.Address) {}
 func (noRefusals) Account(auth.Key) market.Address   { return "" }
 
 // onEnd is an Observer. It calls the function with the log of each ended operation.
-type onEnd func(j *reqctx.Log)
+type onEnd func(j *request.Log)
 
-func (onEnd) Began(*reqctx.Log, Hints, bool) {}
+func (onEnd) Began(*request.Log, Hints, bool) {}
 
 func (onEnd) EventFailed([]string) {}
 
-func (e onEnd) Ended(_ context.Context, j *reqctx.Log) { e(j) }
+func (e onEnd) Ended(_ context.Context, j *request.Log) { e(j) }
 
 // testConfig returns the configuration of an API whose source of prices is empty.
 func testConfig(t testing.TB) Config {
@@ -85,10 +85,9 @@ func testConfig(t testing.TB) Config {
 		Compiler: compiler, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
 		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
-		Client:    func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		RequestID: func(context.Context) string { return "test-request" },
-		Shared:    func(ctx context.Context) context.Context { return ctx },
-		Observer:  onEnd(func(*reqctx.Log) {}),
+		Client:   func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		Shared:   func(ctx context.Context) context.Context { return ctx },
+		Observer: onEnd(func(*request.Log) {}),
 	}
 }
 
@@ -126,7 +125,7 @@ func TestRefusedRequestsReadNothing(t *testing.T) {
 	var outcomes []string
 	cfg := testConfig(t)
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
+	cfg.Observer = onEnd(func(j *request.Log) { outcomes = append(outcomes, j.Type()+" "+j.Outcome) })
 	h := New(cfg)
 	for _, test := range []struct {
 		body    string

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 const (
@@ -73,7 +73,7 @@ func newIdentities(cfg Config) *identities {
 
 // identity identifies the client of a request or connection. The zero value is anonymous.
 type identity struct {
-	client      netip.Addr
+	address     netip.Addr
 	proxied     bool // true if a trusted proxy sent the request
 	credentials *market.Credentials
 	// key is the key of credentials that the client sent itself.
@@ -82,41 +82,32 @@ type identity struct {
 	account *auth.Account
 }
 
-type requestKey struct{}
-
-// requestContext is a context with the identity of a client. For a WebSocket, hints contains header values
-// for all operations of the connection.
-type requestContext struct {
-	context.Context
+// client is what request.Request.Client contains: the identity of the client and, for a WebSocket, header values for all operations of
+// the connection.
+type client struct {
 	identity
 	hints connectionHints
 }
 
-func (c *requestContext) Value(key any) any {
-	if key == (requestKey{}) {
+func withClient(ctx context.Context, c *client) context.Context {
+	return request.With(ctx, func(r *request.Request) { r.Client = c })
+}
+
+var nobody client
+
+func clientFrom(ctx context.Context) *client {
+	if c, ok := request.From(ctx).Client.(*client); ok {
 		return c
 	}
-	return c.Context.Value(key)
+	return &nobody
 }
 
-func identityFrom(ctx context.Context) identity {
-	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
-		return c.identity
-	}
-	return identity{}
-}
-
-func hintsFrom(ctx context.Context) connectionHints {
-	if c, ok := ctx.Value(requestKey{}).(*requestContext); ok {
-		return c.hints
-	}
-	return nil
-}
+func identityFrom(ctx context.Context) identity { return clientFrom(ctx).identity }
 
 // fromHeaders stores the identity of the sender in r. From then on, the context of r also ends when the sender's account becomes
 // invalid. For invalid credentials fromHeaders returns a market.Error, so that their sender is not served as an anonymous client.
-func (i *identities) fromHeaders(r *request) (err error) {
-	r.requestContext, err = i.identify(r.requestContext.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
+func (i *identities) fromHeaders(r *httpRequest) (err error) {
+	r.ctx.Context, r.identity, err = i.identify(r.ctx.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
 	r.proxied = i.trusted != nil && i.trusted(r.Request)
 	if r.credentials != nil {
 		r.withoutCredentials()
@@ -124,21 +115,22 @@ func (i *identities) fromHeaders(r *request) (err error) {
 	return err
 }
 
-// reading returns a context for reads by the client in ctx.
-func (i *identities) reading(ctx context.Context) context.Context {
-	id := identityFrom(ctx)
-	ctx = reqctx.WithCaller(ctx, i.caller(id))
-	if id.credentials != nil {
-		ctx = reqctx.WithCredentials(ctx, id.credentials)
-	}
-	return ctx
+// reading returns a context for reads by the client in ctx. If log is not nil, the reads are counted in it.
+func (i *identities) reading(ctx context.Context, log *request.Log) context.Context {
+	id := &clientFrom(ctx).identity
+	return request.With(ctx, func(r *request.Request) {
+		r.Identify(i.caller(*id), id.credentials)
+		if log != nil {
+			r.Record(log)
+		}
+	})
 }
 
 // fromInit returns a context for reads by the sender of connection_init. Browsers cannot set headers of a WebSocket, so the payload
 // may contain the credentials or the bearer token under the name of their header. If the payload contains neither, the context has
 // the identity in ctx, which comes from the headers of the connection. fromInit returns an error if the payload and the headers
-// identify different accounts. client is the address of the connection's client. The context ends when the account becomes invalid.
-func (i *identities) fromInit(ctx context.Context, payload map[string]any, client netip.Addr) (context.Context, error) {
+// identify different accounts. address is the address of the connection's client. The context ends when the account becomes invalid.
+func (i *identities) fromInit(ctx context.Context, payload map[string]any, address netip.Addr) (context.Context, error) {
 	var credentials, bearer []string
 	for key, value := range payload {
 		var values *[]string
@@ -164,40 +156,40 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, clien
 		}
 		return ctx, nil
 	}
-	now, err := i.identify(ctx, client, credentials, bearer)
+	ctx, now, err := i.identify(ctx, address, credentials, bearer)
 	if err != nil {
 		return nil, err
 	}
 	if before.credentials != nil && subtle.ConstantTimeCompare([]byte(before.credentials.Wire()), []byte(now.credentials.Wire())) == 0 {
 		return nil, badInput("connection_init and the headers of the connection name different accounts")
 	}
-	return i.reading(&now), nil
+	return i.reading(withClient(ctx, &client{identity: now}), nil), nil
 }
 
-// identify returns a context with the identity of the credentials or of the bearer token. If both are empty, the identity contains
-// only the client's address. With an error, identify returns a context without an identity.
-func (i *identities) identify(ctx context.Context, client netip.Addr, credentials, bearer []string) (requestContext, error) {
-	nobody, id := requestContext{Context: ctx}, identity{client: client}
+// identify returns the identity of the credentials or of the bearer token. If both are empty, the identity contains only the client's
+// address. limited is ctx, or for a bearer token a context that also ends when the account becomes invalid. With an error, the
+// identity is empty.
+func (i *identities) identify(ctx context.Context, address netip.Addr, credentials, bearer []string) (limited context.Context, id identity, err error) {
 	switch {
 	case len(credentials) > 0 && len(bearer) > 0:
-		return nobody, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
+		return ctx, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
 	case len(credentials) == 0 && len(bearer) == 0:
-		return requestContext{Context: ctx, identity: id}, nil
+		return ctx, identity{address: address}, nil
 	case len(credentials) > 1:
-		return nobody, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
+		return ctx, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:
-		return nobody, badInput("%s was sent %d times; send it once", authorization, len(bearer))
+		return ctx, id, badInput("%s was sent %d times; send it once", authorization, len(bearer))
 	}
-	var err error
+	id.address = address
 	if len(credentials) == 1 {
 		if i.unchecked {
-			return nobody, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
+			return ctx, identity{}, market.Errorf(market.CodeUnauthenticated, "%s is not accepted here, since the venue checks no credentials; send a bearer token of an account in %s", CredentialsHeader, authorization)
 		}
 		if id.credentials, err = i.parse(credentials[0]); err == nil {
 			id.key = auth.CredentialsKey(id.credentials)
-			err = i.refusals.Check(client, id.key)
+			err = i.refusals.Check(address, id.key)
 		}
-	} else if id.account, err = i.lookup(ctx, client, bearer[0]); err == nil {
+	} else if id.account, err = i.lookup(ctx, address, bearer[0]); err == nil {
 		id.credentials = id.account.Credentials
 		if i.unchecked {
 			id.credentials = id.credentials.Confined()
@@ -205,9 +197,9 @@ func (i *identities) identify(ctx context.Context, client netip.Addr, credential
 		ctx = id.account.Limit(ctx)
 	}
 	if err != nil {
-		return nobody, err
+		return ctx, identity{}, err
 	}
-	return requestContext{Context: ctx, identity: id}, nil
+	return ctx, id, nil
 }
 
 // counted returns what the limits count the client for: the account of its bearer token, or the account for which the venue has
@@ -223,7 +215,7 @@ func (i *identities) counted(id identity) quota.Client {
 			return quota.Account(account)
 		}
 	}
-	return quota.Anonymous(id.client)
+	return quota.Anonymous(id.address)
 }
 
 // countedIn returns what the limits count the client in ctx for.
@@ -284,7 +276,7 @@ func parseCredentials(value string) (*market.Credentials, error) {
 // clients with a bearer token.
 func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && unauthenticated(resp) {
-		i.refusals.Refused(id.client, id.key)
+		i.refusals.Refused(id.address, id.key)
 	}
 }
 
@@ -299,17 +291,4 @@ func (i *identities) countAcceptance(ctx context.Context, account market.Address
 	if id := identityFrom(ctx); id.credentials != nil && id.account == nil && !i.public {
 		i.refusals.Accepted(id.key, account)
 	}
-}
-
-// handler identifies the sender of a request. Then it calls next with a request whose Header contains no credentials. If the
-// credentials or the bearer token are invalid, handler calls refuse instead.
-func (i *identities) handler(refuse func(w http.ResponseWriter, r *request, err error), next func(w http.ResponseWriter, r *request)) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, plain *http.Request) {
-		r := newRequest(plain)
-		if err := i.fromHeaders(r); err != nil {
-			refuse(w, r, err)
-			return
-		}
-		next(w, r)
-	})
 }

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/tests/tool"
 )
 
@@ -48,7 +48,7 @@ func describeIdentity(ctx context.Context, err error) string {
 	if err != nil {
 		return string(market.CodeOf(err))
 	}
-	c := reqctx.CredentialsFrom(ctx)
+	c := request.CredentialsFrom(ctx)
 	if c == nil {
 		return "anonymous"
 	}
@@ -117,7 +117,7 @@ func TestIdentities(t *testing.T) {
 func readingOf(who *identities, plain *http.Request) (context.Context, error) {
 	r := newRequest(plain)
 	err := who.fromHeaders(r)
-	return who.reading(r.Context()), err
+	return who.reading(r.Context(), nil), err
 }
 
 // TestIdentitiesOfOneSocket checks the identity for combinations of headers and connection_init.
@@ -167,7 +167,7 @@ func TestUncheckedAccountsReadOnlyTheirOwnWallet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := reqctx.CredentialsFrom(ctx)
+	c := request.CredentialsFrom(ctx)
 	if other := market.Address(strings.Replace(testAddress, "1", "2", 1)); !c.MayRead(testAddress) || c.MayRead(other) {
 		t.Errorf("the account reads its own wallet: %v, another wallet: %v; want true and false", c.MayRead(testAddress), c.MayRead(other))
 	}
@@ -234,8 +234,8 @@ func TestCounted(t *testing.T) {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
 		r.Header.Set(name, value)
 		ctx, err := readingOf(who, r)
-		if got := who.countedIn(ctx); err != nil || got != want || reqctx.CallerFrom(ctx) != want.String() {
-			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, reqctx.CallerFrom(ctx), err, want)
+		if got := who.countedIn(ctx); err != nil || got != want || request.From(ctx).Caller != want.String() {
+			t.Errorf("%s %s: the limits count %s, the caller is %s, the error is %v; want %s for both", name, value, got, request.From(ctx).Caller, err, want)
 		}
 		return ctx
 	}
@@ -258,22 +258,18 @@ func TestCounted(t *testing.T) {
 	counted(CredentialsHeader, encodedCredentials, address)
 }
 
-// TestHandlerRemovesCredentialHeaders checks that identities.handler passes on a request without the credential headers, and does
-// not change the original request.
-func TestHandlerRemovesCredentialHeaders(t *testing.T) {
+// TestCredentialHeadersAreRemoved checks that fromHeaders removes the credential headers, and does not change the original request.
+func TestCredentialHeadersAreRemoved(t *testing.T) {
 	for name, value := range map[string]string{CredentialsHeader: encodedCredentials, "Authorization": "Bearer " + testToken} {
-		var got *http.Request
 		who, _ := newTestIdentities(t)
-		h := who.handler(nil, func(_ http.ResponseWriter, r *request) {
-			if r.Header.Get(name) != "" {
-				t.Errorf("the next handler gets the headers %v, want no %s", r.Header, name)
-			}
-			got = r.plain(who.reading(r.Context()))
-		})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
-		h.ServeHTTP(httptest.NewRecorder(), r)
-		if reqctx.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
+		own := newRequest(r)
+		if err := who.fromHeaders(own); err != nil || own.Header.Get(name) != "" {
+			t.Errorf("the request has the headers %v and the error %v, want no %s", own.Header, err, name)
+		}
+		got := own.plain(who.reading(own.Context(), nil))
+		if request.CredentialsFrom(got.Context()) == nil || got.Header.Get(name) != "" {
 			t.Errorf("the plain request has the headers %v; want no %s in them, and want credentials in its context", got.Header, name)
 		}
 		if r.Header.Get(name) == "" {

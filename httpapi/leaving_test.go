@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -48,7 +48,7 @@ func TestLeavingASharedExecution(t *testing.T) {
 		cfg.Sources = loaders.Sources{Prices: source}
 		var mu sync.Mutex
 		responses := map[string]int{}
-		cfg.Observer = onEnd(func(log *reqctx.Log) {
+		cfg.Observer = onEnd(func(log *request.Log) {
 			mu.Lock()
 			defer mu.Unlock()
 			responses[log.Response]++

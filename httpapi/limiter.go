@@ -11,30 +11,41 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// limiter bounds the number of running operations, and the number of operations that wait in its queue. quota.Fair decides whether
-// another operation of a client may run or wait. When an operation ends, the next operation comes from the waiting client with the
-// fewest running operations.
+// limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
+// operation has one place from its start to its end, while it executes and while it waits for the venue. At most half of the places
+// are for operations that wait for the venue, so a slow endpoint of the venue does not block operations that need no call.
+//
+// quota.Fair divides the places, the half of them, and the queue among the clients. A place that becomes free goes to the waiting
+// client with the fewest running operations.
 type limiter struct {
 	// client returns the client in a context.
 	client            func(context.Context) quota.Client
 	operations, queue int
 	timeout           time.Duration
 
-	// mu guards the fields below. share, forget and admit are called with it held.
-	mu               sync.Mutex
-	running, waiting int
+	// mu guards the fields below. share, forget, fits, count and admitNext are called with it held.
+	mu sync.Mutex
+	// running counts the operations that have a place, away those of them that wait for the venue, and waiting those in the queue.
+	running, away, waiting int
 	// clients contains the clients that have running or waiting operations.
 	clients map[quota.Client]*share
 	spare   []*share // unused values, for reuse
 }
 
 type share struct {
-	client  quota.Client
-	running int
-	// waiting contains a channel for each waiting operation, oldest first. The limiter closes the channel when the operation may
-	// run.
-	waiting []chan struct{}
+	client        quota.Client
+	running, away int
+	// waiting contains the waiting operations, oldest first.
+	waiting []turn
+	// release releases the place of an operation that does not wait for the venue.
 	release func()
+}
+
+// turn is an operation in the queue. If away is true, it waits for a place among those that wait for the venue.
+type turn struct {
+	away bool
+	// admitted is closed when the operation has its place.
+	admitted chan struct{}
 }
 
 func newLimiter(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration) *limiter {
@@ -47,38 +58,79 @@ const retryAfter = time.Second
 // acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is an httpError, or the cause of ctx.
 func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+	s, err := l.enter(ctx, false)
+	if err != nil {
+		return nil, err
+	}
+	return s.release, nil
+}
+
+// enter is like acquire, but returns the share that counts the operation. If away is true, the operation waits for the venue. The
+// calling function must pass the share to leave.
+func (l *limiter) enter(ctx context.Context, away bool) (*share, error) {
 	client := l.client(ctx)
 	l.mu.Lock()
 	s := l.share(client)
-	if quota.Fair(s.running, 1, l.operations-l.running) {
-		l.admit(s)
+	if l.fits(s, away) {
+		l.count(s, away, 1)
 		l.mu.Unlock()
-		return s.release, nil
+		return s, nil
 	}
 	if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {
 		l.forget(s)
 		l.mu.Unlock()
 		return nil, busy()
 	}
-	turn := make(chan struct{})
-	s.waiting = append(s.waiting, turn)
+	t := turn{away, make(chan struct{})}
+	s.waiting = append(s.waiting, t)
 	l.waiting++
 	l.mu.Unlock()
 
+	var err error
 	late := time.NewTimer(l.timeout)
 	defer late.Stop()
 	select {
-	case <-turn:
-		return s.release, nil
+	case <-t.admitted:
+		return s, nil
 	case <-late.C:
 		err = busy()
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
-	if !l.giveUp(s, turn) {
-		return s.release, nil
+	if !l.giveUp(s, t) {
+		return s, nil
 	}
 	return nil, err
+}
+
+// awayLimit is the number of operations that may wait for the venue at the same time: half of all operations.
+func (l *limiter) awayLimit() int { return (l.operations + 1) / 2 }
+
+// fits reports whether one more operation of a client may have a place.
+func (l *limiter) fits(s *share, away bool) bool {
+	return quota.Fair(s.running, 1, l.operations-l.running) && (!away || l.fitsAway(s))
+}
+
+func (l *limiter) fitsAway(s *share) bool { return quota.Fair(s.away, 1, l.awayLimit()-l.away) }
+
+// count adds n to the running operations of a client, and to its operations that wait for the venue if away is true.
+func (l *limiter) count(s *share, away bool, n int) {
+	s.running, l.running = s.running+n, l.running+n
+	if away {
+		s.away, l.away = s.away+n, l.away+n
+	}
+}
+
+// depart makes a running operation one that waits for the venue. It returns false if no place for such an operation is free.
+func (l *limiter) depart(s *share) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.fitsAway(s) {
+		return false
+	}
+	s.away++
+	l.away++
+	return true
 }
 
 // share returns the client's entry in clients, and adds the entry if necessary.
@@ -91,7 +143,7 @@ func (l *limiter) share(client quota.Client) *share {
 		s, l.spare = l.spare[last], l.spare[:last]
 	} else {
 		s = &share{}
-		s.release = func() { l.release(s) }
+		s.release = func() { l.leave(s, false) }
 	}
 	s.client = client
 	l.clients[client] = s
@@ -106,40 +158,44 @@ func (l *limiter) forget(s *share) {
 	}
 }
 
-func (l *limiter) admit(s *share) {
-	s.running++
-	l.running++
-}
-
-// release stops counting an operation as running, and admits the waiting operations that may run now.
-func (l *limiter) release(s *share) {
+// leave stops counting an operation as running, and admits the waiting operations that may run now.
+func (l *limiter) leave(s *share, away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	s.running--
-	l.running--
-	for l.waiting > 0 {
-		var next *share
-		for _, c := range l.clients {
-			if len(c.waiting) > 0 && (next == nil || c.running < next.running) {
-				next = c
-			}
-		}
-		if !quota.Fair(next.running, 1, l.operations-l.running) {
-			break
-		}
-		close(next.waiting[0])
-		next.waiting = slices.Delete(next.waiting, 0, 1)
-		l.waiting--
-		l.admit(next)
+	l.count(s, away, -1)
+	for l.waiting > 0 && l.admitNext() {
 	}
 	l.forget(s)
 }
 
+// admitNext admits the next waiting operation. It returns false if no waiting operation may run.
+func (l *limiter) admitNext() bool {
+	var next *share
+	var at int
+	for _, s := range l.clients {
+		if next != nil && s.running >= next.running {
+			continue
+		}
+		if i := slices.IndexFunc(s.waiting, func(t turn) bool { return l.fits(s, t.away) }); i >= 0 {
+			next, at = s, i
+		}
+	}
+	if next == nil {
+		return false
+	}
+	t := next.waiting[at]
+	next.waiting = slices.Delete(next.waiting, at, at+1)
+	l.waiting--
+	l.count(next, t.away, 1)
+	close(t.admitted)
+	return true
+}
+
 // giveUp removes an operation from the queue. It returns false if the operation was already admitted.
-func (l *limiter) giveUp(s *share, turn chan struct{}) bool {
+func (l *limiter) giveUp(s *share, t turn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	i := slices.Index(s.waiting, turn)
+	i := slices.Index(s.waiting, t)
 	if i < 0 {
 		return false
 	}

@@ -66,7 +66,7 @@ func TestLimiter(t *testing.T) {
 
 // contextOf returns the context of a client with an address.
 func contextOf(t *testing.T, address string) context.Context {
-	return &requestContext{Context: t.Context(), identity: identity{client: netip.MustParseAddr(address)}}
+	return withClient(t.Context(), &client{identity: identity{address: netip.MustParseAddr(address)}})
 }
 
 // crowd acquires places for the operations of one client, and counts how many operations were admitted and refused.
@@ -175,4 +175,64 @@ func TestTheLimiterAllocatesNothing(t *testing.T) {
 	}); n > 0 {
 		t.Errorf("acquire and release need %v allocations, want 0", n)
 	}
+}
+
+// TestOperationsThatWaitForTheVenueLeaveRoom checks that half of the places stay for operations that do not wait for the venue, and
+// that quota.Fair divides the other half.
+func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLimiter((&identities{}).countedIn, 16, 16, time.Second)
+		greedy, other := contextOf(t, "192.0.2.1"), contextOf(t, "192.0.2.2")
+		begin := func(ctx context.Context) *slot {
+			s := &slot{}
+			if err := l.begin(ctx, s); err != nil {
+				t.Fatal(err)
+			}
+			return s
+		}
+		var slots []*slot
+		results := make(chan error, 12)
+		for range 12 {
+			slots = append(slots, begin(greedy))
+		}
+		for _, s := range slots {
+			go func() { results <- s.Await(greedy) }()
+		}
+		synctest.Wait()
+		if l.running != 6 || l.away != 6 || l.waiting != 6 {
+			t.Errorf("of 12 operations, %d have a place, %d of them wait for the venue, and %d wait for a place; want 6 of each", l.running, l.away, l.waiting)
+		}
+		for range 6 {
+			slots = append(slots, begin(greedy)) // an operation that needs no call
+		}
+		slots = append(slots, begin(other))
+		if err := slots[len(slots)-1].Await(other); err != nil {
+			t.Errorf("an operation of another client cannot wait for the venue: %v", err)
+		}
+		slots[len(slots)-1].end()
+		for i := range 12 {
+			if slots[i].share != nil {
+				slots[i].end() // its place goes to one that waits for it
+				break
+			}
+		}
+		synctest.Wait()
+		if l.away != 6 || l.waiting != 5 || len(results) != 7 {
+			t.Errorf("after one has ended, %d operations wait for the venue, %d wait for a place, and %d have a result; want 6, 5 and 7", l.away, l.waiting, len(results))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		refused := 0
+		for range 12 {
+			if _, full := errors.AsType[*httpError](<-results); full {
+				refused++
+			}
+		}
+		for _, s := range slots {
+			s.end()
+		}
+		if refused != 5 || l.running != 0 || l.away != 0 || l.waiting != 0 || len(l.clients) != 0 {
+			t.Errorf("%d operations were refused, want 5; at the end %d run, %d wait for the venue and %d wait, of %d clients; want none", refused, l.running, l.away, l.waiting, len(l.clients))
+		}
+	})
 }

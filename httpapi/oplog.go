@@ -13,7 +13,7 @@ import (
 
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -39,22 +39,22 @@ const maxName = 64
 type Observer interface {
 	// Began is called at the start of an operation. hints contain the client's trace context. trusted reports whether a trusted
 	// proxy sent the request.
-	Began(log *reqctx.Log, hints Hints, trusted bool)
+	Began(log *request.Log, hints Hints, trusted bool)
 	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
 	// It is called once for an event, even if several subscribers get the event.
 	EventFailed(codes []string)
 	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The observer may
 	// keep the log after the call. But reads that are still running may then write to the log.
-	Ended(ctx context.Context, log *reqctx.Log)
+	Ended(ctx context.Context, log *request.Log)
 }
 
 // Hints are the client's trace context (W3C Trace Context) and its request for an explanation. Get returns the value of a header,
 // or "".
 type Hints interface{ Get(name string) string }
 
-func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *reqctx.Log {
+func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *request.Log {
 	id := identityFrom(ctx)
-	log := &reqctx.Log{Operation: reqctx.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
+	log := &request.Log{Operation: request.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
 	// No proxy checks the messages of a WebSocket, so their trace context is never trusted.
 	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket)
@@ -63,14 +63,14 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 
 // setOutcome writes the result of an operation to its log. The parameter ctx is the context of the client's request or connection.
 // It shows whether the client has left.
-func (e *engine) setOutcome(ctx context.Context, log *reqctx.Log, errs gqlerror.List) {
+func (e *engine) setOutcome(ctx context.Context, log *request.Log, errs gqlerror.List) {
 	log.Elapsed = time.Since(log.Started)
 	if len(errs) == 0 {
-		log.Outcome = reqctx.OutcomeOK
+		log.Outcome = request.OutcomeOK
 		return
 	}
 	if clientLeft(ctx) {
-		log.Outcome = reqctx.OutcomeCancelled
+		log.Outcome = request.OutcomeCancelled
 		return
 	}
 	if log.Rule = limits.Rule(errs[0]); errors.Is(errs[0], loaders.ErrTooManyCalls) {
@@ -99,14 +99,14 @@ func clientLeft(ctx context.Context) bool {
 
 // report stores the size of the response in the log of an operation, and passes the log to the observer. A panic of the observer
 // does not affect the client.
-func (e *engine) report(ctx context.Context, log *reqctx.Log, bytes int) {
+func (e *engine) report(ctx context.Context, log *request.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)
 	e.cfg.Observer.Ended(ctx, log)
 }
 
-func operationInfo(doc *document, op *ast.OperationDefinition) *reqctx.OperationInfo {
-	return &reqctx.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
+func operationInfo(doc *document, op *ast.OperationDefinition) *request.OperationInfo {
+	return &request.OperationInfo{Type: string(op.Operation), Name: op.Name[:min(len(op.Name), maxName)], Document: hex.EncodeToString(doc.hash[:])}
 }
 
 func (id identity) callerKind() string {

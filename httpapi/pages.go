@@ -130,7 +130,7 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The values of the headers that withSecurityHeaders and pages set. They must not be changed.
+// The values of the headers that front and pages set. They must not be changed.
 var (
 	noSniffing = []string{"nosniff"}
 	noReferrer = []string{"no-referrer"}
@@ -140,12 +140,3 @@ var (
 	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
 		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
 )
-
-func withSecurityHeaders(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h["X-Content-Type-Options"], h["Referrer-Policy"] = noSniffing, noReferrer
-		h["Content-Security-Policy"] = noContent // pages replace this value
-		next.ServeHTTP(w, r)
-	})
-}

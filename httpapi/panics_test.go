@@ -21,7 +21,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // streamCompiler returns a compiler for a few fields. Its queries panic outside of all fields. Its subscriptions send an event for
@@ -157,7 +157,7 @@ func TestPanics(t *testing.T) {
 	// twice makes the observer panic, too. Then another deferred recover must send the response.
 	twice := func(kind string) func(cfg *Config) {
 		return func(cfg *Config) {
-			cfg.Observer = onEnd(func(j *reqctx.Log) {
+			cfg.Observer = onEnd(func(j *request.Log) {
 				if j.Type() == kind {
 					panic("canary")
 				}
@@ -209,7 +209,9 @@ func TestPanics(t *testing.T) {
 				rig(&cfg)
 			}
 			api := New(cfg)
-			server := httptest.NewServer(api)
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				api.ServeHTTP(w, r.WithContext(withID(r.Context(), "test-request")))
+			}))
 			defer server.Close()
 			got := test.run(t, server.URL+PathGraphQL)
 			if !strings.Contains(got, "INTERNAL_SERVER_ERROR") || !strings.Contains(got, "test-request") || strings.Contains(got, "canary") || !strings.Contains(got, test.before) {

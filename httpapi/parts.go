@@ -9,7 +9,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/httpapi/fanout"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/resolvers"
 )
 
@@ -53,7 +53,7 @@ func listVariable(doc *ast.QueryDocument, op *ast.OperationDefinition) string {
 // an event may concern several ids. It also returns nil if the list is empty, invalid or longer than maxParts.
 func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part {
 	name := op.plan.list
-	if name == "" || reqctx.CredentialsFrom(ctx) != nil {
+	if name == "" || request.CredentialsFrom(ctx) != nil {
 		return nil
 	}
 	values, ok := op.variables[name].([]any)
@@ -74,7 +74,7 @@ func (s *subscriptions) parts(ctx context.Context, op *operation) []fanout.Part 
 	shape := s.key(ctx, op.withVariables(others))
 	parts := make([]fanout.Part, len(ids))
 	for i, id := range ids {
-		parts[i] = fanout.Part{Key: s.partKey(shape, id), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+		parts[i] = fanout.Part{Key: s.partKey(shape, id), Execute: func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 			own := maps.Clone(others)
 			own[name] = []any{id}
 			return s.executing(op.withVariables(own))(ctx, g, deliver)

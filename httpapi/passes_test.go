@@ -11,7 +11,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -78,7 +78,7 @@ func TestPasses(t *testing.T) {
 		Clock: market.SystemClock{}, Status: func(context.Context) model.ServiceStatus { return model.ServiceStatus{Version: "1"} },
 	}}})
 	cfg.Sources = loaders.Sources{Prices: prices}
-	cfg.Observer = onEnd(func(j *reqctx.Log) {
+	cfg.Observer = onEnd(func(j *request.Log) {
 		outcomes = append(outcomes, j.Type()+" "+j.Outcome)
 		if j.Elapsed <= 0 {
 			t.Errorf("the log has the duration %v, want more than 0", j.Elapsed)
@@ -114,7 +114,7 @@ func TestPasses(t *testing.T) {
 
 	ctx, cancel := context.WithCancel(t.Context())
 	e := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client})
-	op, refusal := e.prepare(ctx, &reqctx.Log{}, &params{Query: `{ serviceStatus { version } }`}, admitAtOnce)
+	op, refusal := e.prepare(ctx, &request.Log{}, &params{Query: `{ serviceStatus { version } }`}, admitAtOnce)
 	if refusal != nil {
 		t.Fatal(refusal.Errors)
 	}

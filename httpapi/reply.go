@@ -18,7 +18,7 @@ import (
 
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // statusOf returns 200 for a response with data or without errors, and otherwise the status of the first error.
@@ -61,7 +61,7 @@ type reply struct {
 
 // write sends a response. The parameter op is nil if no operation was executed. The calling function must call memory.settle(0)
 // afterwards.
-func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, media string, status int, resp *graphql.Response, op *operation, memory *reservation) {
+func (g *graphQL) write(w http.ResponseWriter, r *httpRequest, log *request.Log, media string, status int, resp *graphql.Response, op *operation, memory *reservation) {
 	g.engine.setOutcome(r.Context(), log, resp.Errors)
 	var buf *bytes.Buffer
 	if op != nil {
@@ -86,7 +86,7 @@ func (g *graphQL) write(w http.ResponseWriter, r *request, log *reqctx.Log, medi
 }
 
 // writeCached sends a response from the response cache. The calling function must call memory.settle(0) afterwards.
-func (g *graphQL) writeCached(w http.ResponseWriter, r *request, log *reqctx.Log, cached *respcache.Response, memory *reservation) {
+func (g *graphQL) writeCached(w http.ResponseWriter, r *httpRequest, log *request.Log, cached *respcache.Response, memory *reservation) {
 	out := reply{responseMeta: metaOf(cached), body: cached.Body, cached: cached, cacheable: true}
 	var errs gqlerror.List
 	if out.errors != nil {
@@ -114,7 +114,7 @@ func contentType(media string) []string {
 
 // send logs and sends a response. While the client reads, send keeps only the encoded body in memory, and reserves memory only
 // for this body.
-func (g *graphQL) send(w http.ResponseWriter, r *request, log *reqctx.Log, out *reply, memory *reservation) {
+func (g *graphQL) send(w http.ResponseWriter, r *httpRequest, log *request.Log, out *reply, memory *reservation) {
 	h := w.Header()
 	out.setHeader(h)
 	encoding := ""
@@ -160,7 +160,7 @@ func (out *reply) setHeader(h http.Header) {
 
 // notModified sets the header fields for caches, and reports whether the client already has the response. If the reply is not
 // cacheable or r is a POST request, it does nothing.
-func (out *reply) notModified(h http.Header, r *request, encoding string) bool {
+func (out *reply) notModified(h http.Header, r *httpRequest, encoding string) bool {
 	if !out.cacheable || out.status != http.StatusOK || r.Method == http.MethodPost {
 		return false
 	}

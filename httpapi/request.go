@@ -4,50 +4,55 @@ import (
 	"context"
 	"maps"
 	"net/http"
+
+	"oddsgraph/internal/request"
 )
 
-// request is an HTTP request with the identity of its sender and the accepted media types.
-type request struct {
+// httpRequest is an HTTP request with the identity of its sender and the accepted media types.
+type httpRequest struct {
 	*http.Request
 	// Header is the header of Request. identities.fromHeaders removes valid credentials from it, because later code may log or
 	// forward Header.
 	Header http.Header
 	accepted
-	requestContext
+	client
+	ctx request.Context
 }
 
 // Context returns the context of the request. It contains the identity. Pass it to identities.reading before a read from the venue.
-func (r *request) Context() context.Context { return &r.requestContext }
+func (r *httpRequest) Context() context.Context { return &r.ctx }
 
-// connectionContext is like Context, for a connection that lasts longer than the request. The returned context does not keep the
-// request in memory.
-func (r *request) connectionContext() context.Context {
-	ctx := r.requestContext
-	return &ctx
+// connectionContext is like Context, for a connection that lasts longer than the request and has hints. The returned context does not
+// keep the request in memory.
+func (r *httpRequest) connectionContext(hints connectionHints) context.Context {
+	return withClient(r.ctx.Context, &client{r.identity, hints})
 }
 
 // header returns the first value of a header. The name must be in canonical form. Unlike Header.Get, header does not convert the
 // name to this form.
-func (r *request) header(name string) string {
+func (r *httpRequest) header(name string) string {
 	if values := r.Header[name]; len(values) > 0 {
 		return values[0]
 	}
 	return ""
 }
 
-func (r *request) plain(ctx context.Context) *http.Request {
+func (r *httpRequest) plain(ctx context.Context) *http.Request {
 	out := r.Request.WithContext(ctx)
 	out.Header = r.Header
 	return out
 }
 
 // newRequest returns a request without an identity.
-func newRequest(r *http.Request) *request {
-	return &request{Request: r, Header: r.Header, accepted: negotiateMedia(r.Header["Accept"]), requestContext: requestContext{Context: r.Context()}}
+func newRequest(plain *http.Request) *httpRequest {
+	r := &httpRequest{Request: plain, Header: plain.Header, accepted: negotiateMedia(plain.Header["Accept"])}
+	r.ctx.Derive(plain.Context())
+	r.ctx.Client = &r.client
+	return r
 }
 
 // withoutCredentials removes credentials from Header. It does not change the headers of Request.
-func (r *request) withoutCredentials() {
+func (r *httpRequest) withoutCredentials() {
 	r.Header = maps.Clone(r.Header) // a shallow copy is sufficient, because nobody changes the values
 	r.Header.Del(CredentialsHeader)
 	r.Header.Del(authorization)

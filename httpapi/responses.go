@@ -15,7 +15,7 @@ import (
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // newResponses returns the response cache, or nil if it is disabled.
@@ -23,12 +23,12 @@ func newResponses(cfg Config, who *identities) *respcache.Cache {
 	if cfg.ResponseBytes == 0 {
 		return nil
 	}
-	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Wait: awaitVenue, Reading: who.reading, Encode: func(body []byte, coding string) []byte {
+	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
 		compress(buf, body, coding)
 		return bytes.Clone(buf.Bytes())
-	}})
+	}, Reading: func(ctx context.Context) context.Context { return who.reading(ctx, nil) }})
 }
 
 // cacheable reports whether the response of an operation may be cached. A response with serviceStatus or recentPrices must not be
@@ -42,7 +42,7 @@ type responseMeta struct {
 	media  string
 	policy policy
 	// info, trusted and points are for the log of the operation.
-	info          *reqctx.OperationInfo
+	info          *request.OperationInfo
 	trusted       string
 	points        int64
 	contentType   []string
@@ -66,8 +66,8 @@ func (m *responseMeta) tagOf(body []byte) string {
 
 // cachedOrExecuted returns the response to a cacheable operation. The response comes from the cache, from an equal operation that
 // is running, or from an execution. log.Response says which of the three it is.
-func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *operation, media string) (*respcache.Response, error) {
-	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), func(ctx context.Context) *respcache.Response {
+func (e *engine) cachedOrExecuted(ctx context.Context, log *request.Log, op *operation, media string) (*respcache.Response, error) {
+	r, outcome, err := e.responses.Do(ctx, e.key(ctx, op, media), &op.slot, func(ctx context.Context) *respcache.Response {
 		return e.executeForCache(ctx, log, op, media)
 	})
 	log.Response = verdicts[outcome]
@@ -79,11 +79,11 @@ func (e *engine) cachedOrExecuted(ctx context.Context, log *reqctx.Log, op *oper
 
 // executeForCache executes an operation and returns its response, or nil if ctx ended before the first fetch. The execution may
 // last longer than the request that started it. So the execution has its own reservation and does not change op.
-func (e *engine) executeForCache(ctx context.Context, log *reqctx.Log, op *operation, media string) *respcache.Response {
+func (e *engine) executeForCache(ctx context.Context, log *request.Log, op *operation, media string) *respcache.Response {
 	run := &operation{plan: op.plan, variables: op.variables, memory: e.newReservation(e.identities.countedIn(ctx), log.Transport), buffer: getBuffer()}
 	defer putBuffer(run.buffer)
 	defer run.memory.settle(0) // the code that sends the response makes its own reservation
-	resp := e.executeInTime(ctx, run)
+	resp := e.executeInTime(ctx, run, &op.slot)
 	if resp == nil {
 		return nil
 	}
@@ -152,7 +152,7 @@ func (e *engine) countCachedRefusal(ctx context.Context, r *respcache.Response) 
 }
 
 // wantsCost reports whether a request asks for the cost of its operation. Such a request is always executed.
-func wantsCost(r *request) bool { return r.header(CostHeader) != "" }
+func wantsCost(r *httpRequest) bool { return r.header(CostHeader) != "" }
 
 // form returns the method of a request and the media type of its response as one text, where HEAD counts as GET. Requests of one
 // client with equal forms and equal bytes have equal responses.
@@ -170,12 +170,12 @@ func form(method, media string) string {
 }
 
 // cacheableByBytes reports whether findByBytes and storeByBytes may be used for a request.
-func (e *engine) cacheableByBytes(r *request, log *reqctx.Log) bool {
+func (e *engine) cacheableByBytes(r *httpRequest, log *request.Log) bool {
 	return e.responses != nil && r.PathValue("documentId") == "" && !log.Explained && !wantsCost(r)
 }
 
 // findByBytes returns the cached response to an earlier request with the same bytes, or nil.
-func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcache.Response {
+func (e *engine) findByBytes(r *httpRequest, log *request.Log, text []byte) *respcache.Response {
 	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (e *engine) findByBytes(r *request, log *reqctx.Log, text []byte) *respcach
 
 // storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
 // request may now be unknown, or may now stand for another text.
-func (e *engine) storeByBytes(r *request, log *reqctx.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
+func (e *engine) storeByBytes(r *httpRequest, log *request.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.cacheableByBytes(r, log) {
 		return
 	}

@@ -18,7 +18,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -70,7 +70,7 @@ const priceBody = `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`
 func TestCachedResponses(t *testing.T) {
 	cfg, source := cachingConfig(t)
 	outcomes := map[string]int{}
-	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes[j.Type()+" "+j.Outcome]++ })
+	cfg.Observer = onEnd(func(j *request.Log) { outcomes[j.Type()+" "+j.Outcome]++ })
 	h := New(cfg)
 	want := func(what, body, data string, executions int64) {
 		t.Helper()
@@ -170,7 +170,7 @@ func TestResponsesThatAreNotCached(t *testing.T) {
 func TestErrorsOfTheRequestAreCached(t *testing.T) {
 	cfg, source := cachingConfig(t)
 	outcomes := map[string]int{}
-	cfg.Observer = onEnd(func(j *reqctx.Log) { outcomes[j.Outcome+" "+j.Response]++ })
+	cfg.Observer = onEnd(func(j *request.Log) { outcomes[j.Outcome+" "+j.Response]++ })
 	h := New(cfg)
 	const body = `{"query":"{ tokenPrices(tokenIds: [\"no,id\", \"1\"]) { price } token(tokenId: \"1\") { orderbook(depth: 0) { hash } } }"}`
 	want := func(price string, executions int64) {

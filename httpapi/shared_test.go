@@ -15,6 +15,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -45,8 +46,10 @@ func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[
 	return out
 }
 
-// testID is the context key of the request id.
-type testID struct{}
+// withID returns the context of a request with an id.
+func withID(ctx context.Context, id string) context.Context {
+	return request.With(ctx, func(r *request.Request) { r.ID = id })
+}
 
 // TestSharedFailures checks that two clients that share an execution get the error of the execution. Refused credentials must be
 // counted once.
@@ -75,12 +78,11 @@ func TestSharedFailures(t *testing.T) {
 			refusals := &refusedBy{count: map[string]int{}}
 			cfg.Refusals = refusals
 			cfg.Client = func(r *http.Request) netip.Addr { return netip.MustParseAddr(r.URL.Query().Get("from")) }
-			cfg.RequestID = func(ctx context.Context) string { id, _ := ctx.Value(testID{}).(string); return id }
-			cfg.Shared = func(ctx context.Context) context.Context { return context.WithValue(ctx, testID{}, "the execution") }
+			cfg.Shared = func(ctx context.Context) context.Context { return withID(ctx, "the execution") }
 			cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
 			api := New(cfg)
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				api.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), testID{}, "request of "+r.URL.Query().Get("from"))))
+				api.ServeHTTP(w, r.WithContext(withID(r.Context(), "request of "+r.URL.Query().Get("from"))))
 			}))
 			defer server.Close()
 			defer api.Drain(t.Context())

@@ -3,97 +3,71 @@ package httpapi
 import (
 	"context"
 	"sync"
-	"time"
-
-	"oddsgraph/httpapi/quota"
 )
 
-// limiters bound the number of operations. Operations that execute and operations that wait for the venue have separate limits,
-// so a slow endpoint of the venue does not block operations that need no call.
-type limiters struct{ executing, waiting *limiter }
-
-func newLimiters(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration) limiters {
-	return limiters{newLimiter(client, operations, queue, timeout), newLimiter(client, operations, queue, timeout)}
-}
-
-// slot is the context of an operation that one of the limiters counts.
+// slot is the place of an operation in a limiter. The zero slot has no place, and neither has a nil slot.
 type slot struct {
-	context.Context
-	limiters limiters
+	limiter *limiter
 
 	mu sync.Mutex
-	// release makes the limiter stop counting the operation. It is nil if no limiter counts the operation.
-	release func()
-	// moved is true after the first call of awaitVenue. ended is true after the call of end.
-	moved, ended bool
+	// share counts the operation. It is nil if the operation has no place.
+	share *share
+	// away is true after the first call of Await. ended is true after the call of end.
+	away, ended bool
 }
 
-type slotKey struct{}
-
-func (s *slot) Value(key any) any {
-	if key == (slotKey{}) {
-		return s
+// begin waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.end. The error is
+// an httpError, or the cause of ctx.
+func (l *limiter) begin(ctx context.Context, s *slot) error {
+	share, err := l.enter(ctx, false)
+	if err == nil {
+		*s = slot{limiter: l, share: share}
 	}
-	return s.Context.Value(key)
+	return err
 }
 
-// acquire waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.end. The error
-// is an httpError, or the cause of ctx.
-func (l limiters) acquire(ctx context.Context, s *slot) error {
-	release, err := l.executing.acquire(ctx)
-	if err != nil {
-		return err
-	}
-	*s = slot{Context: ctx, limiters: l, release: release}
-	return nil
-}
-
-// end makes the limiter stop counting the operation.
+// end gives up the operation's place.
 func (s *slot) end() {
 	s.mu.Lock()
-	release := s.release
-	s.release, s.ended = nil, true
+	share, away := s.share, s.away
+	s.share, s.ended = nil, true
 	s.mu.Unlock()
-	if release != nil {
-		release()
+	if share != nil {
+		s.limiter.leave(share, away)
 	}
 }
 
-// awaitVenue must be called before the operation in ctx waits for the venue. The first call moves the operation from the executing
-// limiter to the waiting limiter, which counts the operation until it ends. awaitVenue returns the same errors as limiters.acquire.
-// It does nothing if ctx contains no slot.
-func awaitVenue(ctx context.Context) error {
-	s, _ := ctx.Value(slotKey{}).(*slot)
+// Await must be called before the operation waits for the venue, or for an equal operation that may wait for the venue. From the
+// first call on, the limiter counts the operation among those that wait for the venue, until it ends. If it has no room for another
+// one, the operation gives up its place and joins the queue. Await returns the same errors as limiter.begin.
+func (s *slot) Await(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
 	s.mu.Lock()
-	if s.moved || s.ended {
+	if s.away || s.share == nil {
 		s.mu.Unlock()
 		return nil
 	}
-	release := s.release
-	s.moved, s.release = true, nil
+	s.away = true
+	if s.limiter.depart(s.share) {
+		s.mu.Unlock()
+		return nil
+	}
+	share := s.share
+	s.share = nil
 	s.mu.Unlock()
-	release()
-	release, err := s.limiters.waiting.acquire(ctx)
+	s.limiter.leave(share, false)
+	share, err := s.limiter.enter(ctx, true)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ended { // the request that started the operation has ended, but another request still waits for the response
-		release()
+		s.limiter.leave(share, true)
 		return nil
 	}
-	s.release = release
+	s.share = share
 	return nil
-}
-
-// stats returns the number of running operations and the number of queued operations of both limiters together. An operation that
-// waits for the venue counts as running.
-func (l limiters) stats() (running, queued int) {
-	running, queued = l.executing.stats()
-	away, more := l.waiting.stats()
-	return running + away, queued + more
 }

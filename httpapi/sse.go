@@ -14,7 +14,7 @@ import (
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 const (
@@ -66,7 +66,7 @@ func (e *events) begin() error {
 // serve serves a request for an event stream. It sends errors of the operation as events, because scripts in a page can read only
 // the events of the response. It calls release when it no longer needs the text of the request. If serve returns an error, it has
 // written nothing.
-func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) error {
+func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *request.Log, p *params, release func()) error {
 	client := e.subscriptions.Client(ctx)
 	if err := e.clients.Connect(client); err != nil {
 		return err
@@ -87,7 +87,7 @@ func (e *events) serve(ctx context.Context, w http.ResponseWriter, log *reqctx.L
 }
 
 // run streams the events of an operation until the operation or ctx ends. The stream of a subscription also ends when e is closed.
-func (e *events) run(ctx context.Context, w http.ResponseWriter, log *reqctx.Log, p *params, release func()) {
+func (e *events) run(ctx context.Context, w http.ResponseWriter, log *request.Log, p *params, release func()) {
 	woken := make(chan struct{}, 1)
 	m := fanout.NewMember(func() {
 		select {

@@ -17,9 +17,9 @@ import (
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/resolvers"
+	"oddsgraph/internal/request"
 )
 
 // subscriptions runs the operations of event streams and WebSockets. Equal subscriptions share one execution. It is the
@@ -49,7 +49,7 @@ func (s *subscriptions) chargeTo(ctx context.Context, m *fanout.Member) {
 
 // start starts an operation that sends its responses to m. For a query or mutation, the result once is a function that the calling
 // code must run on a goroutine. For a subscription, once is nil. rejected is an error response without data, or nil.
-func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
+func (s *subscriptions) start(ctx context.Context, log *request.Log, p *params, m *fanout.Member) (once func(ctx context.Context), rejected *graphql.Response) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { once, rejected = nil, r })
 	op, rejected := s.engine.prepare(ctx, log, p, s.acquire)
 	if rejected != nil {
@@ -76,7 +76,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 		m.OnLeave(func(fanout.MemberStats) {
 			release()
 			if begun.CompareAndSwap(false, true) { // the operation was never executed
-				log.Outcome, log.Elapsed = reqctx.OutcomeCancelled, time.Since(log.Started)
+				log.Outcome, log.Elapsed = request.OutcomeCancelled, time.Since(log.Started)
 				s.engine.report(ctx, log, 0)
 			}
 		})
@@ -95,7 +95,7 @@ func (s *subscriptions) start(ctx context.Context, log *reqctx.Log, p *params, m
 }
 
 // reject logs a rejected operation and returns its response.
-func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *graphql.Response) *graphql.Response {
+func (s *subscriptions) reject(ctx context.Context, log *request.Log, rejected *graphql.Response) *graphql.Response {
 	s.engine.setOutcome(ctx, log, rejected.Errors)
 	s.engine.report(ctx, log, 0)
 	return rejected
@@ -103,11 +103,11 @@ func (s *subscriptions) reject(ctx context.Context, log *reqctx.Log, rejected *g
 
 // onLeave returns a function that logs a subscription after its member has left. ctx is the context of the client's connection. The
 // function keeps only the parts of the log that it needs, because a subscription may last long.
-func (s *subscriptions) onLeave(ctx context.Context, log *reqctx.Log) func(fanout.MemberStats) {
+func (s *subscriptions) onLeave(ctx context.Context, log *request.Log) func(fanout.MemberStats) {
 	operation, span := log.Operation, log.Span
 	return func(had fanout.MemberStats) {
-		log := &reqctx.Log{Operation: operation, Span: span}
-		log.Elapsed, log.Events, log.Outcome = time.Since(log.Started), had.Events, reqctx.OutcomeOK
+		log := &request.Log{Operation: operation, Span: span}
+		log.Elapsed, log.Events, log.Outcome = time.Since(log.Started), had.Events, request.OutcomeOK
 		var refused *market.Error
 		switch {
 		case had.End.Errors != nil:
@@ -132,25 +132,24 @@ func codesOf(list []byte) []string {
 
 // respond executes a query or mutation and returns the response. When respond returns, m has reserved memory for the response. The
 // calling function must not change the response, because equal operations may share its bytes.
-func (s *subscriptions) respond(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (response []byte) {
+func (s *subscriptions) respond(ctx context.Context, log *request.Log, op *operation, m *fanout.Member) (response []byte) {
 	defer s.engine.catch(ctx, func(r *graphql.Response) { response = appendResponse(nil, r) })
 	ctx, cancel := context.WithTimeout(ctx, s.engine.cfg.Timeout)
 	defer cancel()
 	defer op.memory.settle(0)
-	body, errs := s.perform(reqctx.WithLog(ctx, log), log, op, m)
+	body, errs := s.perform(request.WithLog(ctx, log), log, op, m)
 	s.engine.setOutcome(ctx, log, errs)
 	s.engine.report(ctx, log, len(body))
 	return body
 }
 
 // perform executes an operation in a slot, and releases the slot when m has reserved memory for the response.
-func (s *subscriptions) perform(ctx context.Context, log *reqctx.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
+func (s *subscriptions) perform(ctx context.Context, log *request.Log, op *operation, m *fanout.Member) (body []byte, errs gqlerror.List) {
 	present := func(resp *graphql.Response) ([]byte, gqlerror.List) { return appendResponse(nil, resp), resp.Errors }
 	if err := s.acquire(ctx, &op.slot); err != nil {
 		return present(s.engine.errorResponse(ctx, err))
 	}
 	defer op.slot.end()
-	ctx = &op.slot
 	defer func() {
 		if op.memory.settle(0); !m.Reserve(len(body)) {
 			body, errs = present(s.engine.errorResponse(ctx, s.engine.tooMuchUnread(log.Transport)))
@@ -187,8 +186,8 @@ func (s *subscriptions) join(ctx context.Context, op *operation, own int, m *fan
 }
 
 func (s *subscriptions) executing(op *operation) fanout.Execute {
-	return func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
-		return s.engine.executeEvents(resolvers.WithGroup(s.engine.cfg.Shared(ctx), g), op, deliver)
+	return func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
+		return s.engine.executeEvents(s.engine.cfg.Shared(ctx), g, op, deliver)
 	}
 }
 
@@ -203,7 +202,7 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	add(op.document.hash[:])
 	add([]byte(op.name))
 	add(op.canonicalVariables())
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := request.CredentialsFrom(ctx); c != nil {
 		address, _ := c.Address()
 		add([]byte(address))
 		add([]byte(c.Wire()))
@@ -226,11 +225,11 @@ func (o *operation) watchedIDs() (ids int) {
 
 // executeEvents executes a subscription, as fanout.Execute does. If the subscription has ended because of an unknown id, members may
 // remain subscribed to other ids, and event is the response for them.
-func (e *engine) executeEvents(ctx context.Context, op *operation, deliver func(payload []byte)) (errors, event []byte) {
-	last, unknown := e.subscribe(ctx, op, func(resp *graphql.Response) bool {
+func (e *engine) executeEvents(ctx context.Context, g *fanout.Group, op *operation, deliver func(*fanout.Event)) (errors, event []byte) {
+	last, unknown := e.subscribe(ctx, g, op, func(envelope follow.Envelope, resp *graphql.Response) bool {
 		payload := e.payload(ctx, resp)
 		if payload != nil {
-			deliver(payload)
+			deliver(&fanout.Event{Envelope: envelope, Payload: payload})
 		}
 		return payload != nil && ctx.Err() == nil
 	})
@@ -262,12 +261,12 @@ func (s *subscriptions) Init(ctx context.Context, payload json.RawMessage) (init
 			return nil, badInput("the payload of connection_init is not an object")
 		}
 	}
-	hints := readHints(hintsFrom(ctx), fields)
-	ctx, err = s.engine.identities.fromInit(ctx, fields, identityFrom(ctx).client)
+	hints := readHints(clientFrom(ctx).hints, fields)
+	ctx, err = s.engine.identities.fromInit(ctx, fields, identityFrom(ctx).address)
 	if err != nil || hints == nil {
 		return ctx, err
 	}
-	return &requestContext{ctx, identityFrom(ctx), hints}, nil
+	return withClient(ctx, &client{identityFrom(ctx), hints}), nil
 }
 
 func (s *subscriptions) Client(ctx context.Context) quota.Client {
@@ -281,9 +280,9 @@ func (s *subscriptions) Operate(ctx context.Context, payload json.RawMessage, m 
 	if malformed != nil {
 		return nil, nil, malformed
 	}
-	log := s.engine.newLog(ctx, transportWebSocket, operationHints(hintsFrom(ctx), p.Extensions))
+	log := s.engine.newLog(ctx, transportWebSocket, operationHints(clientFrom(ctx).hints, p.Extensions))
 	if id := identityFrom(ctx); id.credentials != nil { // the venue may have rejected the credentials of an earlier operation
-		if err := s.engine.identities.refusals.Check(id.client, id.key); err != nil {
+		if err := s.engine.identities.refusals.Check(id.address, id.key); err != nil {
 			return nil, appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors), nil
 		}
 	}
@@ -311,6 +310,6 @@ func (s *subscriptions) Errors(ctx context.Context, err error) []byte {
 }
 
 func (s *subscriptions) Refuse(ctx context.Context, err error) []byte {
-	log := s.engine.newLog(ctx, transportWebSocket, hintsFrom(ctx))
+	log := s.engine.newLog(ctx, transportWebSocket, clientFrom(ctx).hints)
 	return appendJSON(nil, s.reject(ctx, log, s.engine.errorResponse(ctx, err)).Errors)
 }

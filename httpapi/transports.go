@@ -16,7 +16,7 @@ import (
 // Stats are figures of operations, subscriptions, connections and the response cache.
 type Stats struct {
 	// Executing is the number of running operations of all transports, including operations that wait for the venue. Waiting is the
-	// number of operations in the two queues that Config.Queue bounds.
+	// number of operations in the queue that Config.Queue bounds.
 	Executing, Waiting int
 	// Compiling is the number of documents that are being parsed, validated and compiled. CompilingLater is the number of documents
 	// that wait to be compiled.
@@ -49,7 +49,7 @@ type transports struct {
 
 func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.limiters.acquire), clients: clients}
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.places.begin), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
 		Operator: t.subscriptions, CheckOrigin: pages.check, Address: addressOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
@@ -57,13 +57,18 @@ func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
 	return t
 }
 
-func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).client }
+func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).address }
 
-func (t *transports) serve(w http.ResponseWriter, r *request) {
+// ServeHTTP identifies the sender of a request, and serves the request if the sender is not refused.
+func (t *transports) ServeHTTP(w http.ResponseWriter, plain *http.Request) {
+	r := newRequest(plain)
+	if err := t.engine.identities.fromHeaders(r); err != nil {
+		t.reject(w, r, err)
+		return
+	}
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
-		r.hints = readHints(r.Header, nil)
-		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext())))
+		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext(readHints(r.Header, nil)), nil)))
 	case r.Method != http.MethodOptions && r.accepted.events:
 		t.stream(w, r)
 	default:
@@ -72,7 +77,7 @@ func (t *transports) serve(w http.ResponseWriter, r *request) {
 }
 
 // stream serves a request that accepts only an event stream.
-func (t *transports) stream(w http.ResponseWriter, r *request) {
+func (t *transports) stream(w http.ResponseWriter, r *httpRequest) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		w.Header().Set("Allow", "GET, POST, OPTIONS")
 		t.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "request an event stream by POST or GET"))
@@ -85,7 +90,7 @@ func (t *transports) stream(w http.ResponseWriter, r *request) {
 		defer release()
 		var p *params
 		if p, err = t.parseText(r, text.Bytes()); err == nil {
-			err = t.events.serve(t.engine.identities.reading(r.connectionContext()), w, log, p, release)
+			err = t.events.serve(t.engine.identities.reading(r.connectionContext(nil), nil), w, log, p, release)
 		}
 	}
 	if err != nil {
@@ -110,7 +115,7 @@ func (t *transports) stats() Stats {
 		out.Unread[name] = t.engine.leftUnread[i].Load()
 	}
 	out.Unread[transportWebSocket] += out.Sockets.Crowded
-	out.Executing, out.Waiting = t.limiters.stats()
+	out.Executing, out.Waiting = t.places.stats()
 	out.Compiling, out.CompilingLater = t.engine.compileLimiter.stats()
 	if cached := t.engine.responses; cached != nil {
 		out.Responses = cached.Stats()

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -27,8 +28,8 @@ type response struct {
 	// fetchCtx is the context for Source.Fetch. cancel cancels this context.
 	fetchCtx     context.Context
 	cancel       context.CancelFunc
-	dependencies *reqctx.Dependencies
-	log          *reqctx.Log
+	dependencies *request.Dependencies
+	log          *request.Log
 	// callCount is the number of upstream calls for all keys that were fetched so far. maxCalls is the greatest allowed callCount, or
 	// 0 if there is no limit.
 	callCount, maxCalls int
@@ -75,7 +76,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 
 // countCalls adds the calls of the missing keys to callCount. It returns an error if the sum exceeds maxCalls.
 func (s *Set) countCalls() error {
-	var most reqctx.Kind
+	var most upstream.Kind
 	sum, largest := s.callCount, 0
 	for _, l := range s.loaders {
 		kind, n := l.cost()

@@ -12,7 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // TestFetchDoesNotWaitForTheSlowest checks that Fetch does not wait for a slow event. After the first value, Fetch must wait for
@@ -266,7 +266,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	type mark struct{}
 	ctx := context.WithValue(t.Context(), mark{}, "mine")
 	checkContext := func(ctx context.Context) {
-		if ctx.Value(mark{}) != "mine" || reqctx.DependenciesFrom(ctx) == nil {
+		if ctx.Value(mark{}) != "mine" || request.From(ctx).Dependencies == nil {
 			t.Error("Lookup got a context without the values or the dependencies of the response")
 		}
 	}
@@ -351,7 +351,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[queries.Book, market.Book]{}).setCached(queries.Book{TokenID: "a", Depth: 20})
-		ctx, set, recorder := With(reqctx.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
+		ctx, set, recorder := With(request.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
 		if len(handlesOf(recorder)) != 0 || set.Pending() {
 			t.Fatal("a reused set has handles or a pending read of the previous response")
 		}
@@ -362,7 +362,7 @@ func TestDoneForgets(t *testing.T) {
 		}
 		_, _ = set.Prices.Get("b")
 		set.Done()
-		if got, _ := ctx.Value(setKey{}).(*Set); got != nil || reqctx.CallerFrom(ctx) != "ann" || len(handlesOf(recorder)) != 2 {
+		if From(ctx) != nil || request.From(ctx).Caller != "ann" || len(handlesOf(recorder)) != 2 {
 			t.Fatal("the context still has a set, or has lost its other values")
 		}
 		if _, ok := set.Prices.Peek("a"); ok || *set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
@@ -478,7 +478,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 }
 
 // handlesOf returns the handles that a recorder has recorded.
-func handlesOf(recorder *reqctx.Dependencies) []*market.Handle {
+func handlesOf(recorder *request.Dependencies) []*market.Handle {
 	recorded, _ := recorder.Snapshot()
 	return recorded.Handles
 }

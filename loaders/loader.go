@@ -12,7 +12,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 var (
@@ -36,7 +37,7 @@ const (
 // dataloader.
 type Loader[K comparable, T any] struct {
 	*response
-	kind reqctx.Kind
+	kind upstream.Kind
 	// source points into Set.sources.
 	source *queries.Source[K, T]
 
@@ -145,7 +146,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 // note processes the results of a lookup: it records their handles in the dependencies, counts hits and misses, and collects the
 // stale keys.
 func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
-	n := reqctx.CacheCounts{Misses: uint32(len(l.absent))}
+	n := request.CacheCounts{Misses: uint32(len(l.absent))}
 	for i := range results {
 		switch r := &results[i]; {
 		case r.Err == ErrPending:
@@ -161,11 +162,11 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 		}
 	}
 	if len(l.absent) == 0 || l.failed != nil {
-		reqctx.RecordAll(l.dependencies, results)
+		request.RecordAll(l.dependencies, results)
 	} else {
 		for i := range results {
 			if results[i].Err != ErrPending {
-				reqctx.RecordAll(l.dependencies, results[i:i+1])
+				request.RecordAll(l.dependencies, results[i:i+1])
 			}
 		}
 	}
@@ -173,7 +174,7 @@ func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) 
 }
 
 // cost returns the loader's kind and the number of upstream calls that the missing keys need.
-func (l *Loader[K, T]) cost() (reqctx.Kind, int) {
+func (l *Loader[K, T]) cost() (upstream.Kind, int) {
 	if len(l.missing) == 0 {
 		return l.kind, 0
 	}
@@ -247,7 +248,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[market.Read[*T]]) {
 	l.received += len(keys)
 	l.inFlight -= len(keys)
-	var n reqctx.CacheCounts
+	var n request.CacheCounts
 	results := make([]market.Result[market.Read[*T]], len(keys))
 	for i, key := range keys {
 		r := &results[i]
@@ -260,7 +261,7 @@ func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[market.Read[*T]
 		}
 		l.results[l.index[key]] = *r
 	}
-	reqctx.RecordAll(l.dependencies, results)
+	request.RecordAll(l.dependencies, results)
 	l.log.CountReads(l.kind, n)
 }
 

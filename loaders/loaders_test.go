@@ -17,7 +17,8 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -127,7 +128,7 @@ func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[mark
 }
 
 // newSet returns a Set. The test's cleanup calls Done.
-func newSet(t *testing.T, sources Sources) (*Set, *reqctx.Dependencies) {
+func newSet(t *testing.T, sources Sources) (*Set, *request.Dependencies) {
 	t.Helper()
 	ctx, set, recorder := With(t.Context(), sources)
 	if From(ctx) != set {
@@ -282,15 +283,15 @@ func TestReadsAreCountedOnce(t *testing.T) {
 		}
 		return out
 	}
-	var j reqctx.Log
-	ctx, set, _ := With(reqctx.WithLog(t.Context(), &j), Sources{Prices: s})
+	var j request.Log
+	ctx, set, _ := With(request.WithLog(t.Context(), &j), Sources{Prices: s})
 	defer set.Done()
 	set.Complete(ctx, func() {
 		for range 2 {
 			getMany(set, "hit", "stale", "absent", "miss")
 		}
 	})
-	if got, want := j.Counts(reqctx.KindPrice), (reqctx.CacheCounts{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
+	if got, want := j.Counts(upstream.KindPrice), (request.CacheCounts{Hits: 1, Stale: 1, Absent: 1, Misses: 1, Excused: 1}); got != want {
 		t.Errorf("got counts %+v, want %+v", got, want)
 	}
 }

@@ -7,7 +7,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // Sources contains the sources of all kinds of data.
@@ -52,17 +53,17 @@ type Set struct {
 	trades        Loader[queries.TradesKey, queries.TradePage]
 	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
 	response
-	responseContext *responseContext
-	sources         Sources
+	scope   *scope
+	sources Sources
 	// loaders contains all loaders.
-	loaders [reqctx.Kinds]loader
+	loaders [upstream.Kinds]loader
 	// depths maps each token to the greatest requested depth of its book.
 	depths map[string]int
 }
 
 // loader is the part of Loader that does not depend on the types K and T.
 type loader interface {
-	cost() (reqctx.Kind, int)
+	cost() (upstream.Kind, int)
 	send()
 	partial() bool
 	fail(err error)
@@ -73,58 +74,53 @@ type loader interface {
 // sets contains Sets for reuse, because their maps and slices are large.
 var sets = sync.Pool{New: func() any {
 	s := &Set{depths: make(map[string]int)}
-	join(s, &s.Prices, reqctx.KindPrice, &s.sources.Prices)
-	join(s, &s.Spreads, reqctx.KindSpread, &s.sources.Spreads)
-	join(s, &s.books, reqctx.KindBook, &s.sources.Books)
-	join(s, &s.Histories, reqctx.KindHistory, &s.sources.Histories)
-	join(s, &s.Markets, reqctx.KindMarket, &s.sources.Markets)
-	join(s, &s.Events, reqctx.KindEvent, &s.sources.Events)
-	join(s, &s.searches, reqctx.KindSearch, &s.sources.Searches)
-	join(s, &s.eventSearches, reqctx.KindEventSearch, &s.sources.EventSearches)
-	join(s, &s.categories, reqctx.KindCategories, &s.sources.Categories)
-	join(s, &s.marketTrades, reqctx.KindMarketTrades, &s.sources.MarketTrades)
-	join(s, &s.Balances, reqctx.KindBalance, &s.sources.Balances)
-	join(s, &s.Positions, reqctx.KindPositions, &s.sources.Positions)
-	join(s, &s.Orders, reqctx.KindOrders, &s.sources.Orders)
-	join(s, &s.trades, reqctx.KindTrades, &s.sources.Trades)
-	join(s, &s.userHistories, reqctx.KindUserHistory, &s.sources.Records)
+	join(s, &s.Prices, upstream.KindPrice, &s.sources.Prices)
+	join(s, &s.Spreads, upstream.KindSpread, &s.sources.Spreads)
+	join(s, &s.books, upstream.KindBook, &s.sources.Books)
+	join(s, &s.Histories, upstream.KindHistory, &s.sources.Histories)
+	join(s, &s.Markets, upstream.KindMarket, &s.sources.Markets)
+	join(s, &s.Events, upstream.KindEvent, &s.sources.Events)
+	join(s, &s.searches, upstream.KindSearch, &s.sources.Searches)
+	join(s, &s.eventSearches, upstream.KindEventSearch, &s.sources.EventSearches)
+	join(s, &s.categories, upstream.KindCategories, &s.sources.Categories)
+	join(s, &s.marketTrades, upstream.KindMarketTrades, &s.sources.MarketTrades)
+	join(s, &s.Balances, upstream.KindBalance, &s.sources.Balances)
+	join(s, &s.Positions, upstream.KindPositions, &s.sources.Positions)
+	join(s, &s.Orders, upstream.KindOrders, &s.sources.Orders)
+	join(s, &s.trades, upstream.KindTrades, &s.sources.Trades)
+	join(s, &s.userHistories, upstream.KindUserHistory, &s.sources.Records)
 	return s
 }}
 
 // join adds a loader to a Set.
-func join[K comparable, T any](s *Set, l *Loader[K, T], kind reqctx.Kind, source *queries.Source[K, T]) {
+func join[K comparable, T any](s *Set, l *Loader[K, T], kind upstream.Kind, source *queries.Source[K, T]) {
 	l.response, l.kind, l.source, s.loaders[kind] = &s.response, kind, source, l
 }
 
-type setKey struct{}
-
-// responseContext is the context of a response. It contains the Set and the dependencies of the response.
-type responseContext struct {
-	reqctx.ResponseContext
+// scope is the context of a response, with its Set and its dependencies. It is Request.Loaders in this context.
+type scope struct {
+	request.Context
+	dependencies request.Dependencies
+	// set is nil after Set.Done, because the Set is then used for other responses.
 	set *Set
-}
-
-func (r *responseContext) Value(key any) any {
-	if key == (setKey{}) {
-		return r.set
-	}
-	return r.ResponseContext.Value(key)
 }
 
 // With returns a context for one response, and the new Set and dependencies that the context contains. Call Set.Done after the
 // response.
-func With(ctx context.Context, sources Sources) (context.Context, *Set, *reqctx.Dependencies) {
+func With(ctx context.Context, sources Sources) (context.Context, *Set, *request.Dependencies) {
 	s := sets.Get().(*Set)
-	r := &responseContext{set: s}
-	r.Init(ctx)
-	s.responseContext = r
-	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = r, &r.Dependencies, reqctx.LogFrom(ctx), time.Now(), sources.MaxCalls
+	c := &scope{set: s}
+	c.Derive(ctx)
+	c.Respond(&c.dependencies)
+	c.Loaders = c
+	s.scope = c
+	s.ctx, s.dependencies, s.log, s.began, s.maxCalls = c, c.Dependencies, c.Log, time.Now(), sources.MaxCalls
 	s.sources = sources
-	return r, s, &r.Dependencies
+	return c, s, c.Dependencies
 }
 
 // From returns the Set of ctx. It panics if ctx is not derived from a context of With.
-func From(ctx context.Context) *Set { return ctx.Value(setKey{}).(*Set) }
+func From(ctx context.Context) *Set { return request.From(ctx).Loaders.(*scope).set }
 
 // Done ends the response. It cancels the calls in flight and waits for them. It starts a refresh of the stale values in the
 // background. Do not use the Set or its context afterwards.
@@ -138,8 +134,8 @@ func (s *Set) Done() {
 		l.refreshStale()
 		l.reset()
 	}
-	s.responseContext.set = nil // the Set will be reused, so the old context must not return it
-	s.responseContext = nil
+	s.scope.set = nil // the Set will be reused, so the old context must not return it
+	s.scope = nil
 	clear(s.depths)
 	s.response, s.sources = response{}, Sources{}
 	sets.Put(s)

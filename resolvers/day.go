@@ -7,7 +7,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -22,7 +22,7 @@ const (
 // lastDay reads the price history of yesterday and today. It returns nil if the token is unknown.
 func (r *Resolver) lastDay(ctx context.Context, t *model.Token, now time.Time) (*market.PriceHistory, error) {
 	today := market.DateOf(now)
-	reqctx.DependenciesFrom(ctx).Until((today + 1).Start())
+	request.From(ctx).Dependencies.Until((today + 1).Start())
 	read, err := loaders.From(ctx).Histories.Get(queries.PriceHistory{TokenID: t.TokenID, From: today - 1, To: today})
 	if err != nil || read.Value == nil {
 		return nil, err
@@ -42,7 +42,7 @@ func (r *tokenResolver) Sparkline(ctx context.Context, t *model.Token, points *i
 		return nil, err
 	}
 	prices, until := h.Samples(now, day, n)
-	reqctx.DependenciesFrom(ctx).Until(until)
+	request.From(ctx).Dependencies.Until(until)
 	return prices, nil
 }
 
@@ -67,7 +67,7 @@ func (r *tokenResolver) Price24hAgo(ctx context.Context, t *model.Token) (*marke
 	start := now.Add(-day)
 	then, next := h.At(start)
 	if !next.IsZero() {
-		reqctx.DependenciesFrom(ctx).Until(now.Add(next.Sub(start)))
+		request.From(ctx).Dependencies.Until(now.Add(next.Sub(start)))
 	}
 	if then == nil {
 		if next.IsZero() || next.Sub(start) > lateReference {

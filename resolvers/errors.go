@@ -15,6 +15,7 @@ import (
 
 	"oddsgraph/graph/exec"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/request"
 )
 
 // internalMessage is the message of every internal error that clients see.
@@ -32,8 +33,8 @@ type fieldError interface {
 // Presenter returns a function that converts errors for clients. Clients see the message of a market.Error, except for CodeInternal
 // and CodeNotFound. They see the message of a GraphQL library's error about the document, and a fixed message if the request was
 // cancelled or took too long. All other errors are internal. The function logs an internal error, and clients see internalMessage
-// and the id that requestID returns. The log contains the names of fields in the schema, not the aliases that clients choose.
-func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql.ErrorPresenterFunc {
+// and the id of the request. The log contains the names of fields in the schema, not the aliases that clients choose.
+func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) (out *gqlerror.Error) {
 		out = &gqlerror.Error{}
 		located, ok := errors.AsType[*gqlerror.Error](err)
@@ -58,14 +59,14 @@ func Presenter(log *slog.Logger, requestID func(context.Context) string) graphql
 				err = cause
 			}
 		}
-		describe(ctx, out, err, located, log, field, requestID)
+		describe(ctx, out, err, located, log, field)
 		return out
 	}
 }
 
 // describe sets the message and the extensions of out. It logs causes and internal errors, which clients do not see. The parameter
 // located is the gqlerror.Error in the chain of err, or nil. The function field returns the path of the failed field.
-func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string, requestID func(context.Context) string) {
+func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqlerror.Error, log *slog.Logger, field func() string) {
 	var known *market.Error
 	switch {
 	case errors.As(err, &known) && known.Code != market.CodeInternal && known.Code != market.CodeNotFound:
@@ -90,7 +91,7 @@ func describe(ctx context.Context, out *gqlerror.Error, err error, located *gqle
 	default:
 		out.Message = internalMessage
 		out.Extensions = map[string]any{"code": string(market.CodeInternal)}
-		if id := requestID(ctx); id != "" {
+		if id := request.From(ctx).ID; id != "" {
 			out.Extensions["requestId"] = id
 		}
 		if p, ok := errors.AsType[*exec.Panic](err); ok {

@@ -14,6 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/request"
 )
 
 // failure is an error of the GraphQL field "price" of tokens[3]. The field has the alias p. The path of the error ends with suffix,
@@ -71,7 +72,7 @@ func TestPresenter(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var log bytes.Buffer
-			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})), testRequestID)(t.Context(), test.err)
+			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), test.err)
 			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
@@ -113,7 +114,8 @@ func TestSortErrors(t *testing.T) {
 func TestRecover(t *testing.T) {
 	var log bytes.Buffer
 	err := Recover(t.Context(), "boom")
-	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)), testRequestID)(t.Context(), gqlerror.Wrap(err))
+	ctx := request.With(t.Context(), func(r *request.Request) { r.ID = "request-7" })
+	out := Presenter(slog.New(slog.NewTextHandler(&log, nil)))(ctx, gqlerror.Wrap(err))
 	if out.Message != internalMessage || out.Extensions["code"] != "INTERNAL_SERVER_ERROR" || out.Extensions["requestId"] != "request-7" {
 		t.Errorf("the client gets %+v, want the internal message with the request id", out)
 	}
@@ -126,7 +128,7 @@ func TestRecover(t *testing.T) {
 func TestCancellationCause(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(market.Errorf(market.CodeUnauthenticated, "revoked"))
-	present := Presenter(slog.New(slog.DiscardHandler), testRequestID)
+	present := Presenter(slog.New(slog.DiscardHandler))
 	if out := present(ctx, fmt.Errorf("reading: %w", ctx.Err())); out.Message != "revoked" || out.Extensions["code"] != "UNAUTHENTICATED" {
 		t.Errorf("the client gets %+v, want the cause of the cancellation", out)
 	}
@@ -134,5 +136,3 @@ func TestCancellationCause(t *testing.T) {
 		t.Errorf("the client gets %+v for another error, want the internal message", out)
 	}
 }
-
-func testRequestID(context.Context) string { return "request-7" }

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // MaxListOrderBytes is the greatest size in bytes of all orders that a ListOrders keeps.
@@ -39,7 +39,7 @@ type ListOrders struct {
 }
 
 type orderKey struct {
-	// credentials is a hash of the caller's credentials. address is the name of a caller without credentials; see reqctx.CallerFrom.
+	// credentials is a hash of the caller's credentials. address is the name of a caller without credentials; see Request.Caller.
 	credentials uint64
 	address     string
 	// list is a hash of the list with its sort and its filters.
@@ -110,9 +110,9 @@ func (r *Resolver) listOrderOf(ctx context.Context, list uint64, arguments ...[]
 		}
 	}
 	if r.Venue.PublicAccounts { // the response must not depend on credentials
-		return listOrderPlace{r.ListOrders, orderKey{address: reqctx.CallerFrom(ctx), list: list}}
+		return listOrderPlace{r.ListOrders, orderKey{address: request.From(ctx).Caller, list: list}}
 	}
-	c := reqctx.CredentialsFrom(ctx)
+	c := request.CredentialsFrom(ctx)
 	if c == nil {
 		return listOrderPlace{}
 	}

@@ -9,23 +9,14 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
 const maxPerSecondLimit = 100
 
-type groupKey struct{}
-
-// WithGroup returns a context for an operation that serves a group of equal subscriptions. Without a group, the operation serves
-// one subscription, which gets all events from the start.
-func WithGroup(ctx context.Context, g follow.Group) context.Context {
-	return context.WithValue(ctx, groupKey{}, g)
-}
-
 func (r *Resolver) source(ctx context.Context) follow.Source {
-	g, _ := ctx.Value(groupKey{}).(follow.Group)
-	return follow.Source{Feed: r.Venue.Feed, Group: g, Timeout: r.Timeout}
+	return follow.Source{Feed: r.Venue.Feed, Group: streamOf(ctx).group, Timeout: r.Timeout}
 }
 
 // subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event
@@ -35,12 +26,12 @@ func subscribe[E, M any](ctx context.Context, stream iter.Seq2[follow.Event[E], 
 	streamOf(ctx).run = func(each func(StreamEvent) bool) {
 		if err := runStream(ctx, stream, func(e follow.Event[E]) bool {
 			if e.Problem != nil {
-				return each(StreamEvent{Problem: atField(ctx, e.Problem)})
+				return each(StreamEvent{Envelope: e.Envelope, Problem: e.Problem})
 			}
 			out <- event(model.UpdateReason(e.Reason), e.Value) // each takes it from there
-			return each(StreamEvent{})
+			return each(StreamEvent{Envelope: e.Envelope})
 		}); err != nil {
-			each(StreamEvent{Problem: atField(ctx, err), Ended: true})
+			each(StreamEvent{Problem: err, Ended: true})
 		}
 	}
 	return out
@@ -66,9 +57,9 @@ func runStream[E any](ctx context.Context, stream iter.Seq2[follow.Event[E], err
 }
 
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
-// count as polls of a client; see reqctx.CountsAsPoll.
+// count as polls of a client; see Request.NoPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
-	loaders.Read(reqctx.WithoutPoll(ctx), r.Venue.Sources, f)
+	loaders.Read(request.WithoutPoll(ctx), r.Venue.Sources, f)
 }
 
 // readOne is like read, for one value.
@@ -80,7 +71,7 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 // accountOf returns the topic, the credentials and the read function of an account, for the client of ctx. The read function
 // returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
-	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
+	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
 	}}
 }

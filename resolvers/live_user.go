@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -47,8 +47,8 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
-	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: reqctx.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
-		return readOne(reqctx.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*queries.TradePage], error) {
+	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
+		return readOne(request.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*queries.TradePage], error) {
 			return set.Trades(a, queries.Trades{Limit: follow.MaxTrades})
 		})
 	}}

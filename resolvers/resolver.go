@@ -10,7 +10,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/loaders"
 )
 
@@ -39,7 +39,7 @@ type Venue struct {
 	Scope func(ctx context.Context, a market.Address) string
 	// Can returns nil if the venue serves an endpoint, or an UNSUPPORTED error with the reason. If Can is nil, the venue serves all
 	// endpoints.
-	Can func(endpoint reqctx.Endpoint) error
+	Can func(endpoint upstream.Endpoint) error
 	// CashError is the UNSUPPORTED error of fields that need an account's cash. It is nil if the venue's balances contain cash.
 	CashError error
 	// MarketID converts the id of a market into the form that the venue's data have. If it is nil, there is only one form.

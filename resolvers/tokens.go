@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -183,7 +183,7 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 func (r *Resolver) days(ctx context.Context, from, to *market.Date) (first, last market.Date, err error) {
 	today := market.DateOf(r.Clock.Now())
 	if to == nil {
-		reqctx.DependenciesFrom(ctx).Until((today + 1).Start()) // the default range changes at midnight
+		request.From(ctx).Dependencies.Until((today + 1).Start()) // the default range changes at midnight
 	}
 	last = valueOr(to, today)
 	first = valueOr(from, last-defaultDays+1)

@@ -7,7 +7,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/loaders"
 )
 
@@ -23,7 +24,7 @@ func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int
 // if the venue does not list trades.
 func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
 	if r.Venue.Can != nil {
-		if err := r.Venue.Can(reqctx.EndpointMarketTrades); err != nil {
+		if err := r.Venue.Can(upstream.EndpointMarketTrades); err != nil {
 			return nil, err
 		}
 	}
@@ -60,12 +61,12 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 // readLatestTrades returns the function that reads the latest trades of tokens for a subscription: one call for each market, at the
 // lowest priority. It returns nil if the venue does not list trades.
 func (r *Resolver) readLatestTrades() follow.ReadTrades {
-	if r.Venue.Can != nil && r.Venue.Can(reqctx.EndpointMarketTrades) != nil {
+	if r.Venue.Can != nil && r.Venue.Can(upstream.EndpointMarketTrades) != nil {
 		return nil
 	}
 	return func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]] {
 		out := make([]market.Result[market.Read[*queries.TradePage]], len(tokenIDs))
-		r.read(reqctx.WithLowPriority(reqctx.WithFresh(ctx)), func(set *loaders.Set) {
+		r.read(request.With(ctx, func(q *request.Request) { q.Fresh, q.LowPriority = true, true }), func(set *loaders.Set) {
 			for i, id := range tokenIDs {
 				out[i].Value, out[i].Err = latestTrades(set, id)
 			}

@@ -8,7 +8,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
@@ -17,7 +17,7 @@ func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, 
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := request.CredentialsFrom(ctx); c != nil {
 		if a, ok := c.Address(); ok {
 			return &model.User{Address: a}, nil
 		}
@@ -31,7 +31,7 @@ func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 	if r.Venue.PublicAccounts {
 		return nil
 	}
-	switch c := reqctx.CredentialsFrom(ctx); {
+	switch c := request.CredentialsFrom(ctx); {
 	case c == nil:
 		return market.Errorf(market.CodeUnauthenticated, "user data needs credentials; send them in X-Venue-Credentials, or a bearer token in Authorization")
 	case !c.MayRead(a):

@@ -24,7 +24,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -50,14 +50,14 @@ func newExecutorPair(t testing.TB, u *universe) *executorPair {
 	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: tool.NewClock(now), Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: b.sources}}, u}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
-	b.present = resolvers.Presenter(slog.New(slog.DiscardHandler), func(context.Context) string { return "" })
+	b.present = resolvers.Presenter(slog.New(slog.DiscardHandler))
 	b.exec.SetErrorPresenter(func(ctx context.Context, err error) *gqlerror.Error { return b.present(ctx, locate(ctx, err)) })
 	b.exec.SetRecoverFunc(resolvers.Recover)
 	c, err := market.ParseCredentials([]byte(`{"apiKey":"k","secret":"s","passphrase":"p","address":"` + string(wallets[0]) + `"}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.ctx = reqctx.WithCredentials(context.Background(), c)
+	b.ctx = request.WithCredentials(context.Background(), c)
 	return b
 }
 

@@ -53,22 +53,9 @@ func (x *Execution) release() {
 	executions.Put(x)
 }
 
-type executionKey struct{}
-
-// Value implements context.Context.
-func (x *Execution) Value(key any) any {
-	if key == (executionKey{}) {
-		return x
-	}
-	return x.Context.Value(key)
-}
-
-// From returns the Execution in a resolver's context. It returns nil if the context contains no Execution.
+// From returns the Execution that is a resolver's context. It returns nil if the context is no Execution.
 func From(ctx context.Context) *Execution {
-	if x, ok := ctx.(*Execution); ok {
-		return x
-	}
-	x, _ := ctx.Value(executionKey{}).(*Execution)
+	x, _ := ctx.(*Execution)
 	return x
 }
 
@@ -122,26 +109,21 @@ type Reporter interface {
 	ReportAt(index int, err error)
 }
 
-type reporterKey struct{}
-
-// WithReporter returns a context for resolvers that are called without an Execution.
-func WithReporter(ctx context.Context, r Reporter) context.Context {
-	return context.WithValue(ctx, reporterKey{}, r)
+// reporting is the context of a resolver that is called without an Execution.
+type reporting struct {
+	context.Context
+	Reporter
 }
 
-// reporter returns the Reporter of a resolver's context. It panics if the context has none.
-func reporter(ctx context.Context) Reporter {
-	if x := From(ctx); x != nil {
-		return x
-	}
-	return ctx.Value(reporterKey{}).(Reporter)
-}
+// WithReporter returns a context for a resolver that is called without an Execution.
+func WithReporter(ctx context.Context, r Reporter) context.Context { return reporting{ctx, r} }
 
-// Report adds an error to the field whose resolver runs with ctx. The field keeps its value.
-func Report(ctx context.Context, err error) { reporter(ctx).Report(err) }
+// Report adds an error to the field whose resolver runs with ctx. The field keeps its value. ctx must be the context that the resolver
+// got.
+func Report(ctx context.Context, err error) { ctx.(Reporter).Report(err) }
 
 // ReportAt is like Report, but adds the error to the element at the given index in the field's list.
-func ReportAt(ctx context.Context, index int, err error) { reporter(ctx).ReportAt(index, err) }
+func ReportAt(ctx context.Context, index int, err error) { ctx.(Reporter).ReportAt(index, err) }
 
 // Error adds an error to a field that has no value.
 func (x *Execution) Error(f *Field, err error) { x.add(f, err) }

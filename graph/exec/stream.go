@@ -111,16 +111,9 @@ func (s *Stream) field(x *Execution, o *Object) {
 	}
 }
 
-type pathKey struct{}
-
 // Start returns the context for the resolver of a subscription's root field. This resolver may retain its context, unlike the
 // resolvers of other fields.
-func (x *Execution) Start(f *Field) context.Context {
-	return context.WithValue(x.Context, pathKey{}, ast.Path{ast.PathName(f.field.Alias)})
-}
+func (x *Execution) Start(*Field) context.Context { return x.Context }
 
-// StreamPath returns the path of the subscription's root field for a context that Start has returned.
-func StreamPath(ctx context.Context) ast.Path {
-	path, _ := ctx.Value(pathKey{}).(ast.Path)
-	return path
-}
+// Path returns the path of the root field.
+func (s *Stream) Path() ast.Path { return ast.Path{ast.PathName(s.variant.root.Fields[0].field.Alias)} }

@@ -17,7 +17,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -256,7 +256,7 @@ func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 		}
 		if fails {
 			out[i].Err = pick(r, []error{
-				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), reqctx.RateLimited(time.Second), fmt.Errorf("secret %v", key),
+				market.Errorf(market.CodeUpstreamTimeout, "the venue took too long"), upstream.RateLimited(time.Second), fmt.Errorf("secret %v", key),
 			})
 			continue
 		}

@@ -82,7 +82,6 @@ func TestEachClientIsChargedOnce(t *testing.T) {
 
 	// The last client is charged until the execution has ended. Otherwise a client could leave behind many executions that are
 	// ending.
-	s.group.Announce(replaced)
 	other.Leave()
 	receive(t, s.closed)
 	h.Close()

@@ -2,7 +2,6 @@ package fanout
 
 import (
 	"context"
-	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -10,12 +9,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 )
 
-// notReceiving is the value of seat.since for a member that gets no events, or only the events that are addressed to its cohort.
-const notReceiving = math.MaxUint64
-
-// Group is an execution of a subscription with its members. The execution calls Announce before it returns an event, and sends the
-// present state to the cohorts that TakeWaiting returns. A cohort is a set of members that wait for the present state together. A
-// Group is safe for concurrent use.
+// Group is an execution of a subscription with its members. The execution sends the present state to the cohorts that TakeWaiting
+// returns. A cohort is a set of members that wait for the present state together. A Group is safe for concurrent use.
 type Group struct {
 	hub    *Hub
 	key    Key
@@ -28,34 +23,25 @@ type Group struct {
 	// The hub's lock guards billing.
 	billing billing
 
-	// mu guards the fields below. dropDelivered and next are called with it held.
+	// mu guards the fields below.
 	mu      sync.Mutex
 	members []*seat
+	// started reports whether an event was delivered to all members. From then on, a new member waits for the present state.
+	started bool
 	// newcomers are new members, and behind are members that missed events. All of them wait for the present state or have left.
 	newcomers, behind []*seat
 	// resynced reports whether the last call of TakeWaiting returned members that had missed events.
 	resynced bool
-	// batches are the cohorts that are getting the present state.
-	batches    []batch
+	// cohort contains the members that are getting the present state, from TakeWaiting until Join. lastCohort identifies them.
+	cohort     []*seat
 	lastCohort follow.Cohort
-	// announced counts the announced events. envelopes are the envelopes of the announced events that are not delivered yet.
-	announced uint64
-	envelopes []follow.Envelope
-}
-
-// batch is a cohort with its members. Events are numbered from 0, in the order of their announcement. admitted is the number of
-// the first event that the cohort gets together with all other members. Until Join is called, admitted is notReceiving.
-type batch struct {
-	cohort   follow.Cohort
-	members  []*seat
-	admitted uint64
 }
 
 func newGroup(h *Hub, key Key) *Group {
 	return &Group{hub: h, key: key, waiting: make(chan struct{}, 1), wanted: make(chan struct{}, 1), billing: make(billing)}
 }
 
-// add adds a member to the group. If an event has already been announced, the member waits for the present state. The calling
+// add adds a member to the group. If an event has already been delivered, the member waits for the present state. The calling
 // function holds the hub's lock.
 func (g *Group) add(s *seat) {
 	g.mu.Lock()
@@ -63,8 +49,7 @@ func (g *Group) add(s *seat) {
 	s.index = len(g.members)
 	g.members = append(g.members, s)
 	g.signalWanted()
-	if g.announced > 0 {
-		s.since = notReceiving
+	if s.receives = !g.started; g.started {
 		g.newcomers = append(g.newcomers, s)
 		g.signalWaiting()
 	}
@@ -149,59 +134,30 @@ func (g *Group) TakeWaiting() (to follow.Cohort, resync, ok bool) {
 	}
 	g.resynced = resync
 	g.lastCohort++
-	g.batches = append(g.batches, batch{cohort: g.lastCohort, members: *wanting, admitted: notReceiving})
-	*wanting = nil
+	g.cohort, *wanting = *wanting, nil
 	if len(*others) > 0 {
 		g.signalWaiting()
 	}
 	return g.lastCohort, resync, true
 }
 
-// Join makes the cohort receive all events that are announced from now on.
+// Join makes the last cohort that TakeWaiting has returned receive all events from now on.
 func (g *Group) Join(to follow.Cohort) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for i := range g.batches {
-		if b := &g.batches[i]; b.cohort == to {
-			b.admitted = g.announced
-			for _, s := range b.members {
-				s.since = g.announced
-			}
-		}
+	if to != g.lastCohort {
+		return
 	}
-	g.dropDelivered()
-}
-
-// dropDelivered removes the batches that have received all events addressed to them.
-func (g *Group) dropDelivered() {
-	delivered := g.announced - uint64(len(g.envelopes))
-	g.batches = slices.DeleteFunc(g.batches, func(b batch) bool { return b.admitted <= delivered })
-}
-
-// Announce takes the envelope of the next event that the execution will return.
-func (g *Group) Announce(e follow.Envelope) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.announced++
-	g.envelopes = append(g.envelopes, e)
-}
-
-// next returns the envelope and the number of the event to deliver. An event that was not announced gets the mode Append and is
-// for all members.
-func (g *Group) next() (e follow.Envelope, number uint64) {
-	if len(g.envelopes) == 0 {
-		return follow.Envelope{Mode: follow.Append}, g.announced
+	for _, s := range g.cohort {
+		s.receives = true
 	}
-	e = g.envelopes[0]
-	number = g.announced - uint64(len(g.envelopes))
-	g.envelopes = slices.Delete(g.envelopes, 0, 1)
-	return e, number
+	g.cohort = nil
 }
 
 func (g *Group) run(ctx context.Context, execute Execute) {
 	g.await(ctx)
-	errors, event := execute(ctx, g, func(payload []byte) {
-		g.deliver(payload)
+	errors, event := execute(ctx, g, func(e *Event) {
+		g.deliver(e)
 		g.await(ctx)
 	})
 	abandoned := ctx.Err() != nil // no member is left, or the hub is closing
@@ -216,28 +172,25 @@ func (g *Group) run(ctx context.Context, execute Execute) {
 	}
 }
 
-func (g *Group) deliver(payload []byte) {
+// deliver puts an event into the queues of the members that get it: those of its cohort, or else all that receive events.
+func (g *Group) deliver(e *Event) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	envelope, number := g.next()
-	e := &event{payload, envelope}
 	delivered := uint64(0)
 	members, addressed := g.members, e.To != 0
 	if addressed {
-		members = nil
-		if i := slices.IndexFunc(g.batches, func(b batch) bool { return b.cohort == e.To }); i >= 0 {
-			members = g.batches[i].members
-		}
+		members = g.cohort
+	} else {
+		g.started = true
 	}
 	for _, s := range members {
-		if addressed && s.index >= 0 || !addressed && s.since <= number {
+		if addressed && s.index >= 0 || !addressed && s.receives {
 			delivered++
 			if s.member.add(s, e) {
 				s.member.wake()
 			}
 		}
 	}
-	g.dropDelivered()
 	g.hub.counts.events.Add(1)
 	g.hub.counts.deliveries.Add(delivered)
 }
@@ -249,7 +202,7 @@ func (g *Group) resync(s *seat) {
 	if !s.member.caughtUp(s) {
 		return
 	}
-	s.since = notReceiving // deliver also locks g.mu, so it cannot queue another event between caughtUp and this line
+	s.receives = false // deliver also locks g.mu, so it cannot queue another event between caughtUp and this line
 	if s.index >= 0 {
 		g.behind = append(g.behind, s)
 		g.signalWaiting()

@@ -22,19 +22,15 @@ func TestJoiner(t *testing.T) {
 	if !s.waiting() {
 		t.Fatal("Waiting was not signalled for the joiner")
 	}
-	// A source may lag behind its announcements. So the test announces three events before the script returns the first of them.
-	s.group.Announce(delta)
+	s.post("D2", delta)
+	second.expect(t)
 	to, resync, ok := s.group.TakeWaiting()
 	if !ok || resync {
 		t.Fatalf("TakeWaiting returned ok %v and resync %v, want true and false", ok, resync)
 	}
-	s.group.Announce(follow.Envelope{Mode: follow.Delta, State: true, To: to})
+	s.post("I2", follow.Envelope{Mode: follow.Delta, State: true, To: to})
 	s.group.Join(to)
-	s.group.Announce(delta)
-	s.hand("D2")
-	second.expect(t)
-	s.hand("I2")
-	s.hand("D3")
+	s.post("D3", delta)
 	first.expect(t, "I1", "D2", "D3")
 	second.expect(t, "I2", "D3")
 	if _, ok := s.show("again", delta); ok {
@@ -51,10 +47,10 @@ func TestEarlyJoiner(t *testing.T) {
 	if _, _, ok := s.group.TakeWaiting(); ok {
 		t.Error("a member waits for the present state before the first event")
 	}
-	s.hand("not announced")
+	s.post("first", appended)
 	s.post("I", state(replaced))
-	first.expect(t, "not announced", "I")
-	second.expect(t, "not announced", "I")
+	first.expect(t, "first", "I")
+	second.expect(t, "first", "I")
 }
 
 // TestTurnsOfNewAndSlowMembers checks that new members and members that missed events get the present state in turn.

@@ -23,7 +23,7 @@ type script struct {
 	t      *testing.T
 	ctx    context.Context
 	group  *fanout.Group
-	events chan []byte
+	events chan *fanout.Event
 	// Each call of next except the first signals queued. The previous event is then in the queues of the members.
 	queued      chan struct{}
 	asked       bool
@@ -33,7 +33,7 @@ type script struct {
 }
 
 func newScript(t *testing.T, ctx context.Context, g *fanout.Group) *script {
-	return &script{t: t, ctx: ctx, group: g, events: make(chan []byte), queued: make(chan struct{}), closed: make(chan struct{})}
+	return &script{t: t, ctx: ctx, group: g, events: make(chan *fanout.Event), queued: make(chan struct{}), closed: make(chan struct{})}
 }
 
 // hub is a fanout.Hub whose executions are scripts. Its function join uses the same key for all readers.
@@ -50,7 +50,7 @@ func newHub(t *testing.T, l fanout.Limits) *hub {
 }
 
 // open is a fanout.Execute.
-func (h *hub) open(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+func (h *hub) open(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 	s := newScript(h.t, ctx, g)
 	h.opened <- s
 	return s.run(deliver)
@@ -73,17 +73,17 @@ func (h *hub) script() *script {
 func free() (func(), error) { return func() {}, nil }
 
 // run is the rest of a fanout.Execute.
-func (s *script) run(deliver func([]byte)) (errors, event []byte) {
+func (s *script) run(deliver func(*fanout.Event)) (errors, event []byte) {
 	for {
-		payload, ok := s.next()
+		e, ok := s.next()
 		if !ok {
 			return s.last, s.event
 		}
-		deliver(payload)
+		deliver(e)
 	}
 }
 
-func (s *script) next() ([]byte, bool) {
+func (s *script) next() (*fanout.Event, bool) {
 	if s.asked {
 		select {
 		case s.queued <- struct{}{}:
@@ -92,26 +92,19 @@ func (s *script) next() ([]byte, bool) {
 	}
 	s.asked = true
 	select {
-	case payload, ok := <-s.events:
-		return payload, ok
+	case e, ok := <-s.events:
+		return e, ok
 	case <-s.ctx.Done():
 		close(s.closed)
 		return nil, false
 	}
 }
 
-// hand makes the script deliver an event, but does not announce the event. It waits until the event is in the queues.
-func (s *script) hand(payload string) {
-	s.t.Helper()
-	send(s.t, s.events, []byte(payload))
-	receive(s.t, s.queued)
-}
-
-// post announces an event, makes the script deliver it, and waits until the event is in the queues.
+// post makes the script deliver an event, and waits until the event is in the queues.
 func (s *script) post(payload string, e follow.Envelope) {
 	s.t.Helper()
-	s.group.Announce(e)
-	s.hand(payload)
+	send(s.t, s.events, &fanout.Event{Envelope: e, Payload: []byte(payload)})
+	receive(s.t, s.queued)
 }
 
 // show sends the present state to the members that wait for it. resync is true if these members have missed events. ok is false if

@@ -13,11 +13,10 @@ import (
 // Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Execute executes a subscription for a group. It calls deliver with the response of each event. The response must not be changed.
-// deliver returns when the group wants the next event. Execute returns when the subscription or ctx ends. errors is a JSON list of
+// Execute executes a subscription for a group. It calls deliver with each event. deliver returns when the group wants the next event. Execute returns when the subscription or ctx ends. errors is a JSON list of
 // the errors that ended the subscription, or nil if there were no errors. If event is not nil, a member that has other running
 // groups gets this event instead of the errors, and stays in these groups. In all other cases, errors end the member.
-type Execute func(ctx context.Context, g *Group, deliver func(payload []byte)) (errors, event []byte)
+type Execute func(ctx context.Context, g *Group, deliver func(*Event)) (errors, event []byte)
 
 // Limits are the limits of a hub. For a field that is zero, New uses the default of the field.
 type Limits struct {

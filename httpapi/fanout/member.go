@@ -35,7 +35,7 @@ type Member struct {
 	openGroups int
 	paid       listPayment
 	// queue contains the events that Take has not returned. bytes is the total size of their payloads.
-	queue []*event
+	queue []*Event
 	bytes int
 	// memory limits the bytes of the queued payloads, of the payload that is being written, of the reservation for Send, and of the
 	// final errors. If memory is nil, there is no limit.
@@ -70,10 +70,11 @@ type MemberStats struct {
 	End End
 }
 
-// event is an immutable payload with its envelope. The queues of all members of a group share the event.
-type event struct {
-	payload []byte
+// Event is the response to an event of a subscription, with the envelope of the event. It must not be changed, because the queues of
+// all members of a group share it.
+type Event struct {
 	follow.Envelope
+	Payload []byte
 }
 
 // End says how a subscription ended for a member. The zero value means an end without an error.
@@ -145,7 +146,7 @@ func (m *Member) Send(payload []byte) {
 	m.appended++
 	m.bytes, m.reservedBytes = m.bytes+len(payload), 0
 	m.settle()
-	m.queue = append(m.queue, &event{payload, follow.Envelope{Mode: follow.Append}})
+	m.queue = append(m.queue, &Event{follow.Envelope{Mode: follow.Append}, payload})
 	m.mu.Unlock()
 	m.wake()
 }
@@ -230,7 +231,7 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	before := m.bytes + m.writingBytes
 	m.writingBytes = 0
 	if len(m.queue) > 0 {
-		payload = m.remove(0).payload
+		payload = m.remove(0).Payload
 		m.writingBytes = len(payload)
 		m.settle()
 		m.events++
@@ -258,9 +259,9 @@ func (m *Member) Take() (payload []byte, over bool, end End) {
 	return nil, over, end
 }
 
-func (m *Member) remove(i int) *event {
+func (m *Member) remove(i int) *Event {
 	e := m.queue[i]
-	m.bytes -= len(e.payload)
+	m.bytes -= len(e.Payload)
 	switch {
 	case e.Mode == follow.Append:
 		m.appended--
@@ -290,7 +291,7 @@ func (m *Member) finishPart(s *seat, errors, payload []byte) {
 	m.openGroups--
 	s.over, s.behind = true, false
 	continues := m.openGroups > 0 && (errors == nil || payload != nil)
-	wakes := continues && payload != nil && !m.over && m.append(&event{payload, follow.Envelope{Mode: follow.Append}})
+	wakes := continues && payload != nil && !m.over && m.append(&Event{follow.Envelope{Mode: follow.Append}, payload})
 	m.mu.Unlock()
 	if wakes {
 		m.wake()

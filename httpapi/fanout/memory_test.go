@@ -144,8 +144,7 @@ func TestPause(t *testing.T) {
 		s := h.script()
 		event := func() {
 			t.Helper()
-			s.group.Announce(replaced)
-			send(t, s.events, []byte("0123456789"))
+			send(t, s.events, &fanout.Event{Envelope: replaced, Payload: []byte("0123456789")})
 		}
 		event()
 		if s.askedAgain() {

@@ -19,10 +19,10 @@ type seat struct {
 	// The hub's lock guards payer.
 	payer *payer
 
-	// index is the position of the seat in Group.members, or -1 if the seat is not there. The group's lock guards index and since.
-	index int
-	// since is the number of the first event that the member gets, or notReceiving.
-	since uint64
+	// index is the position of the seat in Group.members, or -1 if the seat is not there. receives reports whether the member gets the
+	// events that are for all members. The group's lock guards both fields.
+	index    int
+	receives bool
 
 	// behind is true from the time when an event is dropped until Group.resync is called. over is true after the group has ended.
 	// The member's lock guards both fields.

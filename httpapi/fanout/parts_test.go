@@ -27,7 +27,7 @@ func newScripts(t *testing.T) *scripts {
 
 func (s *scripts) parts(names ...string) (parts []fanout.Part) {
 	for _, name := range names {
-		parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+		parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 			one := newScript(s.t, ctx, g)
 			s.mu.Lock()
 			s.byPart[name] = one
@@ -232,7 +232,7 @@ func TestPartsAtOnce(t *testing.T) {
 	}
 	parts := func(names []string) (parts []fanout.Part) {
 		for _, name := range names {
-			parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+			parts = append(parts, fanout.Part{Key: key(name), Execute: func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 				tick(ctx, g, name, deliver)
 				return nil, nil
 			}})
@@ -275,14 +275,12 @@ func TestPartsAtOnce(t *testing.T) {
 }
 
 // tick delivers increasing numbers as events.
-func tick(ctx context.Context, g *fanout.Group, name string, deliver func([]byte)) {
+func tick(ctx context.Context, g *fanout.Group, name string, deliver func(*fanout.Event)) {
 	for number := 1; ctx.Err() == nil; number++ {
-		if to, _, ok := g.TakeWaiting(); ok {
-			g.Announce(follow.Envelope{Topic: name, State: true, To: to})
+		to, _, ok := g.TakeWaiting()
+		deliver(&fanout.Event{Envelope: follow.Envelope{Topic: name, State: ok, To: to}, Payload: fmt.Appendf(nil, "%s %d", name, number)})
+		if ok {
 			g.Join(to)
-		} else {
-			g.Announce(about(name, replaced))
 		}
-		deliver(fmt.Appendf(nil, "%s %d", name, number))
 	}
 }

@@ -10,10 +10,10 @@ import (
 // add adds an event of a group to the queue. It ignores the event if the member has ended or waits for the present state of the
 // group, or if the event repeats the member's last problem. add reports whether the calling function must call wake. The calling
 // function holds the group's lock.
-func (m *Member) add(s *seat, e *event) bool {
+func (m *Member) add(s *seat, e *Event) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.over || s.behind || e.Problem && m.knows(e.payload) {
+	if m.over || s.behind || e.Problem && m.knows(e.Payload) {
 		return false
 	}
 	return m.append(e)
@@ -31,7 +31,7 @@ func (m *Member) knows(problem []byte) bool {
 }
 
 // append puts an event into the queue and reports whether the member must call wake.
-func (m *Member) append(e *event) bool {
+func (m *Member) append(e *Event) bool {
 	limits, counts := &m.hub.limits, &m.hub.counts
 	replaced := false
 	switch {
@@ -46,7 +46,7 @@ func (m *Member) append(e *event) bool {
 	}
 	if !replaced {
 		m.queue = append(m.queue, e)
-		m.bytes += len(e.payload)
+		m.bytes += len(e.Payload)
 	}
 	switch {
 	case m.appended > limits.Events || m.bytes > limits.Bytes && len(m.queue) > 1: // a single event may have any size
@@ -92,7 +92,7 @@ func (m *Member) restart() {
 
 // replace puts e in the place of the newest queued event of the same topic. It returns false if the queue has no event of this
 // topic, or if the newest one must not be replaced.
-func (m *Member) replace(e *event) bool {
+func (m *Member) replace(e *Event) bool {
 	for i := len(m.queue) - 1; i >= 0; i-- {
 		q := m.queue[i]
 		if q.Topic != e.Topic {
@@ -102,7 +102,7 @@ func (m *Member) replace(e *event) bool {
 			return false
 		}
 		m.hub.counts.conflated.Add(1)
-		m.bytes += len(e.payload) - len(q.payload)
+		m.bytes += len(e.Payload) - len(q.Payload)
 		m.queue[i] = e
 		return true
 	}

@@ -84,7 +84,7 @@ func (o *operator) Operate(ctx context.Context, payload json.RawMessage, m *fano
 		var key fanout.Key
 		copy(key[:], p.Query)
 		free := func() (func(), error) { return func() {}, nil }
-		_ = o.hub.Join(ctx, key, m, quota.Client{}, free, func(ctx context.Context, g *fanout.Group, deliver func([]byte)) (errors, event []byte) {
+		_ = o.hub.Join(ctx, key, m, quota.Client{}, free, func(ctx context.Context, g *fanout.Group, deliver func(*fanout.Event)) (errors, event []byte) {
 			topic := o.topic(p.Query)
 			topic.mu.Lock()
 			topic.group = g
@@ -135,7 +135,7 @@ func growStack(n int) byte {
 
 // topic contains the events of a subscription.
 type topic struct {
-	events chan []byte
+	events chan *fanout.Event
 	ended  chan []byte
 	mu     sync.Mutex
 	group  *fanout.Group
@@ -146,7 +146,7 @@ func (o *operator) topic(name string) *topic {
 	defer o.mu.Unlock()
 	t := o.topics[name]
 	if t == nil {
-		t = &topic{events: make(chan []byte), ended: make(chan []byte)}
+		t = &topic{events: make(chan *fanout.Event), ended: make(chan []byte)}
 		o.topics[name] = t
 	}
 	return t
@@ -165,11 +165,10 @@ func (o *operator) group(t testing.TB, query string) (g *fanout.Group) {
 	return g
 }
 
-// publish announces an event of a subscription and makes the subscription's execution deliver the payload.
+// publish makes the execution of a subscription deliver an event.
 func (o *operator) publish(t testing.TB, query string, payload []byte, mode follow.Mode) {
 	t.Helper()
-	o.group(t, query).Announce(follow.Envelope{Mode: mode})
-	send(t, o.topic(query).events, payload)
+	send(t, o.topic(query).events, &fanout.Event{Envelope: follow.Envelope{Mode: mode}, Payload: payload})
 }
 
 // awaitMembers waits until n subscriptions are open.
@@ -179,7 +178,7 @@ func (o *operator) awaitMembers(t testing.TB, n int) {
 }
 
 // run delivers the events of one execution of the topic, and returns the errors that end the execution.
-func (t *topic) run(ctx context.Context, deliver func([]byte)) (last []byte) {
+func (t *topic) run(ctx context.Context, deliver func(*fanout.Event)) (last []byte) {
 	defer func() {
 		t.mu.Lock()
 		t.group = nil
@@ -187,8 +186,8 @@ func (t *topic) run(ctx context.Context, deliver func([]byte)) (last []byte) {
 	}()
 	for {
 		select {
-		case payload := <-t.events:
-			deliver(payload)
+		case e := <-t.events:
+			deliver(e)
 		case last = <-t.ended:
 			return last
 		case <-ctx.Done():

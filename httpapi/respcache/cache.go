@@ -54,9 +54,6 @@ type Config struct {
 	Clock market.Clock
 	// Encode returns a body in the content coding zstd, br or gzip.
 	Encode func(body []byte, coding string) []byte
-	// Do calls Wait before it waits for an execution that another call of Do has started. If Wait returns an error, Do does not
-	// wait, and returns that error. Wait may be nil.
-	Wait func(ctx context.Context) error
 	// Reading returns a context for the refresh of values on behalf of a client. ctx is the context of Do or FindRequest.
 	Reading func(ctx context.Context) context.Context
 }
@@ -67,7 +64,6 @@ type Cache struct {
 	limit      int64
 	clock      market.Clock
 	encode     func(body []byte, coding string) []byte
-	beforeWait func(ctx context.Context) error // Config.Wait
 	reading    func(ctx context.Context) context.Context
 	identities *identities
 	seed       maphash.Seed
@@ -80,7 +76,7 @@ type Cache struct {
 	bytes int64
 	// seen remembers the operations of recent executions. Only the response to a remembered operation may evict other responses.
 	seen     Doorkeeper
-	requests map[requestKey]*request
+	requests map[requestKey]*storedRequest
 	flights  map[Key]*flight
 	// Each time that a call of Do finds no valid response, it increments sequence. flushes counts the calls of Forget and Flush.
 	sequence, flushes uint64
@@ -91,8 +87,8 @@ type Cache struct {
 // New returns an empty cache.
 func New(cfg Config) *Cache {
 	c := &Cache{
-		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, beforeWait: cfg.Wait, reading: cfg.Reading, identities: newIdentities(), seed: maphash.MakeSeed(),
-		requests: make(map[requestKey]*request), flights: make(map[Key]*flight),
+		limit: cfg.Bytes, clock: cfg.Clock, encode: cfg.Encode, reading: cfg.Reading, identities: newIdentities(), seed: maphash.MakeSeed(),
+		requests: make(map[requestKey]*storedRequest), flights: make(map[Key]*flight),
 	}
 	lru, err := simplelru.NewLRU(math.MaxInt, func(_ Key, r *Response) { c.onEvict(r) })
 	if err != nil {

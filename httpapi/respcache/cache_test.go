@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // TestServedWhileValid checks that the cache serves a response while its dependencies are valid. After that, the cache must execute
@@ -44,7 +44,7 @@ func TestServedWhileValid(t *testing.T) {
 			if name == "a handle expires" {
 				b.until = time.Time{}
 			}
-			g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) {
+			g.ask(t, key, func(_ context.Context, r *request.Dependencies) {
 				recording(b.handles...)(nil, r)
 				if !b.until.IsZero() {
 					r.Until(b.until.Add(time.Hour))
@@ -77,8 +77,8 @@ func TestStaleResponses(t *testing.T) {
 	g := newRig(1 << 20)
 	key := g.keyFor("q", g.Identity(nil))
 	stale := market.Meta{Handle: g.freshHandle(-time.Minute), Stale: true}
-	read := func(_ context.Context, r *reqctx.Dependencies) {
-		reqctx.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: stale}}})
+	read := func(_ context.Context, r *request.Dependencies) {
+		request.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: stale}}})
 	}
 	g.ask(t, key, read)
 	g.clock.Advance(staleAge - 1)
@@ -107,9 +107,9 @@ func TestServedWhileRefreshed(t *testing.T) {
 		fresh := func() { h.Renew(g.clock.Now().Add(2*time.Second), g.clock.Now().Add(3*time.Second)) }
 		fresh()
 		key := g.keyFor("q", g.Identity(nil))
-		read := func(_ context.Context, r *reqctx.Dependencies) {
+		read := func(_ context.Context, r *request.Dependencies) {
 			stale := !g.clock.Now().Before(time.Unix(0, h.FreshUntil()))
-			reqctx.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: market.Meta{Handle: h, Stale: stale}}}})
+			request.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: market.Meta{Handle: h, Stale: stale}}}})
 		}
 		steps := []struct {
 			what    string
@@ -145,20 +145,20 @@ func TestServedWhileRefreshed(t *testing.T) {
 func TestNeverStored(t *testing.T) {
 	ended := &market.Session{}
 	ended.End(time.Now())
-	for name, record := range map[string]func(g *rig, r *reqctx.Dependencies){
-		"a read failed":                           func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(time.Minute)); r.Record(nil) },
-		"a value expires at once":                 func(g *rig, r *reqctx.Dependencies) { r.Record(g.freshHandle(0)) },
-		"the stream session of a value has ended": func(g *rig, r *reqctx.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
-		"a value changes during the execution":    func(g *rig, r *reqctx.Dependencies) { h := g.freshHandle(time.Minute); r.Record(h); h.Invalidate() },
-		"a handle expires during the execution": func(g *rig, r *reqctx.Dependencies) {
+	for name, record := range map[string]func(g *rig, r *request.Dependencies){
+		"a read failed":                           func(g *rig, r *request.Dependencies) { r.Record(g.freshHandle(time.Minute)); r.Record(nil) },
+		"a value expires at once":                 func(g *rig, r *request.Dependencies) { r.Record(g.freshHandle(0)) },
+		"the stream session of a value has ended": func(g *rig, r *request.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
+		"a value changes during the execution":    func(g *rig, r *request.Dependencies) { h := g.freshHandle(time.Minute); r.Record(h); h.Invalidate() },
+		"a handle expires during the execution": func(g *rig, r *request.Dependencies) {
 			r.Record(g.freshHandle(time.Second))
 			g.clock.Advance(time.Second)
 		},
-		"the day has ended": func(g *rig, r *reqctx.Dependencies) { r.Until(g.clock.Now()) },
+		"the day has ended": func(g *rig, r *request.Dependencies) { r.Until(g.clock.Now()) },
 	} {
 		g := newRig(1 << 20)
 		key := g.keyFor("q", g.Identity(nil))
-		g.ask(t, key, func(_ context.Context, r *reqctx.Dependencies) { record(g, r) })
+		g.ask(t, key, func(_ context.Context, r *request.Dependencies) { record(g, r) })
 		if s := g.Stats(); s.Stored != 0 || s.Entries != 0 || s.Bytes != 0 {
 			t.Errorf("%s: the counters are %+v, want no stored responses", name, s)
 		}
@@ -166,9 +166,9 @@ func TestNeverStored(t *testing.T) {
 	g := newRig(1 << 20)
 	for name, r := range map[string]*Response{
 		"errors":          NewResponse([]byte("x"), nil, nil, false),
-		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(reqctx.Dependencies), false),
+		"a huge response": NewResponse(make([]byte, 1<<16), nil, new(request.Dependencies), false),
 	} {
-		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), func(context.Context) *Response { return r }); err != nil {
+		if _, _, err := g.Do(t.Context(), g.keyFor(name, Identity{1}), nil, func(context.Context) *Response { return r }); err != nil {
 			t.Fatal(err)
 		}
 		if s := g.Stats(); s.Stored != 0 {
@@ -188,7 +188,7 @@ func TestCallersAreKeptApart(t *testing.T) {
 	if newRig(1).Identity(account(t, "alice")) == alice {
 		t.Error("two processes compute the same identity for the same credentials")
 	}
-	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *reqctx.Dependencies){"personal": recordingPersonal, "public": recording} {
+	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *request.Dependencies){"personal": recordingPersonal, "public": recording} {
 		for _, first := range []Identity{alice, nobody} {
 			g := newRig(1 << 20)
 			g.ask(t, g.keyFor(name, first), makes(g.freshHandle(time.Second)))
@@ -227,7 +227,7 @@ func TestForget(t *testing.T) {
 	g.ask(t, g.keyFor("q", alice), recordingPersonal(g.freshHandle(time.Second)))
 	g.ask(t, g.keyFor("q", bob), recordingPersonal(g.freshHandle(time.Second)))
 	g.ask(t, g.keyFor("public", alice), recording(g.freshHandle(time.Second)))
-	g.ask(t, g.keyFor("while it runs", alice), func(ctx context.Context, r *reqctx.Dependencies) {
+	g.ask(t, g.keyFor("while it runs", alice), func(ctx context.Context, r *request.Dependencies) {
 		recordingPersonal(g.freshHandle(time.Second))(ctx, r)
 		g.Forget(account(t, "alice"))
 	})
@@ -261,7 +261,7 @@ func TestBound(t *testing.T) {
 	g.want(t, "the second response, which was evicted", key(1), Executed)
 
 	// The cache also counts encoded bodies that are added to a stored response, until the response leaves the cache.
-	r, _, _ := g.Do(t.Context(), key(0), nil)
+	r, _, _ := g.Do(t.Context(), key(0), nil, nil)
 	before := g.Stats().Bytes
 	for range 3 {
 		r.Encoded("br")
@@ -348,8 +348,8 @@ func TestBytesAreCounted(t *testing.T) {
 		before := heap()
 		for i := range n {
 			key := g.keyFor(fmt.Sprint(i), Identity{1})
-			r, _, err := g.Do(t.Context(), key, func(context.Context) *Response {
-				var recorder reqctx.Dependencies
+			r, _, err := g.Do(t.Context(), key, nil, func(context.Context) *Response {
+				var recorder request.Dependencies
 				for range test.handles {
 					recorder.Record(g.freshHandle(time.Hour))
 				}
@@ -375,10 +375,10 @@ func TestFindRequest(t *testing.T) {
 	g := newRig(1 << 20)
 	alice, bob := g.Identity(account(t, "alice")), g.Identity(account(t, "bob"))
 	var moved atomic.Bool
-	remember := func(key Key, body string, record func(context.Context, *reqctx.Dependencies)) {
+	remember := func(key Key, body string, record func(context.Context, *request.Dependencies)) {
 		t.Helper()
 		g.ask(t, key, record)
-		r, _, _ := g.Do(t.Context(), key, nil)
+		r, _, _ := g.Do(t.Context(), key, nil, nil)
 		g.StoreRequest(r, "POST", []byte(body), func() bool { return !moved.Load() })
 	}
 	want := func(what string, identity Identity, form, body string, found bool) {
@@ -434,7 +434,7 @@ func TestFindRequest(t *testing.T) {
 func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.keyFor("q", Identity{1}), recording(g.freshHandle(time.Second)))
-	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil)
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil, nil)
 	g.StoreRequest(r, "POST", []byte("{ one }"), always)
 	for key, q := range g.requests {
 		q.body = []byte("{ another }")
@@ -447,8 +447,8 @@ func TestHashCollision(t *testing.T) {
 
 func TestEncodedOnce(t *testing.T) {
 	g := newRig(1 << 20)
-	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), func(context.Context) *Response {
-		return NewResponse([]byte("body"), "note", new(reqctx.Dependencies), false)
+	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil, func(context.Context) *Response {
+		return NewResponse([]byte("body"), "note", new(request.Dependencies), false)
 	})
 	var wg sync.WaitGroup
 	for range 8 {
@@ -475,13 +475,13 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	}
 	key := g.keyFor("q", g.Identity(c))
 	g.ask(t, key, recordingPersonal(handles...))
-	r, _, _ := g.Do(t.Context(), key, nil)
+	r, _, _ := g.Do(t.Context(), key, nil, nil)
 	g.StoreRequest(r, "POST", body, always)
 	r.Encoded("br")
 	ctx := t.Context()
 	for name, f := range map[string]func() bool{
 		"FindRequest": func() bool { return g.FindRequest(t.Context(), key.Identity, "POST", body) == r },
-		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil); return got == r },
+		"Do":          func() bool { got, _, _ := g.Do(ctx, key, nil, nil); return got == r },
 		"Encoded":     func() bool { return r.Encoded("br") != nil },
 	} {
 		if !f() {
@@ -529,9 +529,9 @@ func TestNothingOldIsServed(t *testing.T) {
 				i := random.IntN(values)
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
-				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), func(ctx context.Context) *Response {
-					ctx, recorder := reqctx.WithDependencies(ctx)
-					reqctx.CredentialsFrom(ctx)
+				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), nil, func(ctx context.Context) *Response {
+					ctx, recorder := request.WithDependencies(ctx)
+					request.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()
 					recorder.Record(a.handle)
 					recorder.Record(b.handle)

@@ -16,7 +16,7 @@
 //     older reason of the staleness.
 //   - The stream of the venue: the handle of an entry that the stream updates reports when the stream session of the entry ends or
 //     has a gap.
-//   - Today's date, if a range of days has no end: reqctx.Dependencies contains a deadline.
+//   - Today's date, if a range of days has no end: request.Dependencies contains a deadline.
 //   - The client: if an execution reads the credentials, its response is personal. Only clients with the same Identity get a
 //     personal response. Any other response is for everybody, because an execution for another client would read the same values.
 //   - The request: Key contains the document, the operation, the variables and the media type.

@@ -7,7 +7,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Outcome says where a response came from.
@@ -21,6 +21,13 @@ const (
 	// Shared means that another caller's concurrent execution made the response.
 	Shared
 )
+
+// Place is the place of a request in the service. It may be nil.
+type Place interface {
+	// Await is called before the request waits for an execution that another call of Do has started. If it returns an error, the
+	// request does not wait.
+	Await(ctx context.Context) error
+}
 
 // flight is an execution that equal requests wait for.
 type flight struct {
@@ -57,9 +64,9 @@ type flight struct {
 //   - The caller has less time left than it has waited, so another execution would probably end early, too.
 //   - The caller's deadline passes while the caller waits for the second execution.
 //
-// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx, an error of
-// Config.Wait, or an error that reports a panic in run.
-func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
+// run returns nil if its context ended before the execution could start. The error of Do is the cause of ctx, an error of place, or
+// an error that reports a panic in run.
+func (c *Cache) Do(ctx context.Context, key Key, place Place, run func(ctx context.Context) *Response) (*Response, Outcome, error) {
 	var arrivalSequence uint64
 	var previous *flight // the last flight that ended without a response for this caller
 	var arrival time.Time
@@ -79,8 +86,8 @@ func (c *Cache) Do(ctx context.Context, key Key, run func(ctx context.Context) *
 		}
 		f.waiters++
 		c.mu.Unlock()
-		reqctx.LogFrom(f.ctx).Serve(reqctx.LogFrom(ctx))
-		mustUse, err := c.join(ctx, f, outcome)
+		request.From(f.ctx).Log.Serve(request.From(ctx).Log)
+		mustUse, err := c.join(ctx, f, place, outcome)
 		if err == nil && outcome == Executed {
 			c.sweep()
 		}
@@ -137,15 +144,15 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight; see Cache.wait. If another caller started the flight and the flight has not ended, join first calls
-// Config.Wait.
-func (c *Cache) join(ctx context.Context, f *flight, outcome Outcome) (mustUse bool, err error) {
+// place.Await.
+func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcome) (mustUse bool, err error) {
 	select {
 	case <-f.done:
 	default:
-		if outcome != Shared || c.beforeWait == nil {
+		if outcome != Shared || place == nil {
 			break
 		}
-		if err := c.beforeWait(ctx); err != nil {
+		if err := place.Await(ctx); err != nil {
 			if c.leave(f, err) {
 				<-f.done
 			}

@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // answer is a result of Do.
@@ -29,7 +30,7 @@ type asker struct {
 // execution is a running call of the function that start passes to Do.
 type execution struct {
 	ctx      context.Context
-	recorder *reqctx.Dependencies
+	recorder *request.Dependencies
 	finish   chan struct{}
 	// If the test closes hang, the execution waits until its context ends, and then returns nil.
 	hang chan struct{}
@@ -45,8 +46,8 @@ func newAsker() *asker {
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
-		r, outcome, err := a.Do(ctx, a.key, func(ctx context.Context) *Response {
-			x := &execution{ctx, new(reqctx.Dependencies), make(chan struct{}), make(chan struct{})}
+		r, outcome, err := a.Do(ctx, a.key, nil, func(ctx context.Context) *Response {
+			x := &execution{ctx, new(request.Dependencies), make(chan struct{}), make(chan struct{})}
 			a.running <- x
 			select {
 			case <-x.finish:
@@ -97,10 +98,10 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 // TestInvalidResponsesAreNotShared checks that only the first caller gets a response that is invalid at the end of its execution.
 // The callers that waited must share one new execution.
 func TestInvalidResponsesAreNotShared(t *testing.T) {
-	for name, spoil := range map[string]func(a *asker, r *reqctx.Dependencies){
-		"a value changes":  func(a *asker, r *reqctx.Dependencies) { h := a.freshHandle(time.Second); r.Record(h); h.Invalidate() },
-		"a read fails":     func(_ *asker, r *reqctx.Dependencies) { r.Record(nil) },
-		"a value is stale": func(a *asker, r *reqctx.Dependencies) { r.Record(a.freshHandle(0)) },
+	for name, spoil := range map[string]func(a *asker, r *request.Dependencies){
+		"a value changes":  func(a *asker, r *request.Dependencies) { h := a.freshHandle(time.Second); r.Record(h); h.Invalidate() },
+		"a read fails":     func(_ *asker, r *request.Dependencies) { r.Record(nil) },
+		"a value is stale": func(a *asker, r *request.Dependencies) { r.Record(a.freshHandle(0)) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -312,7 +313,7 @@ func TestAPanicIsAnError(t *testing.T) {
 		running, fail := make(chan struct{}), make(chan struct{})
 		first := make(chan error, 1)
 		go func() {
-			_, _, err := a.Do(t.Context(), a.key, func(context.Context) *Response {
+			_, _, err := a.Do(t.Context(), a.key, nil, func(context.Context) *Response {
 				close(running)
 				<-fail
 				panic("no")
@@ -335,24 +336,24 @@ func TestAPanicIsAnError(t *testing.T) {
 
 type span byte
 
-func (s span) Context() reqctx.TraceContext { return reqctx.TraceContext{Span: [8]byte{byte(s)}} }
+func (s span) Context() upstream.TraceContext { return upstream.TraceContext{Span: [8]byte{byte(s)}} }
 
 // TestSpansOfSharingCallers checks that the log of an execution lists the trace spans of all callers that have a span. In the log
 // of a later caller, ServedBy must be the span of the first caller.
 func TestSpansOfSharingCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAsker()
-		journals := make([]*reqctx.Log, 4)
+		journals := make([]*request.Log, 4)
 		var answers []chan answer
 		for i := range journals {
-			journals[i] = &reqctx.Log{}
+			journals[i] = &request.Log{}
 			if i != 1 { // like a caller whose trace is not sampled
 				journals[i].Span = span(i + 1)
 			}
-			answers = append(answers, a.start(reqctx.WithLog(t.Context(), journals[i])))
+			answers = append(answers, a.start(request.WithLog(t.Context(), journals[i])))
 		}
 		x := <-a.running
-		if got := fmt.Sprint(reqctx.LogFrom(x.ctx).Spans()); got != "[1 3 4]" {
+		if got := fmt.Sprint(request.From(x.ctx).Log.Spans()); got != "[1 3 4]" {
 			t.Errorf("the log of the execution lists the spans %s, want [1 3 4]", got)
 		}
 		if by := journals[3].ServedBy(); by != span(1) || journals[0].ServedBy() != nil {

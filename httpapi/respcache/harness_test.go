@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/tests/tool"
 )
 
@@ -43,7 +43,7 @@ func (g *rig) freshHandle(d time.Duration) *market.Handle {
 }
 
 // executed returns a response with the recorded dependencies. Each response has a new text.
-func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
+func (g *rig) executed(recorder *request.Dependencies) *Response {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.executions++
@@ -51,10 +51,10 @@ func (g *rig) executed(recorder *reqctx.Dependencies) *Response {
 }
 
 // ask calls Do for a key. The function record records the dependencies of the response.
-func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *reqctx.Dependencies)) (body string, outcome Outcome) {
+func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *request.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
-	r, outcome, err := g.Do(t.Context(), key, func(ctx context.Context) *Response {
-		ctx, recorder := reqctx.WithDependencies(ctx)
+	r, outcome, err := g.Do(t.Context(), key, nil, func(ctx context.Context) *Response {
+		ctx, recorder := request.WithDependencies(ctx)
 		record(ctx, recorder)
 		return g.executed(recorder)
 	})
@@ -65,8 +65,8 @@ func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *req
 }
 
 // recording returns a function that records handles.
-func recording(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
-	return func(_ context.Context, r *reqctx.Dependencies) {
+func recording(handles ...*market.Handle) func(context.Context, *request.Dependencies) {
+	return func(_ context.Context, r *request.Dependencies) {
 		for _, h := range handles {
 			r.Record(h)
 		}
@@ -75,9 +75,9 @@ func recording(handles ...*market.Handle) func(context.Context, *reqctx.Dependen
 
 // recordingPersonal returns a function that reads the caller's credentials, which makes the response personal, and then records
 // handles.
-func recordingPersonal(handles ...*market.Handle) func(context.Context, *reqctx.Dependencies) {
-	return func(ctx context.Context, r *reqctx.Dependencies) {
-		reqctx.CredentialsFrom(ctx)
+func recordingPersonal(handles ...*market.Handle) func(context.Context, *request.Dependencies) {
+	return func(ctx context.Context, r *request.Dependencies) {
+		request.CredentialsFrom(ctx)
 		recording(handles...)(ctx, r)
 	}
 }

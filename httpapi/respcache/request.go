@@ -14,8 +14,8 @@ type requestKey struct {
 	identity Identity
 }
 
-// request is a request with its response. It is immutable.
-type request struct {
+// storedRequest is a request with its response. It is immutable.
+type storedRequest struct {
 	form string
 	body []byte
 	// current reports whether the request still means the same operation.
@@ -58,7 +58,7 @@ func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func
 	if !r.stored || len(r.requests) == maxRequests || r.size+size > c.limit/maxShare || c.requests[key] != nil {
 		return
 	}
-	c.requests[key] = &request{form, bytes.Clone(body), current, r}
+	c.requests[key] = &storedRequest{form, bytes.Clone(body), current, r}
 	r.requests = append(r.requests, key)
 	r.size += size
 	c.addBytes(size)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Response is the response to a request. Callers share it and must not change it. It is safe for concurrent use.
@@ -46,7 +46,7 @@ type Response struct {
 // NewResponse returns a response that is valid while the recorded values are valid. The caller must not use body afterwards.
 // recorder contains the recorded values. It must be nil if another execution may return something else, for example after an error
 // of the venue. dated reports that the response shows when its values were read, or whether they are stale.
-func NewResponse(body []byte, note any, recorder *reqctx.Dependencies, dated bool) *Response {
+func NewResponse(body []byte, note any, recorder *request.Dependencies, dated bool) *Response {
 	r := &Response{Body: body, Note: note}
 	basis, ok := recorder.Snapshot()
 	if !ok {

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestDeadlineWithKeysInEveryState checks the result of each key when the deadline of a read has come. If the call of a key has
@@ -206,7 +206,7 @@ type uncancellable struct {
 }
 
 func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {
-	_ = v.call(ctx, reqctx.EndpointPrices, tokens...)
+	_ = v.call(ctx, upstream.EndpointPrices, tokens...)
 	out := make([]market.Result[*market.Price], len(tokens))
 	price := market.MustDecimal(<-v.answer)
 	for i, id := range tokens {

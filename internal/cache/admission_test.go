@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // admission is a fake Admission that the test controls. Each reservation waits until the test sends a verdict or the cache releases
@@ -31,20 +31,20 @@ func newAdmission() *admission { return &admission{verdict: make(chan error)} }
 type ticket struct {
 	admitAll
 	owner   *admission
-	request reqctx.CallRequest
+	request upstream.CallRequest
 	turn    time.Time
 	decided chan struct{}
 	gone    chan struct{}
 	err     error
 }
 
-func (a *admission) Scarce(string, reqctx.Endpoint) bool {
+func (a *admission) Scarce(string, upstream.Endpoint) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.scarce
 }
 
-func (a *admission) Reserve(want reqctx.CallRequest) reqctx.Reservation {
+func (a *admission) Reserve(want upstream.CallRequest) upstream.Reservation {
 	t := &ticket{owner: a, request: want, decided: make(chan struct{}), gone: make(chan struct{})}
 	a.mu.Lock()
 	a.entered = append(a.entered, t)
@@ -81,10 +81,10 @@ func (t *ticket) Late(deadline time.Time) error {
 	if t.turn.IsZero() || deadline.IsZero() || t.turn.Before(deadline) {
 		return nil
 	}
-	return reqctx.RateLimited(time.Until(t.turn))
+	return upstream.RateLimited(time.Until(t.turn))
 }
 
-func (t *ticket) Join(want reqctx.CallRequest) {
+func (t *ticket) Join(want upstream.CallRequest) {
 	t.owner.mu.Lock()
 	defer t.owner.mu.Unlock()
 	t.request.Priority = max(t.request.Priority, want.Priority)
@@ -112,7 +112,7 @@ func (t *ticket) Release(bool) {
 }
 
 // request returns the request of reservation n, counted from 0. Join may have raised the priority and the deadline of the request.
-func (a *admission) request(n int) reqctx.CallRequest {
+func (a *admission) request(n int) upstream.CallRequest {
 	synctest.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -261,15 +261,15 @@ func TestDeadlineOfWaiters(t *testing.T) {
 		queued := func(n int, want time.Duration) {
 			t.Helper()
 			w := a.request(n)
-			if w.Priority != reqctx.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
+			if w.Priority != upstream.PriorityPrices || w.Deadline.IsZero() != (want == 0) || want > 0 && !w.Deadline.Equal(start.Add(want)) {
 				t.Errorf("reservation %d has priority %s and deadline %s, want priority prices and deadline %s", n, w.Priority, w.Deadline.Sub(start), want)
 			}
 		}
-		expect := func(call reqctx.Call, want time.Duration) {
+		expect := func(call upstream.Waiters, want time.Duration) {
 			t.Helper()
 			queued(0, want)
 			at, ok := call.Deadline()
-			if call.Priority() != reqctx.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
+			if call.Priority() != upstream.PriorityPrices || ok != (want > 0) || ok && !at.Equal(start.Add(want)) {
 				t.Errorf("the call has priority %s and deadline %s (%v), want priority prices and deadline %s", call.Priority(), at.Sub(start), ok, want)
 			}
 		}
@@ -284,9 +284,9 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 		a.verdict <- nil
 		synctest.Wait()
-		sent, ok := reqctx.CallFrom(v.calls()[0].ctx)
-		if !ok {
-			t.Fatal("got a call without reqctx.Call in its context")
+		sent := upstream.From(v.calls()[0].ctx).Waiters
+		if sent == nil {
+			t.Fatal("got a call without upstream.Waiters in its context")
 		}
 		expect(sent, 30*time.Second)
 		fetch(within(40*time.Second), c, "b")

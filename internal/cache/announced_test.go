@@ -7,8 +7,9 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // TestTickSizeOfStream checks that reads return a streamed tick size until REST has it, also after a change of the status, but for
@@ -79,7 +80,7 @@ func TestUnreadChangeOfAccount(t *testing.T) {
 			_, _ = readOne(ctx, c.Orders(), wallet)
 		}
 		counts := func() [3]int {
-			return [3]int{len(v.calls(reqctx.EndpointBalance)), len(v.calls(reqctx.EndpointPositions)), len(v.calls(reqctx.EndpointOrders))}
+			return [3]int{len(v.calls(upstream.EndpointBalance)), len(v.calls(upstream.EndpointPositions)), len(v.calls(upstream.EndpointOrders))}
 		}
 		read()
 		want := counts()
@@ -120,7 +121,7 @@ func TestCachedMarket(t *testing.T) {
 	})
 }
 
-// TestLowPriority checks that a call of a context of reqctx.WithLowPriority waits like a refresh while less than a quarter of the
+// TestLowPriority checks that a call of a request with LowPriority waits like a refresh while less than a quarter of the
 // limit is left, and that a caller with another context that needs the same key does not wait.
 func TestLowPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -130,10 +131,10 @@ func TestLowPriority(t *testing.T) {
 		read := make(chan struct{})
 		go func() {
 			defer close(read)
-			_, _ = readOne(reqctx.WithLowPriority(t.Context()), c.Prices(), "k")
+			_, _ = readOne(request.With(t.Context(), func(r *request.Request) { r.LowPriority = true }), c.Prices(), "k")
 		}()
 		synctest.Wait()
-		if s := b.Status(); len(v.calls()) != 0 || s.Waiting[reqctx.PriorityRefresh] != 1 {
+		if s := b.Status(); len(v.calls()) != 0 || s.Waiting[upstream.PriorityRefresh] != 1 {
 			t.Errorf("got %d calls and %+v, want a waiting call of the lowest priority", len(v.calls()), s)
 		}
 		mustRead(t, c.Prices(), "k")

@@ -10,8 +10,9 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // streamer is a Streamer that records the tokens passed to AutoWatch.
@@ -64,7 +65,7 @@ func TestStreamServesMisses(t *testing.T) {
 		if got := s.takeTokens(); !slices.Equal(got, []string{"yes", "yes", "yes"}) {
 			t.Fatalf("got watches %v, want [yes yes yes]", got)
 		}
-		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 3 || n[reqctx.PriorityPrices] != 1 {
+		if n := b.Status().Waiting; n[upstream.PriorityBooks] != 3 || n[upstream.PriorityPrices] != 1 {
 			t.Fatalf("got waiting calls %v, want 3 for books and 1 for prices", n)
 		}
 
@@ -80,7 +81,7 @@ func TestStreamServesMisses(t *testing.T) {
 		}
 		c.StreamPrice(session, &market.Price{TokenID: "no"}, now)
 		wantPending(t, waiting) // the price of junk is still missing
-		if n := b.Status().Waiting; n[reqctx.PriorityBooks] != 0 || n[reqctx.PriorityPrices] != 1 {
+		if n := b.Status().Waiting; n[upstream.PriorityBooks] != 0 || n[upstream.PriorityPrices] != 1 {
 			t.Errorf("got waiting calls %v, want 1 for prices", n)
 		}
 		time.Sleep(window)
@@ -122,7 +123,7 @@ func TestOnlyKnownTokensAreWatched(t *testing.T) {
 		spend(t, b, 0)
 		time.Sleep(40 * time.Second) // all entries are past their stale time
 		tokens := []string{"priced", "none", "booked", "spread", "never"}
-		readAll(reqctx.WithoutPoll(callerContext(t, "a", time.Second)), c.Prices(), tokens...)
+		readAll(request.WithoutPoll(callerContext(t, "a", time.Second)), c.Prices(), tokens...)
 		if got := s.takeTokens(); len(got) != 0 {
 			t.Errorf("got watches %v, want none", got)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -16,10 +16,10 @@ type balanceKind struct {
 }
 
 func (balanceKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindBalance, ttl: cfg.User, routes: []route{{reqctx.EndpointBalance, reqctx.PriorityUser}}}
+	return about{kind: upstream.KindBalance, ttl: cfg.User, routes: []route{{upstream.EndpointBalance, upstream.PriorityUser}}}
 }
 
-func (balanceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
+func (balanceKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
 	return answer(v.Balance(ctx, keys[0].address))
 }
 

@@ -7,20 +7,20 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // batch is a set of keys that one call fetches. It is created before the call starts and exists until the call ends.
 type batch[K comparable, T any] struct {
 	ctx         context.Context
 	cancel      context.CancelFunc
-	reservation reqctx.Reservation
+	reservation upstream.Reservation
 	flights     []*flight[K, T]
 	// bytes is the total length of the keys' ids in a URL.
 	bytes int
 	// request has the greatest priority and the latest deadline of all callers that joined. The deadline is zero if a caller has no
 	// deadline.
-	request     reqctx.CallRequest
+	request     upstream.CallRequest
 	credentials *market.Credentials
 	started     bool
 	// startedClock is the time at which the batch started, by store.clock. change is the value of store.changes at that time.
@@ -39,7 +39,7 @@ type batch[K comparable, T any] struct {
 	// serial identifies the batch in logs. Each of the times below is zero until its event has happened.
 	serial                               uint64
 	formed, admitted, startedAt, endedAt time.Time
-	calls                                []reqctx.UpstreamCall
+	calls                                []upstream.HTTPCall
 	err                                  error
 }
 
@@ -49,7 +49,7 @@ var serials atomic.Uint64
 // addKey adds a key to a batch that has not started. If no such batch accepts the key, addKey creates a batch for the key. A batch
 // that the present call of coalescer.do has formed gets at most roundLimit keys. addKey fails if the reservation of the new
 // batch is refused or the cache is closed. The calling function holds the lock.
-func (c *coalescer[K, T]) addKey(key K, roundLimit int, req reqctx.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
+func (c *coalescer[K, T]) addKey(key K, roundLimit int, req upstream.CallRequest, credentials *market.Credentials) (*flight[K, T], error) {
 	f := &flight[K, T]{key: key, done: make(chan struct{})}
 	open := c.queue
 	if c.maxKeys == 1 {
@@ -86,8 +86,8 @@ func (c *coalescer[K, T]) addKey(key K, roundLimit int, req reqctx.CallRequest, 
 // accepts reports whether a key of a request may join a batch that has not started. The scopes of the request and the batch must be
 // equal. A key for which a caller waits must not join a batch of refreshes, because the key would raise the priority of the whole
 // batch. A client could then raise the priority of refreshes by requesting unknown ids.
-func (b *batch[K, T]) accepts(req reqctx.CallRequest) bool {
-	return b.request.Scope == req.Scope && (b.request.Priority > reqctx.PriorityRefresh || req.Priority == reqctx.PriorityRefresh)
+func (b *batch[K, T]) accepts(req upstream.CallRequest) bool {
+	return b.request.Scope == req.Scope && (b.request.Priority > upstream.PriorityRefresh || req.Priority == upstream.PriorityRefresh)
 }
 
 // fits reports whether a batch may get one more key. The batch must not be cancelled, and one HTTP request must be enough for the
@@ -99,7 +99,7 @@ func (c *coalescer[K, T]) fits(b *batch[K, T], key K) bool {
 
 // join adds a waiter to a flight. It returns an error if the waiter must leave the flight; see batch.late. round is the present
 // value of coalescer.round. The calling function holds the coalescer's lock.
-func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) error {
+func (f *flight[K, T]) join(req upstream.CallRequest, round uint64) error {
 	b := f.batch
 	if f.waiters++; f.waiters == 1 && b.started {
 		b.waitedKeys++
@@ -113,7 +113,7 @@ func (f *flight[K, T]) join(req reqctx.CallRequest, round uint64) error {
 }
 
 // raise updates the priority and the deadline of a batch for a new waiter; see batch.request. The calling function holds the lock.
-func (b *batch[K, T]) raise(req reqctx.CallRequest) {
+func (b *batch[K, T]) raise(req upstream.CallRequest) {
 	b.request.Priority = max(b.request.Priority, req.Priority)
 	if req.Deadline.IsZero() || !b.request.Deadline.IsZero() && req.Deadline.After(b.request.Deadline) {
 		b.request.Deadline = req.Deadline

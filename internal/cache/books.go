@@ -7,7 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,10 +17,10 @@ type bookKind struct {
 }
 
 func (bookKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindBook, ttl: cfg.Book, routes: []route{{reqctx.EndpointBook, reqctx.PriorityBooks}}}
+	return about{kind: upstream.KindBook, ttl: cfg.Book, routes: []route{{upstream.EndpointBook, upstream.PriorityBooks}}}
 }
 
-func (bookKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
+func (bookKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
 	return v.Books(ctx, keys)
 }
 

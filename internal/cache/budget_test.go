@@ -11,8 +11,9 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -27,7 +28,7 @@ func openLimited(t *testing.T, v venue.Reader, cfg ratelimit.Config, change ...f
 
 // callerContext returns a context with a caller and a timeout.
 func callerContext(t testing.TB, caller string, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(reqctx.WithCaller(t.Context(), caller), d)
+	ctx, cancel := context.WithTimeout(request.WithCaller(t.Context(), caller), d)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -36,7 +37,7 @@ func callerContext(t testing.TB, caller string, d time.Duration) context.Context
 func spend(t *testing.T, b *ratelimit.Budget, remaining int) {
 	t.Helper()
 	for i := 0; b.Status().Left > remaining; i++ {
-		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
+		k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: fmt.Sprint(i)})
 		if k.Err() != nil || k.AdmitCall(t.Context()) != nil {
 			t.Fatal("a call was not admitted")
 		}
@@ -73,7 +74,7 @@ func TestOnlyLateCallerIsRefused(t *testing.T) {
 			}
 		}
 		wantPending(t, patient)
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 1 {
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 1 {
 			t.Errorf("got %+v, want one waiting", s)
 		}
 		time.Sleep(window)
@@ -92,14 +93,14 @@ func TestLateCallerOfARefresh(t *testing.T) {
 		v := &testVenue{}
 		c, b := openLimited(t, v, ratelimit.Config{}, func(cfg *Config) { cfg.Stretch = 0 })
 		mustRead(t, c.Prices(), "k")
-		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
-		k.Answered(reqctx.Answer{Endpoint: reqctx.EndpointPrices, Refused: true, RetryAfter: window, Limit: -1, Remaining: -1})
+		k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices})
+		k.Answered(upstream.Answer{Endpoint: upstream.EndpointPrices, Refused: true, RetryAfter: window, Limit: -1, Remaining: -1})
 		k.Release(false)
 		start := time.Now()
 		time.Sleep(29 * time.Second)
 		mustRead(t, c.Prices(), "k") // starts the refresh
 		synctest.Wait()
-		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 1 {
+		if s := b.Status(); s.Waiting[upstream.PriorityRefresh] != 1 {
 			t.Fatalf("got %+v, want a waiting refresh", s)
 		}
 		if r := c.Prices().Fetch(callerContext(t, "a", 10*time.Second), []string{"k"})[0]; r.Err != nil || !r.Value.Stale || time.Since(start) != 29*time.Second {
@@ -147,13 +148,13 @@ func TestAbandonedBatch(t *testing.T) {
 		spend(t, b, 0)
 		ctx, cancel := context.WithCancel(callerContext(t, "a", 2*time.Minute))
 		gone := fetch(ctx, c, ids("t", 0, 200)...)
-		next := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 6 {
+		next := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "b"})
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 6 {
 			t.Fatalf("got %+v, want 6 waiting", s)
 		}
 		cancel()
 		receive(t, gone)
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 1 {
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 1 {
 			t.Errorf("got %+v, want 1 waiting", s)
 		}
 		next.Release(false)
@@ -197,7 +198,7 @@ func TestRefreshPriority(t *testing.T) {
 			t.Fatalf("got %+v, want a stale price", r)
 		}
 		synctest.Wait()
-		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[reqctx.PriorityRefresh] != 1 {
+		if s := b.Status(); len(v.calls()) != 1 || s.Waiting[upstream.PriorityRefresh] != 1 {
 			t.Fatalf("got %d calls and %+v, want 1 call and a waiting refresh", len(v.calls()), s)
 		}
 		mustRead(t, c.Prices(), "miss")
@@ -207,7 +208,7 @@ func TestRefreshPriority(t *testing.T) {
 		if r := mustRead(t, c.Prices(), "k"); r.Stale {
 			t.Error("got a stale price after its refresh")
 		}
-		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
+		if s := b.Status(); s.Waiting != [upstream.Priorities]int{} {
 			t.Errorf("got %+v, want none waiting", s)
 		}
 		// A refresh is made even if the rate limit admits it only after almost a minute.
@@ -234,8 +235,8 @@ func TestStaleTimeStretches(t *testing.T) {
 		}
 		received := time.Now()
 		throttle := func(d time.Duration) {
-			k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices})
-			k.Answered(reqctx.Answer{Endpoint: reqctx.EndpointPrices, Refused: true, RetryAfter: d, Limit: -1, Remaining: -1})
+			k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices})
+			k.Answered(upstream.Answer{Endpoint: upstream.EndpointPrices, Refused: true, RetryAfter: d, Limit: -1, Remaining: -1})
 			k.Release(false)
 		}
 		throttle(4 * time.Minute)
@@ -284,7 +285,7 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		spend(t, b, 60)
 		greedy := 0
 		for b.Status().Left > 24 {
-			k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
+			k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "greedy", Deadline: time.Now().Add(1)})
 			if k.AdmitCall(t.Context()) != nil {
 				break
 			}
@@ -295,8 +296,8 @@ func TestStaleTimeWithEnoughLeft(t *testing.T) {
 		if r, err := readOne(callerContext(t, "greedy", time.Second), c.Prices(), "k"); err != nil || !r.Stale {
 			t.Errorf("got %+v, %v; want a stale price", r, err)
 		}
-		if greedy != 23 || len(v.calls()) != calls || b.Scarce("", reqctx.EndpointPrices) {
-			t.Errorf("got %d calls of the greedy caller and %d calls to the venue, scarce is %t; want 23 and 0, not scarce", greedy, len(v.calls())-calls, b.Scarce("", reqctx.EndpointPrices))
+		if greedy != 23 || len(v.calls()) != calls || b.Scarce("", upstream.EndpointPrices) {
+			t.Errorf("got %d calls of the greedy caller and %d calls to the venue, scarce is %t; want 23 and 0, not scarce", greedy, len(v.calls())-calls, b.Scarce("", upstream.EndpointPrices))
 		}
 	})
 }
@@ -380,7 +381,7 @@ func TestCallsCountForCredentials(t *testing.T) {
 		if _, err := readOne(withCredentials(t, "bob"), c.Balances(), "0x1"); err != nil {
 			t.Errorf("other credentials: %v", err)
 		}
-		if scope := c.scope.credentials(reqctx.CredentialsFrom(ctx)); scope == c.scope.credentials(reqctx.CredentialsFrom(withCredentials(t, "bob"))) || scope == "" || c.scope.credentials(nil) != "" {
+		if scope := c.scope.credentials(request.CredentialsFrom(ctx)); scope == c.scope.credentials(request.CredentialsFrom(withCredentials(t, "bob"))) || scope == "" || c.scope.credentials(nil) != "" {
 			t.Error("the names of different credentials are equal or empty, or the name of no credentials is not empty")
 		}
 	})
@@ -421,12 +422,12 @@ func TestRefreshJoinsBatchWithRoom(t *testing.T) {
 		wantPrices(t, receive(t, fetch(t.Context(), c, "k")), "k") // returns the stale price and queues a refresh
 		full := ids("a", 0, 40)
 		wantPrices(t, readAll(callerContext(t, "a", time.Second), c.Prices(), full...), full...)
-		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 1 || len(v.calls()) != 2 {
+		if s := b.Status(); s.Waiting[upstream.PriorityRefresh] != 1 || len(v.calls()) != 2 {
 			t.Errorf("got %d calls and %+v, want 2 and a waiting refresh", len(v.calls()), s)
 		}
 		roomy := ids("b", 0, 39)
 		wantPrices(t, readAll(callerContext(t, "a", time.Second), c.Prices(), roomy...), roomy...)
-		if s := b.Status(); s.Waiting[reqctx.PriorityRefresh] != 0 || len(v.calls()) != 3 {
+		if s := b.Status(); s.Waiting[upstream.PriorityRefresh] != 0 || len(v.calls()) != 3 {
 			t.Errorf("got %d calls and %+v, want 3 and no waiting refresh", len(v.calls()), s)
 		}
 		wantIdle(t, c.prices.routes[0])

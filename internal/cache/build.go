@@ -4,7 +4,7 @@ import (
 	"net/url"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,7 +17,7 @@ type env struct {
 	tasks            *tasks
 	scope            scope
 	// stores contains the stores of all kinds.
-	stores [reqctx.Kinds]anyStore
+	stores [upstream.Kinds]anyStore
 }
 
 // anyStore is the part of store that does not depend on the types K and T.
@@ -81,7 +81,7 @@ func newStore[K comparable, T any](e *env, k kind[K, T]) *store[K, T] {
 
 // bounds returns the greatest number of keys in one call of an endpoint and the greatest number of concurrent calls; see
 // Config.InFlight.
-func (e *env) bounds(endpoint reqctx.Endpoint) (keys, calls int) {
+func (e *env) bounds(endpoint upstream.Endpoint) (keys, calls int) {
 	keys = max(e.venue.MaxKeys(endpoint), 1)
 	switch {
 	case endpoint.User():

@@ -8,7 +8,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -34,7 +35,7 @@ type Config struct {
 	Admission Admission
 	// Observer is called for every batch of keys whose fetch made HTTP calls, even if the fetch failed. waited contains the logs of
 	// the operations that waited for the batch. Observer may be nil.
-	Observer func(b reqctx.Batch, waited []*reqctx.Log)
+	Observer func(b upstream.Batch, waited []*request.Log)
 	// CredentialsKey is a secret that replicas share. Admission identifies the caller's credentials by a hash that is computed with
 	// this key, so that all replicas compute the same hash. If CredentialsKey is empty, each process uses a random key. The keys of
 	// entries never depend on CredentialsKey.
@@ -195,15 +196,15 @@ var decided = func() chan struct{} {
 	return c
 }()
 
-func (admitAll) Reserve(reqctx.CallRequest) reqctx.Reservation { return admitAll{} }
-func (admitAll) Scarce(string, reqctx.Endpoint) bool           { return false }
-func (admitAll) Decided() <-chan struct{}                      { return decided }
-func (admitAll) Err() error                                    { return nil }
-func (admitAll) Late(time.Time) error                          { return nil }
-func (admitAll) Join(reqctx.CallRequest)                       {}
-func (admitAll) Release(bool)                                  {}
-func (admitAll) AdmitCall(context.Context) error               { return nil }
-func (admitAll) Answered(reqctx.Answer)                        {}
+func (admitAll) Reserve(upstream.CallRequest) upstream.Reservation { return admitAll{} }
+func (admitAll) Scarce(string, upstream.Endpoint) bool             { return false }
+func (admitAll) Decided() <-chan struct{}                          { return decided }
+func (admitAll) Err() error                                        { return nil }
+func (admitAll) Late(time.Time) error                              { return nil }
+func (admitAll) Join(upstream.CallRequest)                         {}
+func (admitAll) Release(bool)                                      {}
+func (admitAll) AdmitCall(context.Context) error                   { return nil }
+func (admitAll) Answered(upstream.Answer)                          {}
 
 // newScope returns a scope with a random key. shared is the HMAC key for scope.credentials. If shared is empty, scope.credentials
 // uses the random key, too.

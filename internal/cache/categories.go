@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -21,10 +21,10 @@ const categoriesFactor = 20
 
 func (categoriesKind) about(cfg *Config) about {
 	ttl := TTL{categoriesFactor * cfg.Search.Fresh, cfg.Search.Stale}
-	return about{kind: reqctx.KindCategories, ttl: ttl, routes: []route{{reqctx.EndpointCategories, reqctx.PrioritySearch}}, unkeyed: true}
+	return about{kind: upstream.KindCategories, ttl: ttl, routes: []route{{upstream.EndpointCategories, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (categoriesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
+func (categoriesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
 	return answer(v.Categories(ctx))
 }
 

@@ -10,16 +10,17 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // Admission decides when calls to the venue may be sent.
 type Admission interface {
 	// Reserve puts one read of the venue into the queue of the rate limit. It returns at once. Further keys may join the read until
 	// the returned Reservation is decided.
-	Reserve(req reqctx.CallRequest) reqctx.Reservation
+	Reserve(req upstream.CallRequest) upstream.Reservation
 	// Scarce reports whether a call of a scope to an endpoint would have to wait. The scope of public data is "".
-	Scarce(scope string, e reqctx.Endpoint) bool
+	Scarce(scope string, e upstream.Endpoint) bool
 }
 
 // coalescer fetches a key once for all callers that wait for it, and puts different keys into one call. The first key of a batch
@@ -41,7 +42,8 @@ type coalescer[K comparable, T any] struct {
 	private bool
 	// waiting is the number of calls of coalescer.do that have not returned.
 	waiting atomic.Int64
-	// slots is a semaphore that bounds the number of calls in flight.
+	// slots bounds the number of calls in flight, so that keys gather in the queue while the venue is slow. No other semaphore bounds
+	// the calls to the venue.
 	slots chan struct{}
 
 	// mu guards the fields below and the fields of flights and batches. pool.mu says the order of locks.
@@ -66,7 +68,7 @@ type flight[K comparable, T any] struct {
 	waiters int
 	batch   *batch[K, T]
 	// logs are the logs of the waiting operations. logs is empty if the coalescer has no observer.
-	logs []*reqctx.Log
+	logs []*request.Log
 }
 
 // do returns the values of keys in the order of keys. It fetches the keys that are not cached and waits for them until ctx ends. A
@@ -84,7 +86,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 		}
 		return out
 	}
-	log := reqctx.LogFrom(ctx)
+	log := request.From(ctx).Log
 	c.waiting.Add(1)
 	defer c.waiting.Add(-1)
 	joined := c.join(ctx, keys, refresh, log, out)
@@ -109,15 +111,16 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 
 // join returns the flights of keys that are not cached, and adds the caller to them. It creates missing flights. The flight of a
 // key is nil if the key is cached or cannot be fetched; join then writes the result of the key to out.
-func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *reqctx.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
-	req := reqctx.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: reqctx.CallerFrom(ctx)}
-	if refresh || reqctx.HasLowPriority(ctx) {
-		req.Priority = reqctx.PriorityRefresh
+func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *request.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
+	from := request.From(ctx)
+	req := upstream.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: from.Caller}
+	if refresh || from.LowPriority {
+		req.Priority = upstream.PriorityRefresh
 	}
 	req.Deadline, _ = ctx.Deadline()
 	var credentials *market.Credentials
 	if c.private {
-		credentials = reqctx.CredentialsFrom(ctx)
+		credentials = request.CredentialsFrom(ctx)
 		req.Scope = c.store.scope.credentials(credentials)
 	}
 	joined := make([]*flight[K, T], len(keys))
@@ -125,11 +128,10 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 	var refused error
 	c.mu.Lock()
 	c.round++
-	fresh := reqctx.WantsFresh(ctx)
-	if fresh {
+	if from.Fresh {
 		c.forget(keys)
 	}
-	known, share := c.known(keys, out, fresh)
+	known, share := c.known(keys, out, from.Fresh)
 	for i, key := range keys {
 		f := c.flights[key]
 		switch {
@@ -149,19 +151,19 @@ func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log 
 			continue
 		}
 		joined[i] = f
-		f.batch.fresh = f.batch.fresh || fresh
+		f.batch.fresh = f.batch.fresh || from.Fresh
 		if log != nil && c.store.cfg.Observer != nil {
 			f.logs = append(f.logs, log)
 		}
 	}
 	c.mu.Unlock()
 	c.store.counters.coalesced.Add(uint64(coalesced))
-	log.CountReads(c.store.name, reqctx.CacheCounts{Joined: coalesced})
+	log.CountReads(c.store.name, request.CacheCounts{Joined: coalesced})
 	return joined
 }
 
 // logBatches adds the batches of the flights in joined to the log j of an operation.
-func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
+func (c *coalescer[K, T]) logBatches(j *request.Log, joined []*flight[K, T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	told, shared := make(map[*batch[K, T]]int, 1), uint32(0)
@@ -173,7 +175,7 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 			shared++
 		}
 	}
-	j.CountReads(c.store.name, reqctx.CacheCounts{Shared: shared})
+	j.CountReads(c.store.name, request.CacheCounts{Shared: shared})
 	for b, own := range told {
 		if len(b.flights) > 0 { // a batch without keys was never sent
 			j.NoteBatch(c.describe(b, own))
@@ -183,10 +185,10 @@ func (c *coalescer[K, T]) logBatches(j *reqctx.Log, joined []*flight[K, T]) {
 
 // describe returns a description of b for the log of an operation. own is the number of keys in b for which this operation waited.
 // The calling function holds the lock.
-func (c *coalescer[K, T]) describe(b *batch[K, T], own int) reqctx.Batch {
-	d := reqctx.Batch{
+func (c *coalescer[K, T]) describe(b *batch[K, T], own int) upstream.Batch {
+	d := upstream.Batch{
 		Serial: b.serial, Kind: c.store.name, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
-		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: reqctx.OutcomeOK,
+		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: upstream.OutcomeOK,
 	}
 	if b.err != nil {
 		d.Outcome = string(market.CodeOf(b.err))

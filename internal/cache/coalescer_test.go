@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 type prices = []market.Result[market.Read[*market.Price]]
@@ -220,6 +221,49 @@ func TestKeysWaitForCallsInFlight(t *testing.T) {
 		}
 		wantIdle(t, c.prices.routes[0])
 	})
+}
+
+// TestCallsInFlightAreBounded checks how many calls to a hung endpoint run at once, and that reads of other kinds do not wait for
+// these calls. When the readers have left, no call is in flight.
+func TestCallsInFlightAreBounded(t *testing.T) {
+	for name, test := range map[string]struct {
+		want int
+		read func(ctx context.Context, c *Cache, i int)
+	}{
+		"markets by slug": {16, func(ctx context.Context, c *Cache, i int) {
+			_, _ = readOne(ctx, c.Markets(), market.MarketRef{By: market.BySlug, Value: fmt.Sprint(i)})
+		}},
+		"balances": {64, func(ctx context.Context, c *Cache, i int) {
+			_, _ = readOne(ctx, c.Balances(), market.Address(fmt.Sprintf("0x%040x", i)))
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				v := &testVenue{blocked: make(chan struct{})}
+				c := open(t, v)
+				ctx, leave := context.WithCancel(withCredentials(t, "a"))
+				var wg sync.WaitGroup
+				for i := range 3 * test.want {
+					wg.Go(func() { test.read(ctx, c, i) })
+				}
+				synctest.Wait()
+				if got := len(v.calls()); got != test.want {
+					t.Errorf("%d calls are in flight, want %d", got, test.want)
+				}
+				wg.Go(func() { _, _ = readOne(ctx, c.Prices(), "t") })
+				synctest.Wait()
+				if got := len(v.calls(upstream.EndpointPrices)); got != 1 {
+					t.Errorf("%d calls for a price are in flight, want 1", got)
+				}
+				leave()
+				wg.Wait()
+				synctest.Wait()
+				if v.mostRunning != test.want+1 || v.running != 0 {
+					t.Errorf("%d calls ran at once, want %d; %d still run", v.mostRunning, test.want+1, v.running)
+				}
+			})
+		})
+	}
 }
 
 func TestVenuePanics(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,10 +17,10 @@ type eventKind struct {
 }
 
 func (eventKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindEvent, ttl: cfg.Search, routes: []route{{reqctx.EndpointEvent, reqctx.PrioritySearch}}}
+	return about{kind: upstream.KindEvent, ttl: cfg.Search, routes: []route{{upstream.EndpointEvent, upstream.PrioritySearch}}}
 }
 
-func (eventKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
+func (eventKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
 	return answer(v.Event(ctx, keys[0]))
 }
 

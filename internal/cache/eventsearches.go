@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,10 +17,10 @@ type eventSearchKind struct {
 }
 
 func (eventSearchKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindEventSearch, ttl: cfg.Search, routes: []route{{reqctx.EndpointEventSearch, reqctx.PrioritySearch}}, unkeyed: true}
+	return about{kind: upstream.KindEventSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointEventSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (eventSearchKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
+func (eventSearchKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
 	return answer(v.SearchEvents(ctx, keys[0].Search()))
 }
 

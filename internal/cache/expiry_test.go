@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestUsersExpireApart checks that data of different users expires at different times, and that the balance and the positions of
@@ -36,7 +36,7 @@ func TestUsersExpireApart(t *testing.T) {
 			age := time.Since(begun)
 			calls, again := read(seen), map[string]int{}
 			for _, a := range calls {
-				if a.endpoint == reqctx.EndpointBalance {
+				if a.endpoint == upstream.EndpointBalance {
 					times = append(times, age)
 				}
 				again[a.keys[0]]++

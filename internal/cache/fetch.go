@@ -8,14 +8,15 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // run waits until a batch may start and makes its call.
 func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	defer b.cancel()
 	select {
-	case <-b.reservation.Decided():
+	case <-b.reservation.Decided(): // a call within the rate limit
 	case <-b.ctx.Done():
 	}
 	err := b.reservation.Err()
@@ -23,7 +24,7 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 	if err == nil {
 		admitted = time.Now()
 		select {
-		case c.slots <- struct{}{}:
+		case c.slots <- struct{}{}: // fewer calls in flight
 			defer func() { <-c.slots }()
 		case <-b.ctx.Done():
 		}
@@ -45,7 +46,7 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 }
 
 // finish sets the results of a batch's flights and returns a description of the batch for the observer.
-func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) reqctx.Batch {
+func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) upstream.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.endedAt, b.err = time.Now(), err
@@ -66,7 +67,7 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 }
 
 // logs returns the logs of the operations that waited for an ended batch.
-func (b *batch[K, T]) logs() (all []*reqctx.Log) {
+func (b *batch[K, T]) logs() (all []*request.Log) {
 	for _, f := range b.flights {
 		for _, j := range f.logs {
 			if !slices.Contains(all, j) {
@@ -136,11 +137,8 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	ctx := reqctx.WithPermit(b.ctx, b.reservation)
-	ctx = reqctx.WithCall(ctx, &batchCall[K, T]{c: c, b: b})
-	if b.credentials != nil {
-		ctx = reqctx.WithCredentials(ctx, b.credentials)
-	}
+	// b.ctx comes from the cache and not from a caller, so the call can use no credentials except those of the batch.
+	ctx := upstream.With(b.ctx, upstream.Call{Permit: b.reservation, Credentials: b.credentials, Waiters: &batchWaiters[K, T]{c: c, b: b}})
 	if c.store.shared != nil && !c.wantsFresh(b) {
 		return c.askShared(ctx, b, keys)
 	}
@@ -197,26 +195,26 @@ type origin struct {
 	receivedAt time.Time
 }
 
-// batchCall implements reqctx.Call for a batch.
-type batchCall[K comparable, T any] struct {
+// batchWaiters implements upstream.Waiters for a batch.
+type batchWaiters[K comparable, T any] struct {
 	c *coalescer[K, T]
 	b *batch[K, T]
 }
 
 // Priority returns the highest priority of the batch's waiters.
-func (d *batchCall[K, T]) Priority() reqctx.Priority {
+func (d *batchWaiters[K, T]) Priority() upstream.Priority {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	return d.b.request.Priority
 }
 
 // Deadline returns the latest deadline of the batch's waiters.
-func (d *batchCall[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
+func (d *batchWaiters[K, T]) Deadline() (time.Time, bool) { return d.c.deadline(d.b) }
 
 // Trace returns the trace context of one waiting operation. It returns the zero value if no waiting operation is traced.
-func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
+func (d *batchWaiters[K, T]) Trace() upstream.TraceContext {
 	if d.c.store.cfg.Observer == nil {
-		return reqctx.TraceContext{}
+		return upstream.TraceContext{}
 	}
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
@@ -227,11 +225,11 @@ func (d *batchCall[K, T]) Trace() reqctx.TraceContext {
 			}
 		}
 	}
-	return reqctx.TraceContext{}
+	return upstream.TraceContext{}
 }
 
 // NoteCall records an HTTP call of the batch.
-func (d *batchCall[K, T]) NoteCall(x reqctx.UpstreamCall) {
+func (d *batchWaiters[K, T]) NoteCall(x upstream.HTTPCall) {
 	d.c.mu.Lock()
 	defer d.c.mu.Unlock()
 	d.b.calls = append(d.b.calls, x)

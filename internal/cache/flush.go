@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // Flush removes all entries of a kind, including absences, and returns the number of removed entries. kind is a value of
@@ -15,9 +15,9 @@ func (c *Cache) Flush(kind, key string) (entries int, err error) {
 	k, ok := kindOf(kind)
 	switch {
 	case !ok:
-		kinds := make([]string, reqctx.Kinds)
+		kinds := make([]string, upstream.Kinds)
 		for i := range kinds {
-			kinds[i] = reqctx.Kind(i).String()
+			kinds[i] = upstream.Kind(i).String()
 		}
 		return 0, fmt.Errorf("kind is one of %s", strings.Join(kinds, ", "))
 	case key != "" && !c.stores[k].keyed():
@@ -37,8 +37,8 @@ func (c *Cache) FlushLocal(kind, key string) {
 }
 
 // kindOf returns the kind with a name.
-func kindOf(name string) (k reqctx.Kind, ok bool) {
-	for ; k < reqctx.Kinds; k++ {
+func kindOf(name string) (k upstream.Kind, ok bool) {
+	for ; k < upstream.Kinds; k++ {
 		if k.String() == name {
 			return k, true
 		}

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestFlushForgetsNames checks that a flush also forgets which market a slug or token belongs to.
@@ -37,7 +37,7 @@ func TestFlushForgetsNames(t *testing.T) {
 						t.Errorf("%v: got market %s, want m2", ref, r.Value.MarketID)
 					}
 					calls := v.calls()
-					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
+					if last := calls[len(calls)-1]; len(calls) != 2 || last.endpoint == upstream.EndpointMarketsByID || !slices.Equal(last.keys, []string{ref.Value}) {
 						t.Errorf("got %d calls, the last %+v; want 2 calls, the last for %v", len(calls), last, ref)
 					}
 				})

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -16,10 +16,10 @@ type historyKind struct {
 }
 
 func (historyKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindHistory, ttl: cfg.History, routes: []route{{reqctx.EndpointPriceHistory, reqctx.PriorityHistory}}}
+	return about{kind: upstream.KindHistory, ttl: cfg.History, routes: []route{{upstream.EndpointPriceHistory, upstream.PriorityHistory}}}
 }
 
-func (historyKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (historyKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return v.PriceHistories(ctx, keys)
 }
 

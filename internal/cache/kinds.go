@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -16,7 +16,7 @@ import (
 type kind[K comparable, T any] interface {
 	about(cfg *Config) about
 	// fetch reads keys from one endpoint of the venue.
-	fetch(ctx context.Context, v venue.Reader, e reqctx.Endpoint, keys []K) ([]market.Result[*T], error)
+	fetch(ctx context.Context, v venue.Reader, e upstream.Endpoint, keys []K) ([]market.Result[*T], error)
 	// route returns the index of a key's route in about.routes.
 	route(key K) int
 
@@ -48,7 +48,7 @@ type kind[K comparable, T any] interface {
 
 // about says what does not depend on a key or a value.
 type about struct {
-	kind   reqctx.Kind
+	kind   upstream.Kind
 	ttl    TTL
 	routes []route
 	// unkeyed reports that Flush cannot remove the entries of one id.
@@ -57,8 +57,8 @@ type about struct {
 
 // route is one way to fetch keys of a store: an endpoint with its priority.
 type route struct {
-	endpoint reqctx.Endpoint
-	priority reqctx.Priority
+	endpoint upstream.Endpoint
+	priority upstream.Priority
 }
 
 // aliased is a kind in which several keys can mean one value.

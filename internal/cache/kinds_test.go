@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func depth(n int) queries.Book { return queries.Book{TokenID: "t", Depth: n} }
@@ -203,7 +203,7 @@ func TestMarketHasOneEntry(t *testing.T) {
 						t.Errorf("%+v: got the old entry", ref)
 					}
 				}
-				if n := len(v.calls()); n != 2 || v.calls()[1].endpoint != reqctx.EndpointMarketsByID {
+				if n := len(v.calls()); n != 2 || v.calls()[1].endpoint != upstream.EndpointMarketsByID {
 					t.Errorf("got %d calls, want 2, the second by id", n)
 				}
 			})
@@ -243,7 +243,7 @@ func TestNamesAreLearnedFromLists(t *testing.T) {
 						t.Errorf("got %+v, want a market with details", r.Value)
 					}
 					calls := v.calls()
-					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != reqctx.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
+					if last := calls[len(calls)-1]; len(calls) != 3 || last.endpoint != upstream.EndpointMarketsByID || !slices.Equal(last.keys, []string{"m1"}) {
 						t.Errorf("got %d calls, the last %+v; want 3, the last for m1 by id", len(calls), last)
 					}
 					if c.names.get(byToken("")).bytes != 0 {

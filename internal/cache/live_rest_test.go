@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // quoteVenue is a venue whose price, spread and book the test sets.
@@ -21,15 +21,15 @@ type quoteVenue struct {
 }
 
 func (q *quoteVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(q.testVenue, ctx, reqctx.EndpointPrices, ids, func(string) *market.Price { return q.price })
+	return eachOf(q.testVenue, ctx, upstream.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
 func (q *quoteVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(q.testVenue, ctx, reqctx.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+	return eachOf(q.testVenue, ctx, upstream.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
 func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return eachOf(q.testVenue, ctx, reqctx.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
+	return eachOf(q.testVenue, ctx, upstream.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
 		return &b

@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 func streamed(received time.Time) market.Meta {
@@ -157,9 +157,9 @@ func TestRecordPoll(t *testing.T) {
 			t.Errorf("got polls %v, want two of a", w.polls)
 		}
 		w.polls = nil
-		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a", "b")
+		readAll(request.WithoutPoll(t.Context()), c.Prices(), "a", "b")
 		time.Sleep(time.Second)
-		readAll(reqctx.WithoutPoll(t.Context()), c.Prices(), "a") // this read refreshes the stale price
+		readAll(request.WithoutPoll(t.Context()), c.Prices(), "a") // this read refreshes the stale price
 		synctest.Wait()
 		mustRead(t, c.Spreads(), "s")
 		mustRead(t, c.Books(), queries.Book{TokenID: "b", Depth: 7})

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
@@ -14,7 +14,7 @@ import (
 func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out}
 	if s.routes[0].private {
-		l.credentials = reqctx.CredentialsFrom(ctx)
+		l.credentials = request.CredentialsFrom(ctx)
 	}
 	if s.countsPolls(ctx) {
 		l.polled = make([]K, 0, len(keys))
@@ -51,7 +51,7 @@ type lookup[K comparable, T any] struct {
 	now    time.Time
 	keys   []K
 	out    []market.Result[market.Read[*T]]
-	counts reqctx.CacheCounts
+	counts request.CacheCounts
 	// polled contains the keys to report to the Watcher. It is nil if the read is not reported.
 	polled []K
 	// credentials are the client's if calls need them. scarce reports whether a call would have to wait, once asked is true.
@@ -171,7 +171,7 @@ func (s *store[K, T]) canonicalOf(key K) K {
 }
 
 // count adds the results of a Lookup.
-func (c *counters) count(r reqctx.CacheCounts) {
+func (c *counters) count(r request.CacheCounts) {
 	for _, n := range [...]struct {
 		counter *atomic.Uint64
 		keys    uint32

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -20,24 +20,24 @@ type marketKind struct {
 
 // about lists the routes in the order of market.MarketRefKind.
 func (marketKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindMarket, ttl: cfg.Market, routes: []route{
-		{reqctx.EndpointMarketsByID, reqctx.PriorityMarkets},
-		{reqctx.EndpointMarketBySlug, reqctx.PriorityMarkets},
-		{reqctx.EndpointMarketsByToken, reqctx.PriorityMarkets},
+	return about{kind: upstream.KindMarket, ttl: cfg.Market, routes: []route{
+		{upstream.EndpointMarketsByID, upstream.PriorityMarkets},
+		{upstream.EndpointMarketBySlug, upstream.PriorityMarkets},
+		{upstream.EndpointMarketsByToken, upstream.PriorityMarkets},
 	}}
 }
 
 func (marketKind) route(key market.MarketRef) int { return int(key.By) }
 
-func (marketKind) fetch(ctx context.Context, v venue.Reader, e reqctx.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
-	if e == reqctx.EndpointMarketBySlug {
+func (marketKind) fetch(ctx context.Context, v venue.Reader, e upstream.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+	if e == upstream.EndpointMarketBySlug {
 		return answer(v.MarketBySlug(ctx, keys[0].Value))
 	}
 	ids := make([]string, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Value
 	}
-	if e == reqctx.EndpointMarketsByToken {
+	if e == upstream.EndpointMarketsByToken {
 		return v.MarketsByToken(ctx, ids)
 	}
 	return v.MarketsByID(ctx, ids)

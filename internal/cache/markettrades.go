@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,10 +17,10 @@ type marketTradesKind struct {
 }
 
 func (marketTradesKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindMarketTrades, ttl: cfg.Search, routes: []route{{reqctx.EndpointMarketTrades, reqctx.PrioritySearch}}}
+	return about{kind: upstream.KindMarketTrades, ttl: cfg.Search, routes: []route{{upstream.EndpointMarketTrades, upstream.PrioritySearch}}}
 }
 
-func (marketTradesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
+func (marketTradesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
 	return answer(v.MarketTrades(ctx, keys[0]))
 }
 

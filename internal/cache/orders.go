@@ -5,7 +5,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -15,10 +15,10 @@ type ordersKind struct {
 }
 
 func (ordersKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindOrders, ttl: cfg.User, routes: []route{{reqctx.EndpointOrders, reqctx.PriorityUser}}}
+	return about{kind: upstream.KindOrders, ttl: cfg.User, routes: []route{{upstream.EndpointOrders, upstream.PriorityUser}}}
 }
 
-func (ordersKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
+func (ordersKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
 	return rows(v.Orders(ctx, keys[0].address))
 }
 

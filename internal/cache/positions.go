@@ -5,7 +5,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -15,10 +15,10 @@ type positionsKind struct {
 }
 
 func (positionsKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindPositions, ttl: cfg.User, routes: []route{{reqctx.EndpointPositions, reqctx.PriorityUser}}}
+	return about{kind: upstream.KindPositions, ttl: cfg.User, routes: []route{{upstream.EndpointPositions, upstream.PriorityUser}}}
 }
 
-func (positionsKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
+func (positionsKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
 	return rows(v.Positions(ctx, keys[0].address))
 }
 

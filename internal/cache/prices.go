@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -15,10 +15,10 @@ import (
 type priceKind struct{ ofToken[market.Price] }
 
 func (priceKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindPrice, ttl: cfg.Price, routes: []route{{reqctx.EndpointPrices, reqctx.PriorityPrices}}}
+	return about{kind: upstream.KindPrice, ttl: cfg.Price, routes: []route{{upstream.EndpointPrices, upstream.PriorityPrices}}}
 }
 
-func (priceKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
+func (priceKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
 	return v.Prices(ctx, tokens)
 }
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestRandomCallers checks that all reads end, with the right values or with errors, while callers, the venue and the admission act
@@ -74,9 +74,9 @@ type randomVenue struct {
 
 func (w *randomVenue) mood() *rand.Rand { return rand.New(rand.NewPCG(w.seed, w.n.Add(1))) }
 
-func (w *randomVenue) Scarce(string, reqctx.Endpoint) bool { return false }
+func (w *randomVenue) Scarce(string, upstream.Endpoint) bool { return false }
 
-func (w *randomVenue) Reserve(want reqctx.CallRequest) reqctx.Reservation {
+func (w *randomVenue) Reserve(want upstream.CallRequest) upstream.Reservation {
 	r := w.mood()
 	t := &randomTicket{owner: w, decided: make(chan struct{}), gone: make(chan struct{})}
 	if r.IntN(10) == 0 {
@@ -130,7 +130,7 @@ func (t *randomTicket) Late(time.Time) error {
 	if t.admitted || t.owner.mood().IntN(10) > 0 {
 		return nil
 	}
-	return reqctx.RateLimited(time.Millisecond)
+	return upstream.RateLimited(time.Millisecond)
 }
 
 func (t *randomTicket) Release(bool) {

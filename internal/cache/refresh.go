@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Refresh fetches the stale entries of keys in the background, with the fewest calls. It skips entries that must not be refreshed
@@ -48,21 +48,18 @@ func (e *entry[T]) claimRefresh(now time.Time) bool {
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
 }
 
-// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout.
+// refresh fetches the keys of stale entries in the background. It gives up after refreshTimeout. As it outlives the request of ctx, it
+// copies what it needs of the request.
 func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) {
-	caller := reqctx.CallerFrom(ctx)
+	caller := request.From(ctx).Caller
 	var credentials *market.Credentials
 	if s.routes[0].private { // public data is read without credentials
-		credentials = reqctx.CredentialsFrom(ctx)
+		credentials = request.CredentialsFrom(ctx)
 	}
 	s.tasks.start(func() {
 		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
-		wait = reqctx.WithCaller(wait, caller)
-		if credentials != nil {
-			wait = reqctx.WithCredentials(wait, credentials)
-		}
-		results := s.fetch(wait, keys, true)
+		results := s.fetch(request.With(wait, func(r *request.Request) { r.Identify(caller, credentials) }), keys, true)
 		again := s.clock.Now().Add(market.RefreshPause).UnixNano()
 		for i, e := range stale {
 			if err := results[i].Err; err != nil {

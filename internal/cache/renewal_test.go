@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestRefreshByHandle checks that market.Refresh refreshes a stale value, and that its handle stays valid only if the new value is
@@ -31,7 +31,7 @@ func TestRefreshByHandle(t *testing.T) {
 			}
 			market.Refresh(t.Context(), []*market.Handle{h})
 			synctest.Wait()
-			if calls := v.calls(); len(calls) != 2 || calls[1].endpoint != reqctx.EndpointBook || v.depths()[1] != 50 {
+			if calls := v.calls(); len(calls) != 2 || calls[1].endpoint != upstream.EndpointBook || v.depths()[1] != 50 {
 				t.Fatalf("got calls %v with depths %v, want a second call of the same depth", calls, v.depths())
 			}
 			second := mustRead(t, c.Books(), queries.Book{TokenID: "t", Depth: 50})

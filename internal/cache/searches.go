@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -17,10 +17,10 @@ type searchKind struct {
 }
 
 func (searchKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindSearch, ttl: cfg.Search, routes: []route{{reqctx.EndpointSearch, reqctx.PrioritySearch}}, unkeyed: true}
+	return about{kind: upstream.KindSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (searchKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
+func (searchKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
 	return answer(v.Search(ctx, keys[0].Search()))
 }
 

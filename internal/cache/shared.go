@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/market/shared"
+	"oddsgraph/internal/request"
 )
 
 // Shared is a cache of public data that several processes share. It may lose its content at any time. All times in its
@@ -125,7 +125,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 		s.store.counters.shared.misses.Add(uint64(len(names) - len(answered)))
 	}
 	if n := len(answered); n > 0 {
-		reqctx.LogFrom(ctx).CountReads(s.store.name, reqctx.CacheCounts{Shared: uint32(n)})
+		request.From(ctx).Log.CountReads(s.store.name, request.CacheCounts{Shared: uint32(n)})
 	}
 	return answered
 }

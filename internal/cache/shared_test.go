@@ -14,8 +14,9 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/market/shared"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // sharedMemory is a cache of several processes (Shared) that stores its records in memory.
@@ -193,14 +194,14 @@ func TestSharedFlight(t *testing.T) {
 		for i, c := range []*Cache{a, b} {
 			g.Go(func() {
 				time.Sleep(time.Duration(i) * 5 * time.Millisecond)
-				log := &reqctx.Log{}
-				ctx := reqctx.WithLog(t.Context(), log)
+				log := &request.Log{}
+				ctx := request.WithLog(t.Context(), log)
 				for _, r := range readAll(ctx, c.Prices(), ids("t", 10*i, 20+10*i)...) {
 					if r.Err != nil || r.Value.Value == nil {
 						t.Errorf("got %+v, want a price", r)
 					}
 				}
-				if n := log.Counts(reqctx.KindPrice).Shared; n != uint32(10*i) {
+				if n := log.Counts(upstream.KindPrice).Shared; n != uint32(10*i) {
 					t.Errorf("process %d: got %d shared reads, want %d", i, n, 10*i)
 				}
 			})
@@ -328,7 +329,7 @@ func TestSharedFresh(t *testing.T) {
 		v := &testVenue{}
 		a, b, m := pair(t, v)
 		mustRead(t, a.Prices(), "t")
-		b.Prices().Fetch(reqctx.WithFresh(t.Context()), []string{"t"})
+		b.Prices().Fetch(request.WithFresh(t.Context()), []string{"t"})
 		if calls := len(v.calls()); calls != 2 {
 			t.Errorf("got %d calls, want 2", calls)
 		}
@@ -353,7 +354,7 @@ func TestSharedJoins(t *testing.T) {
 					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(5+i)*time.Second)
 					defer cancel()
 					if i%2 == 1 {
-						ctx = reqctx.WithFresh(ctx)
+						ctx = request.WithFresh(ctx)
 					}
 					if r := a.Prices().Fetch(ctx, []string{"t"}); r[0].Err != nil {
 						t.Error(r[0].Err)

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -14,10 +14,10 @@ import (
 type spreadKind struct{ ofToken[market.Spread] }
 
 func (spreadKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindSpread, ttl: cfg.Spread, routes: []route{{reqctx.EndpointSpreads, reqctx.PriorityPrices}}}
+	return about{kind: upstream.KindSpread, ttl: cfg.Spread, routes: []route{{upstream.EndpointSpreads, upstream.PriorityPrices}}}
 }
 
-func (spreadKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
+func (spreadKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
 	return v.Spreads(ctx, tokens)
 }
 

@@ -15,7 +15,8 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -36,7 +37,7 @@ type store[K comparable, T any] struct {
 	nested  nested[K, T]
 	watched watched[K]
 
-	name    reqctx.Kind
+	name    upstream.Kind
 	unkeyed bool
 	ttl     TTL
 	// notFound is the time for which an absence is cached. For user data, notFound is at most the fresh time.
@@ -65,14 +66,14 @@ type store[K comparable, T any] struct {
 
 // countsPolls reports whether reads with ctx are reported to the Watcher.
 func (s *store[K, T]) countsPolls(ctx context.Context) bool {
-	return s.watcher != nil && reqctx.CountsAsPoll(ctx)
+	return s.watcher != nil && !request.From(ctx).NoPoll
 }
 
 // tellWatcher reports read keys to the Watcher.
 func (s *store[K, T]) tellWatcher(ctx context.Context, keys []K) {
 	if len(keys) > 0 {
 		channel, tokens := s.watched.topics(keys)
-		s.watcher.RecordPoll(reqctx.PollFrom(ctx), channel, tokens)
+		s.watcher.RecordPoll(request.From(ctx).Poll, channel, tokens)
 	}
 }
 
@@ -89,7 +90,7 @@ func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
 // fail, Fetch returns the cached value until the end of the stale time. Config.Stretch replaces a shorter stale time.
 func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
-	if s.streamer != nil && reqctx.CountsAsPoll(ctx) && s.scarce(nil) {
+	if s.streamer != nil && !request.From(ctx).NoPoll && s.scarce(nil) {
 		s.streamer.AutoWatch(s.watched.topics(keys))
 	}
 	out := s.fetch(ctx, keys, false)
@@ -142,7 +143,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 			keys[i] = s.canonicalOf(keys[i])
 		}
 	}
-	if s.shared != nil && !reqctx.WantsFresh(ctx) && s.routes[0].unsupported == nil {
+	if s.shared != nil && !request.From(ctx).Fresh && s.routes[0].unsupported == nil {
 		return s.fetchShared(ctx, keys, refresh)
 	}
 	return s.fetchRoutes(ctx, keys, refresh)

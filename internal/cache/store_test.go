@@ -10,7 +10,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
@@ -254,7 +255,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 		c := open(t, &testVenue{})
 		readAll(t.Context(), c.Prices(), "a")
 		time.Sleep(time.Second)
-		ctx, recorder := reqctx.WithDependencies(withCredentials(t, "reader"))
+		ctx, recorder := request.WithDependencies(withCredentials(t, "reader"))
 		if r := readAll(ctx, c.Prices(), "a")[0]; !r.Value.Stale {
 			t.Fatalf("got %+v, want a stale price", r)
 		}
@@ -475,7 +476,7 @@ func TestConfigDefaults(t *testing.T) {
 	for _, s := range c.Stats() {
 		names[s.Kind] = true
 	}
-	if len(names) != reqctx.Kinds {
-		t.Errorf("got kinds %v, want %d kinds", names, reqctx.Kinds)
+	if len(names) != upstream.Kinds {
+		t.Errorf("got kinds %v, want %d kinds", names, upstream.Kinds)
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -28,10 +28,10 @@ func (k tradesKey) own() tradesKey {
 }
 
 func (tradesKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindTrades, ttl: cfg.User, routes: []route{{reqctx.EndpointTrades, reqctx.PriorityUser}}}
+	return about{kind: upstream.KindTrades, ttl: cfg.User, routes: []route{{upstream.EndpointTrades, upstream.PriorityUser}}}
 }
 
-func (tradesKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
+func (tradesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
 	return answer(v.Trades(ctx, keys[0].address, keys[0].query))
 }
 

@@ -7,15 +7,15 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestUnsupported checks that reads that the venue does not support fail with UNSUPPORTED, without a call or a reservation.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v, a := &testVenue{unsupported: map[reqctx.Endpoint]bool{}}, newAdmission()
-		for e := range reqctx.Endpoint(reqctx.Endpoints) {
-			v.unsupported[e] = e != reqctx.EndpointMarketsByID
+		v, a := &testVenue{unsupported: map[upstream.Endpoint]bool{}}, newAdmission()
+		for e := range upstream.Endpoint(upstream.Endpoints) {
+			v.unsupported[e] = e != upstream.EndpointMarketsByID
 		}
 		c := open(t, v, withAdmission(a))
 		wantUnsupported := func(what string, err error) {
@@ -68,7 +68,7 @@ func TestBatchedBooks(t *testing.T) {
 // bookLists is a venue with at most three books in one call.
 type bookLists struct{ *testVenue }
 
-func (v *bookLists) MaxKeys(reqctx.Endpoint) int { return 3 }
+func (v *bookLists) MaxKeys(upstream.Endpoint) int { return 3 }
 
 func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	ids, i := make([]string, len(books)), 0
@@ -76,7 +76,7 @@ func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.R
 		ids[n] = q.TokenID
 	}
 	v.setUnknown("unknown", true)
-	return eachOf(v.testVenue, ctx, reqctx.EndpointBook, ids, func(id string) *market.Book {
+	return eachOf(v.testVenue, ctx, upstream.EndpointBook, ids, func(id string) *market.Book {
 		for books[i].TokenID != id {
 			i++
 		}

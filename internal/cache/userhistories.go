@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -29,10 +29,10 @@ func (k historyKey) own() historyKey {
 }
 
 func (userHistoryKind) about(cfg *Config) about {
-	return about{kind: reqctx.KindUserHistory, ttl: cfg.User, routes: []route{{reqctx.EndpointHistory, reqctx.PriorityUser}}}
+	return about{kind: upstream.KindUserHistory, ttl: cfg.User, routes: []route{{upstream.EndpointHistory, upstream.PriorityUser}}}
 }
 
-func (userHistoryKind) fetch(ctx context.Context, v venue.Reader, _ reqctx.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
+func (userHistoryKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
 	return answer(v.History(ctx, keys[0].address, keys[0].key.Query()))
 }
 

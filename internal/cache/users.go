@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // scope computes the part of a cache key that separates callers. It uses a random HMAC key. So a person who sees the cache keys
@@ -37,7 +37,7 @@ func (s *scope) keyFor(ctx context.Context, a market.Address) userKey {
 	if s.public {
 		ctx = context.Background()
 	}
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := request.CredentialsFrom(ctx); c != nil {
 		mac.Write([]byte{0})
 		mac.Write([]byte(c.Wire()))
 	}
@@ -131,7 +131,7 @@ type freshSource[K comparable, T any] struct{ queries.Source[K, T] }
 
 // Lookup implements Source.
 func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
-	if !reqctx.WantsFresh(ctx) {
+	if !request.From(ctx).Fresh {
 		return f.Source.Lookup(ctx, keys, out, missing)
 	}
 	for i := range keys {

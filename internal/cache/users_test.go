@@ -15,8 +15,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/request"
 )
 
 // withCredentials returns a context with credentials that contain the given secret. With an empty secret, the context has no
@@ -31,7 +31,7 @@ func withCredentials(t testing.TB, secret string) context.Context {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reqctx.WithCredentials(ctx, c)
+	return request.WithCredentials(ctx, c)
 }
 
 // userReads contains a function for each kind of user data. Each function reads the data and returns the fingerprint of the
@@ -102,6 +102,42 @@ func TestCallersNeverShareUserData(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestCredentialsStayWithTheirCaller checks that each call has the credentials of the caller whose account it reads, also a refresh
+// that outlives its request.
+func TestCredentialsStayWithTheirCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := &testVenue{latency: 20 * time.Millisecond}
+		c := open(t, v, func(cfg *Config) { cfg.User = TTL{Fresh: 10 * time.Millisecond, Stale: time.Hour} })
+		owners := map[string]string{}
+		var wg sync.WaitGroup
+		for i := range 40 {
+			a, caller := market.Address(fmt.Sprintf("0x%040x", i)), withCredentials(t, fmt.Sprint("secret", i))
+			owners[string(a)] = request.CredentialsFrom(caller).Wire()
+			wg.Go(func() {
+				for range 20 {
+					ctx, leave := context.WithCancel(caller)
+					if r, err := readOne(ctx, c.Balances(), a); err != nil || r.Value.CashBalance.String() != fingerprint(caller) {
+						t.Errorf("%s got %+v and the error %v, want a value for its own credentials", a, r.Value, err)
+					}
+					leave()
+					time.Sleep(15 * time.Millisecond)
+				}
+			})
+		}
+		wg.Wait()
+		time.Sleep(time.Second) // the last refreshes end
+		calls := v.calls()
+		if len(calls) < 5*len(owners) {
+			t.Errorf("got %d calls, want at least 5 refreshes for each of %d callers", len(calls), len(owners))
+		}
+		for _, call := range calls {
+			if account := call.keys[0]; call.credentials != owners[account] {
+				t.Errorf("a call for %s has the credentials %q, want %q", account, call.credentials, owners[account])
+			}
+		}
+	})
 }
 
 // TestRefusedCredentials checks that a caller whose credentials the venue refuses gets the refusal even if the owner's data is
@@ -229,14 +265,14 @@ func TestFreshReads(t *testing.T) {
 		}
 		read(ctx)
 		time.Sleep(time.Second / 2)
-		read(reqctx.WithFresh(ctx)) // makes a second call, although the first call is in flight
-		read(ctx)                   // joins the second call
+		read(request.WithFresh(ctx)) // makes a second call, although the first call is in flight
+		read(ctx)                    // joins the second call
 		wg.Wait()
 		if n := len(v.calls()); n != 2 {
 			t.Errorf("got %d calls, want 2", n)
 		}
 		read(ctx)
-		read(reqctx.WithFresh(ctx)) // makes a third call, although the value is cached
+		read(request.WithFresh(ctx)) // makes a third call, although the value is cached
 		wg.Wait()
 		if n := len(v.calls()); n != 3 {
 			t.Errorf("got %d calls, want 3", n)
@@ -286,7 +322,7 @@ func TestKeysContainNoCredentials(t *testing.T) {
 		if count < 15 {
 			t.Fatalf("got %d keys, want at least 15", count)
 		}
-		wire := reqctx.CredentialsFrom(ctx).Wire()
+		wire := request.CredentialsFrom(ctx).Wire()
 		for _, form := range []string{secret, wire, hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)), fmt.Sprint([]byte(secret)), "phrase"} {
 			if strings.Contains(printed, strings.Trim(form, "[]")) {
 				t.Errorf("a key contains a credential as %s", form)

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -15,7 +16,8 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
@@ -41,7 +43,7 @@ type testVenue struct {
 	batch int
 	cost  func(keys int) int
 	// unsupported contains the endpoints that Can refuses.
-	unsupported map[reqctx.Endpoint]bool
+	unsupported map[upstream.Endpoint]bool
 	// These functions make values. If a function is nil, the venue returns a default value.
 	market func(id string) *market.Market
 	book   func(token string, depth int) *market.Book
@@ -51,19 +53,19 @@ type testVenue struct {
 
 // ask is a call that the venue got.
 type ask struct {
-	endpoint    reqctx.Endpoint
+	endpoint    upstream.Endpoint
 	keys        []string
 	ctx         context.Context
 	at          time.Time
 	credentials string // in wire form
 }
 
-func (v *testVenue) call(ctx context.Context, e reqctx.Endpoint, keys ...string) error {
-	if err := reqctx.AdmitCall(ctx); err != nil {
+func (v *testVenue) call(ctx context.Context, e upstream.Endpoint, keys ...string) error {
+	if err := upstream.AdmitCall(ctx); err != nil {
 		return err
 	}
 	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := upstream.From(ctx).Credentials; c != nil {
 		a.credentials = c.Wire()
 	}
 	v.mu.Lock()
@@ -75,8 +77,8 @@ func (v *testVenue) call(ctx context.Context, e reqctx.Endpoint, keys ...string)
 		v.mu.Lock()
 		v.running--
 		v.mu.Unlock()
-		if c, ok := reqctx.CallFrom(ctx); ok {
-			c.NoteCall(reqctx.UpstreamCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: reqctx.OutcomeOK})
+		if w := upstream.From(ctx).Waiters; w != nil {
+			w.NoteCall(upstream.HTTPCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: upstream.OutcomeOK})
 		}
 	}()
 	if v.blocked != nil {
@@ -100,7 +102,7 @@ func (v *testVenue) call(ctx context.Context, e reqctx.Endpoint, keys ...string)
 }
 
 // calls returns the calls to the given endpoints, or all calls if no endpoint is given.
-func (v *testVenue) calls(endpoints ...reqctx.Endpoint) []ask {
+func (v *testVenue) calls(endpoints ...upstream.Endpoint) []ask {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	var out []ask
@@ -138,7 +140,7 @@ func (v *testVenue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func eachOf[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+func eachOf[T any](v *testVenue, ctx context.Context, e upstream.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
 	if err := v.call(ctx, e, keys...); err != nil {
 		return nil, err
 	}
@@ -157,7 +159,7 @@ func eachOf[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, keys []
 	return out, nil
 }
 
-func single[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, key string, value func() *T) (*T, error) {
+func single[T any](v *testVenue, ctx context.Context, e upstream.Endpoint, key string, value func() *T) (*T, error) {
 	if err := v.call(ctx, e, key); err != nil || !v.knows(key) {
 		return nil, err
 	}
@@ -165,29 +167,29 @@ func single[T any](v *testVenue, ctx context.Context, e reqctx.Endpoint, key str
 }
 
 func (v *testVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(v, ctx, reqctx.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
+	return eachOf(v, ctx, upstream.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
 func (v *testVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(v, ctx, reqctx.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+	return eachOf(v, ctx, upstream.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
-func (v *testVenue) Can(e reqctx.Endpoint) error {
+func (v *testVenue) Can(e upstream.Endpoint) error {
 	if v.unsupported[e] {
 		return market.Errorf(market.CodeUnsupported, "the venue does not serve %s", e)
 	}
 	return nil
 }
 
-func (v *testVenue) MaxKeys(e reqctx.Endpoint) int {
+func (v *testVenue) MaxKeys(e upstream.Endpoint) int {
 	switch e {
-	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 		return or(v.batch, 40)
 	}
 	return 1
 }
 
-func (v *testVenue) Cost(_ reqctx.Endpoint, keys, _ int) int {
+func (v *testVenue) Cost(_ upstream.Endpoint, keys, _ int) int {
 	if v.cost == nil {
 		return 1
 	}
@@ -234,7 +236,7 @@ func (v *testVenue) Categories(ctx context.Context) (*queries.Categories, error)
 }
 
 func (v *testVenue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
-	return single(v, ctx, reqctx.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
+	return single(v, ctx, upstream.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
 		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID, Side: market.SideBuy, Timestamp: time.Unix(9, 0)}}, Next: fmt.Sprint(q.Limit, q.Page)}
 	})
 }
@@ -243,7 +245,7 @@ func (v *testVenue) Book(ctx context.Context, id string, depth int) (*market.Boo
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)
 	v.mu.Unlock()
-	return single(v, ctx, reqctx.EndpointBook, id, func() *market.Book {
+	return single(v, ctx, upstream.EndpointBook, id, func() *market.Book {
 		if v.book != nil {
 			return v.book(id, depth)
 		}
@@ -261,13 +263,13 @@ func side(levels, order int) market.Side {
 }
 
 func (v *testVenue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
-	return single(v, ctx, reqctx.EndpointPriceHistory, id, func() *market.PriceHistory {
+	return single(v, ctx, upstream.EndpointPriceHistory, id, func() *market.PriceHistory {
 		return &market.PriceHistory{TokenID: id, From: from, To: to}
 	})
 }
 
 func (v *testVenue) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	return single(v, ctx, reqctx.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
+	return single(v, ctx, upstream.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
 		if v.search != nil {
 			return v.search(q)
 		}
@@ -283,35 +285,35 @@ func (v *testVenue) marketOf(id string) *market.Market {
 }
 
 func (v *testVenue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return eachOf(v, ctx, reqctx.EndpointMarketsByID, ids, v.marketOf)
+	return eachOf(v, ctx, upstream.EndpointMarketsByID, ids, v.marketOf)
 }
 
 func (v *testVenue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return eachOf(v, ctx, reqctx.EndpointMarketsByToken, ids, v.marketOf)
+	return eachOf(v, ctx, upstream.EndpointMarketsByToken, ids, v.marketOf)
 }
 
 func (v *testVenue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	return single(v, ctx, reqctx.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
+	return single(v, ctx, upstream.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// fingerprint returns a hash of the caller's credentials as a number. The venue puts the fingerprint into all values of user data.
+// fingerprint returns a hash of the credentials of a call or a caller as a number. The venue puts the fingerprint into all values of user data.
 func fingerprint(ctx context.Context) string {
 	h := fnv.New64a()
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := cmp.Or(upstream.From(ctx).Credentials, request.CredentialsFrom(ctx)); c != nil {
 		_, _ = h.Write([]byte(c.Wire()))
 	}
 	return strconv.FormatUint(h.Sum64(), 10)
 }
 
 func (v *testVenue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	return single(v, ctx, reqctx.EndpointBalance, string(a), func() *market.Balance {
+	return single(v, ctx, upstream.EndpointBalance, string(a), func() *market.Balance {
 		cash := market.MustDecimal(fingerprint(ctx))
 		return &market.Balance{CashBalance: &cash}
 	})
 }
 
 func (v *testVenue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	p, err := single(v, ctx, reqctx.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(ctx)} })
+	p, err := single(v, ctx, upstream.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(ctx)} })
 	if p == nil {
 		return nil, err
 	}
@@ -319,7 +321,7 @@ func (v *testVenue) Positions(ctx context.Context, a market.Address) ([]market.P
 }
 
 func (v *testVenue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	o, err := single(v, ctx, reqctx.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(ctx)} })
+	o, err := single(v, ctx, upstream.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(ctx)} })
 	if o == nil {
 		return nil, err
 	}
@@ -327,13 +329,13 @@ func (v *testVenue) Orders(ctx context.Context, a market.Address) ([]market.Orde
 }
 
 func (v *testVenue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
-	return single(v, ctx, reqctx.EndpointTrades, string(a), func() *queries.TradePage {
+	return single(v, ctx, upstream.EndpointTrades, string(a), func() *queries.TradePage {
 		return &queries.TradePage{Trades: []market.Trade{{Outcome: fingerprint(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
 func (v *testVenue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
-	return single(v, ctx, reqctx.EndpointHistory, string(a), func() *queries.HistoryPage {
+	return single(v, ctx, upstream.EndpointHistory, string(a), func() *queries.HistoryPage {
 		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: fingerprint(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }

@@ -46,7 +46,7 @@ func TestDefaults(t *testing.T) {
 		RequestTimeout:  30 * time.Second,
 		MaxBody:         256 << 10,
 		MaxResponse:     8 << 20,
-		MaxOperations:   256,
+		MaxOperations:   512,
 		MaxConnections:  3000,
 		ShutdownTimeout: 15 * time.Second,
 		Introspection:   true,

@@ -8,16 +8,16 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
 
 // noVenue is the venue of a cache that reads nothing over REST.
 type noVenue struct{ venue.Reader }
 
-func (noVenue) Can(reqctx.Endpoint) error          { return nil }
-func (noVenue) MaxKeys(reqctx.Endpoint) int        { return 40 }
-func (noVenue) Cost(reqctx.Endpoint, int, int) int { return 1 }
+func (noVenue) Can(upstream.Endpoint) error          { return nil }
+func (noVenue) MaxKeys(upstream.Endpoint) int        { return 40 }
+func (noVenue) Cost(upstream.Endpoint, int, int) int { return 1 }
 
 // benchmarkMessages sends one message for each topic in each iteration. The feed writes each value to a cache, and all must reach one
 // reader. ns/item should not grow with the number of topics.

@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func tickOf(d market.Decimal) int32 { return ticks[d.Reduce().String()] }
@@ -346,11 +346,11 @@ func (c *chaos) delayRead(ctx context.Context, id string) {
 	}
 }
 
-func (c *chaos) Can(reqctx.Endpoint) error { return nil }
+func (c *chaos) Can(upstream.Endpoint) error { return nil }
 
-func (c *chaos) MaxKeys(reqctx.Endpoint) int { return 1 }
+func (c *chaos) MaxKeys(upstream.Endpoint) int { return 1 }
 
-func (c *chaos) Cost(reqctx.Endpoint, int, int) int { return 1 }
+func (c *chaos) Cost(upstream.Endpoint, int, int) int { return 1 }
 
 func (c *chaos) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
 	id, depth := books[0].TokenID, books[0].Depth

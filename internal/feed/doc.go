@@ -26,7 +26,7 @@
 //
 // # Limits of public topics
 //
-// A caller is the verified identity of a client, or else the client's IP address (see reqctx.WithCaller). The venue limits the
+// A caller is the verified identity of a client, or else the client's IP address (see request.Request). The venue limits the
 // number of topics of each connection. Config.Topics is the number of topics that all connections together allow. Callers share
 // these topics as follows:
 //

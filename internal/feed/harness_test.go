@@ -26,8 +26,8 @@ func tradesOf(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelTrades, ID: id}
 }
 
-// upstream is an Upstream that records the calls of its methods.
-type upstream struct {
+// testUpstream is an Upstream that records the calls of its methods.
+type testUpstream struct {
 	mu       sync.Mutex
 	requests []string // each request is a verb, a channel and an id
 	watched  map[messages.Topic]int
@@ -36,13 +36,13 @@ type upstream struct {
 	refuse                 error
 }
 
-func newUpstream() *upstream { return &upstream{watched: make(map[messages.Topic]int)} }
+func newUpstream() *testUpstream { return &testUpstream{watched: make(map[messages.Topic]int)} }
 
-func (u *upstream) record(verb string, t messages.Topic) {
+func (u *testUpstream) record(verb string, t messages.Topic) {
 	u.requests = append(u.requests, verb+" "+string(t.Channel)+" "+t.ID)
 }
 
-func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
+func (u *testUpstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.refuse != nil {
@@ -65,7 +65,7 @@ func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	return nil
 }
 
-func (u *upstream) Unwatch(t messages.Topic) {
+func (u *testUpstream) Unwatch(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.watched[t] > 0 {
@@ -74,14 +74,14 @@ func (u *upstream) Unwatch(t messages.Topic) {
 	}
 }
 
-func (u *upstream) Resync(t messages.Topic) {
+func (u *testUpstream) Resync(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.record("resync", t)
 }
 
 // take returns and removes the recorded calls.
-func (u *upstream) take() []string {
+func (u *testUpstream) take() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	asked := u.requests
@@ -89,7 +89,7 @@ func (u *upstream) take() []string {
 	return asked
 }
 
-func (u *upstream) open() []string {
+func (u *testUpstream) open() []string {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	var open []string
@@ -221,7 +221,7 @@ func (s *sink) takeMarkets() []string {
 // testFeed is a feed with an upstream and a sink for tests. Call newTestFeed in a synctest bubble.
 type testFeed struct {
 	*Feed
-	up   *upstream
+	up   *testUpstream
 	sink *sink
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // margin is the fraction of each limit that is left unused, but at least one call. It is for other programs behind the same address,
@@ -45,7 +45,7 @@ type Config struct {
 // Family is a separate limit of the venue for some of its endpoints.
 type Family struct {
 	// Endpoints are the endpoints that share the limit. No other family contains them.
-	Endpoints []reqctx.Endpoint
+	Endpoints []upstream.Endpoint
 	// Limit is the number of calls that the venue accepts in any period of the length Span. The budget uses only the part of Limit
 	// that Usable returns.
 	Limit int
@@ -55,7 +55,7 @@ type Family struct {
 // Bucket returns a family that never exceeds a token bucket of the venue. The bucket contains at most maxTokens. Each second the
 // venue adds tokensPerSecond, and each call removes tokensPerCall. The span of the family is the time in which an empty bucket
 // becomes full. The limit of the family is the number of calls for which a full bucket has tokens.
-func Bucket(endpoints []reqctx.Endpoint, tokensPerSecond, maxTokens, tokensPerCall float64) Family {
+func Bucket(endpoints []upstream.Endpoint, tokensPerSecond, maxTokens, tokensPerCall float64) Family {
 	return Family{
 		Endpoints: endpoints, Limit: max(int(maxTokens/tokensPerCall), 1),
 		Span: time.Duration(math.Ceil(max(maxTokens, tokensPerCall) / tokensPerSecond * float64(time.Second))),
@@ -74,7 +74,7 @@ type Budget struct {
 	answered bool // the venue has answered a call of this process
 	// public is the window of the public calls. families contains the windows of families by endpoint.
 	public   *window
-	families map[reqctx.Endpoint]*window
+	families map[upstream.Endpoint]*window
 	// keys contains the windows of accepted credentials by scope, a hash of the credentials. held contains scopes without a window
 	// whose calls the venue refuses, with the time at which it accepts them again.
 	keys *simplelru.LRU[string, *window]
@@ -100,7 +100,7 @@ func New(cfg Config) *Budget {
 	if s.Ledger != nil && !s.SameScopes {
 		cfg.Key = max(cfg.Key/s.Replicas, 1)
 	}
-	b := &Budget{cfg: cfg, clock: cfg.Clock, opened: cfg.Clock.Now(), families: make(map[reqctx.Endpoint]*window)}
+	b := &Budget{cfg: cfg, clock: cfg.Clock, opened: cfg.Clock.Now(), families: make(map[upstream.Endpoint]*window)}
 	b.keys, _ = simplelru.NewLRU[string, *window](cfg.Scopes, nil) // fails for sizes below 1
 	b.held, _ = simplelru.NewLRU[string, time.Time](maxHeld, nil)
 	b.public = newWindow(b, "", cfg.Public, span, true)
@@ -142,7 +142,7 @@ var errClosed error = market.Errorf(market.CodeUpstreamUnavailable, "the service
 
 // Reserve reserves the first call of a read. It returns at once, even if the reservation waits in the queue. The calling function
 // must release the reservation.
-func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
+func (b *Budget) Reserve(req upstream.CallRequest) upstream.Reservation {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, now := b.windowOf(req.Scope, req.Endpoint), b.clock.Now()
@@ -165,7 +165,7 @@ func (b *Budget) Reserve(req reqctx.CallRequest) reqctx.Reservation {
 // windowOf returns the window that counts the calls of a scope to an endpoint. The venue counts calls with invalid credentials as
 // public calls. So until the venue has accepted credentials, calls with these credentials count in the public window or in a
 // family's window.
-func (b *Budget) windowOf(scope string, endpoint reqctx.Endpoint) *window {
+func (b *Budget) windowOf(scope string, endpoint upstream.Endpoint) *window {
 	if w, ok := b.keys.Get(scope); ok {
 		return w
 	}
@@ -200,7 +200,7 @@ func (b *Budget) hold(scope string, wait time.Duration, now time.Time) {
 // heldError returns an error while the venue refuses calls of a scope that has no window, and nil otherwise.
 func (b *Budget) heldError(scope string, now time.Time) error {
 	if until, _ := b.held.Peek(scope); until.After(now) {
-		return reqctx.RateLimited(until.Sub(now))
+		return upstream.RateLimited(until.Sub(now))
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (b *Budget) accept(scope string, now time.Time) {
 }
 
 // Scarce reports whether a call of a scope to an endpoint would have to wait. Assumed calls do not count.
-func (b *Budget) Scarce(scope string, e reqctx.Endpoint) bool {
+func (b *Budget) Scarce(scope string, e upstream.Endpoint) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w, now := b.windowOf(scope, e), b.clock.Now()
@@ -237,9 +237,7 @@ func (b *Budget) Scarce(scope string, e reqctx.Endpoint) bool {
 	}
 	if p := w.pool; p != nil {
 		free += p.assumed.left(now)
-		if now.Sub(p.answeredAt) >= askEvery {
-			w.ask(0)
-		}
+		w.lookAgain(now)
 	}
 	return free <= 0 || w.refusal.until.After(now) || w.refusals[e].until.After(now)
 }
@@ -252,8 +250,8 @@ type Status struct {
 	// calls to a family until a later time, it is that time. Throttled is the total time for which public calls paused.
 	ThrottledUntil time.Time
 	Throttled      time.Duration
-	// Waiting is the number of waiting calls in all windows, by reqctx.Priority. Scopes is the number of windows for credentials.
-	Waiting [reqctx.Priorities]int
+	// Waiting is the number of waiting calls in all windows, by upstream.Priority. Scopes is the number of windows for credentials.
+	Waiting [upstream.Priorities]int
 	Scopes  int
 	// Admitted counts calls, and Refused counts refused reservations.
 	Admitted, Refused uint64

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestLimits checks how many calls a budget admits under each limit. The limit 0 means the default limit.
@@ -50,8 +50,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				wg.Go(func() {
 					for time.Since(start) < 5*time.Minute {
 						time.Sleep(time.Duration(r.ExpFloat64() * float64(3*time.Second)))
-						want := reqctx.CallRequest{
-							Priority: reqctx.Priority(r.IntN(reqctx.Priorities)), Caller: fmt.Sprint(c), Deadline: within(time.Duration(r.IntN(20)) * time.Second),
+						want := upstream.CallRequest{
+							Priority: upstream.Priority(r.IntN(upstream.Priorities)), Caller: fmt.Sprint(c), Deadline: within(time.Duration(r.IntN(20)) * time.Second),
 						}
 						ctx, cancel := context.WithDeadline(t.Context(), want.Deadline)
 						k := b.Reserve(want)
@@ -81,11 +81,11 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 				t.Errorf("seed %d: got %d calls in five minutes, want at least 152", seed, len(arrivals))
 			}
 			time.Sleep(2 * time.Minute)
-			if s := b.Status(); s.Left != s.Limit || s.Waiting != [reqctx.Priorities]int{} {
+			if s := b.Status(); s.Left != s.Limit || s.Waiting != [upstream.Priorities]int{} {
 				t.Errorf("two minutes after the last call the status is %+v, want all calls left and none waiting", s)
 			}
 			w := b.public
-			if w.expire(time.Now()); w.inFlight != 0 || w.callers.Len() != 0 || w.reserved != 0 || w.byPriority != [reqctx.Priorities]int{} {
+			if w.expire(time.Now()); w.inFlight != 0 || w.callers.Len() != 0 || w.reserved != 0 || w.byPriority != [upstream.Priorities]int{} {
 				t.Errorf("two minutes after the last call the window has %d calls in flight, %d callers, %d reserved calls and the calls %v by priority; want none", w.inFlight, w.callers.Len(), w.reserved, w.byPriority)
 			}
 		})
@@ -100,7 +100,7 @@ func TestRefusalNamesTheWait(t *testing.T) {
 			spend(t, b, "", 1)
 			time.Sleep(time.Second)
 		}
-		var waiting []reqctx.Reservation
+		var waiting []upstream.Reservation
 		for range 3 {
 			waiting = append(waiting, b.Reserve(prices("", time.Minute)))
 		}
@@ -109,7 +109,7 @@ func TestRefusalNamesTheWait(t *testing.T) {
 		if want := 54*time.Second + time.Millisecond; wait != want {
 			t.Errorf("got retry after %s, want %s", wait, want)
 		}
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 3 {
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 3 {
 			t.Errorf("the status is %+v, want 3 waiting calls", s)
 		}
 		time.Sleep(wait - 1)
@@ -137,7 +137,7 @@ func TestUnusedCallsAreGivenBack(t *testing.T) {
 		if !admitted(unused) {
 			t.Fatal("the call of a was not admitted at once")
 		}
-		first, second := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"}), b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c"})
+		first, second := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "b"}), b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "c"})
 		wantWaiting(t, first)
 		wantWaiting(t, second)
 		turnBefore := turnOf(t, second)
@@ -174,7 +174,7 @@ func TestFurtherCalls(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		other := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "a"})
+		other := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "a"})
 		further := make(chan error, 1)
 		go func() { further <- k.AdmitCall(t.Context()) }()
 		time.Sleep(57 * time.Second)
@@ -200,13 +200,13 @@ func TestFurtherCalls(t *testing.T) {
 			t.Errorf("the call after the deadline: got %v, want RATE_LIMITED", err)
 		}
 		// A caller without a deadline joins the read. So the next call of the read is not refused, but waits.
-		k.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "b"})
+		k.Join(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "b"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := k.AdmitCall(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("the call whose context ends: got %v, want DeadlineExceeded", err)
 		}
-		if s := b.Status(); s.Waiting != [reqctx.Priorities]int{} {
+		if s := b.Status(); s.Waiting != [upstream.Priorities]int{} {
 			t.Errorf("the status is %+v, want no waiting calls", s)
 		}
 		go func() { further <- k.AdmitCall(t.Context()) }()
@@ -233,7 +233,7 @@ func TestClose(t *testing.T) {
 		wantWaiting(t, waiting)
 		b.Close()
 		b.Close()
-		for _, k := range []reqctx.Reservation{waiting, b.Reserve(prices("", time.Second))} {
+		for _, k := range []upstream.Reservation{waiting, b.Reserve(prices("", time.Second))} {
 			<-k.Decided()
 			if market.CodeOf(k.Err()) != market.CodeUpstreamUnavailable || k.AdmitCall(t.Context()) == nil {
 				t.Errorf("after Close: got %v, want UPSTREAM_UNAVAILABLE and no call", k.Err())
@@ -248,7 +248,7 @@ func TestClose(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	b := New(Config{Public: 1 << 20})
 	defer b.Close()
-	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	ctx := context.Background()
 	for range 4000 {
 		call(b, want) // after these calls, the log of calls does not grow any more
@@ -268,7 +268,7 @@ func TestAllocations(t *testing.T) {
 func BenchmarkCall(b *testing.B) {
 	budget := New(Config{Public: 1 << 40})
 	defer budget.Close()
-	want := reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
+	want := upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "c", Deadline: time.Now().Add(time.Hour)}
 	b.ReportAllocs()
 	for b.Loop() {
 		k := budget.Reserve(want)
@@ -284,14 +284,14 @@ func BenchmarkRefusal(b *testing.B) {
 		b.Run(fmt.Sprint(waiting), func(b *testing.B) {
 			budget := New(Config{})
 			defer budget.Close()
-			for call(budget, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Deadline: within(1)}) {
+			for call(budget, upstream.CallRequest{Priority: upstream.PriorityPrices, Deadline: within(1)}) {
 			}
 			for i := range waiting {
-				budget.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: fmt.Sprint(i)})
+				budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: fmt.Sprint(i)})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				k := budget.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
+				k := budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "late", Deadline: within(time.Second)})
 				if k.Err() == nil {
 					b.Fatal("the reservation was admitted")
 				}

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -34,27 +34,27 @@ func openCold(t *testing.T, cfg Config) *Budget {
 }
 
 // refuse reports a 429 for the last call of a read. wait is the time in Retry-After, or 0.
-func refuse(k reqctx.Reservation, wait time.Duration) {
-	k.Answered(reqctx.Answer{Endpoint: k.(*reservation).endpoint, Refused: true, RetryAfter: wait, Limit: -1, Remaining: -1})
+func refuse(k upstream.Reservation, wait time.Duration) {
+	k.Answered(upstream.Answer{Endpoint: k.(*reservation).endpoint, Refused: true, RetryAfter: wait, Limit: -1, Remaining: -1})
 }
 
 // serve reports an answer to the last call of a read, without rate-limit headers.
-func serve(k reqctx.Reservation) { report(k, -1, -1, time.Time{}) }
+func serve(k upstream.Reservation) { report(k, -1, -1, time.Time{}) }
 
 // report reports an answer to the last call of a read with rate-limit headers.
-func report(k reqctx.Reservation, limit, remaining int, reset time.Time) {
-	k.Answered(reqctx.Answer{Endpoint: k.(*reservation).endpoint, Served: true, Limit: limit, Remaining: remaining, Reset: reset})
+func report(k upstream.Reservation, limit, remaining int, reset time.Time) {
+	k.Answered(upstream.Answer{Endpoint: k.(*reservation).endpoint, Served: true, Limit: limit, Remaining: remaining, Reset: reset})
 }
 
 func within(d time.Duration) time.Time { return time.Now().Add(d) }
 
 // prices returns a request for prices. The deadline is the present time plus d.
-func prices(caller string, d time.Duration) reqctx.CallRequest {
-	return reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller, Deadline: within(d)}
+func prices(caller string, d time.Duration) upstream.CallRequest {
+	return upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: caller, Deadline: within(d)}
 }
 
 // call makes a call that takes no time. It reports whether the call was admitted at once.
-func call(b *Budget, want reqctx.CallRequest) bool {
+func call(b *Budget, want upstream.CallRequest) bool {
 	t := b.Reserve(want)
 	defer t.Release(true)
 	if !admitted(t) || t.AdmitCall(context.Background()) != nil {
@@ -65,7 +65,7 @@ func call(b *Budget, want reqctx.CallRequest) bool {
 }
 
 // begin makes a reservation and its first call, which must be admitted. It does not release the reservation.
-func begin(t *testing.T, b *Budget, want reqctx.CallRequest) reqctx.Reservation {
+func begin(t *testing.T, b *Budget, want upstream.CallRequest) upstream.Reservation {
 	t.Helper()
 	k := b.Reserve(want)
 	if err := k.AdmitCall(t.Context()); err != nil {
@@ -74,7 +74,7 @@ func begin(t *testing.T, b *Budget, want reqctx.CallRequest) reqctx.Reservation 
 	return k
 }
 
-func admitted(t reqctx.Reservation) bool {
+func admitted(t upstream.Reservation) bool {
 	select {
 	case <-t.Decided():
 		return t.Err() == nil
@@ -94,7 +94,7 @@ func spend(t *testing.T, b *Budget, caller string, n int) {
 }
 
 // retryAfter returns the wait in the error of a refused reservation.
-func retryAfter(t *testing.T, k reqctx.Reservation) time.Duration {
+func retryAfter(t *testing.T, k upstream.Reservation) time.Duration {
 	t.Helper()
 	return waitIn(t, k.Err())
 }
@@ -110,13 +110,13 @@ func waitIn(t *testing.T, err error) time.Duration {
 }
 
 // turnOf returns the turn of a reservation that waits in the queue.
-func turnOf(t *testing.T, k reqctx.Reservation) time.Time {
+func turnOf(t *testing.T, k upstream.Reservation) time.Time {
 	t.Helper()
 	return within(waitIn(t, k.Late(time.Now())))
 }
 
 // wantWaiting fails the test if a reservation does not wait in the queue.
-func wantWaiting(t *testing.T, k reqctx.Reservation) {
+func wantWaiting(t *testing.T, k upstream.Reservation) {
 	t.Helper()
 	if synctest.Wait(); admitted(k) || k.Err() != nil {
 		t.Fatalf("the reservation does not wait in the queue; its error is %v", k.Err())
@@ -130,7 +130,7 @@ func exhaust(t *testing.T, b *Budget) {
 }
 
 // order returns the names of waiting reservations in the order in which they are admitted.
-func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string) {
+func order(t *testing.T, tickets map[string]upstream.Reservation) (names []string) {
 	t.Helper()
 	for range 100 * 61 {
 		synctest.Wait()
@@ -152,10 +152,10 @@ func order(t *testing.T, tickets map[string]reqctx.Reservation) (names []string)
 }
 
 // spread makes all public calls that are left, one every 100 ms, so that they leave the window one by one.
-func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
+func spread(t *testing.T, b *Budget, priority func(i int) upstream.Priority) {
 	t.Helper()
 	for i := range b.Status().Left {
-		if !call(b, reqctx.CallRequest{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
+		if !call(b, upstream.CallRequest{Priority: priority(i), Caller: fmt.Sprint(i), Deadline: within(1)}) {
 			t.Fatalf("call %d was not admitted at once", i+1)
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -164,4 +164,4 @@ func spread(t *testing.T, b *Budget, priority func(i int) reqctx.Priority) {
 
 // mixedPriority returns the priority of the i-th call. It cycles through all priorities except refresh, so that none of these
 // priorities has precedence; see window.floor.
-func mixedPriority(i int) reqctx.Priority { return reqctx.Priority(1 + i%(reqctx.Priorities-1)) }
+func mixedPriority(i int) upstream.Priority { return upstream.Priority(1 + i%(upstream.Priorities-1)) }

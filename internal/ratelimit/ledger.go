@@ -34,7 +34,7 @@ type Sharing struct {
 const (
 	// maxAsk bounds the number of calls in one request to the ledger.
 	maxAsk = 16
-	// askEvery is the age of the ledger's last answer from which Budget.Scarce asks it again how many calls remain. It is also the pause
+	// askEvery is the age of the ledger's last answer from which lookAgain asks it again how many calls remain. It is also the pause
 	// after the venue has reported fewer remaining calls than the margin.
 	askEvery = time.Second
 )

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/market/shared"
+	"oddsgraph/internal/upstream"
 )
 
 // sharedLedger is a Ledger in memory. It responds after a millisecond.
@@ -227,7 +227,7 @@ func TestLedgerIsAway(t *testing.T) {
 		if n != 16 { // 31 calls for each of three processes, of which 15 may have been made
 			t.Errorf("%d calls were admitted at once while the ledger was away, want 16", n)
 		}
-		if b.Scarce("", reqctx.EndpointPrices) {
+		if b.Scarce("", upstream.EndpointPrices) {
 			t.Error("assumed calls make calls scarce")
 		}
 		for time.Since(b.opened) < 58*time.Second {
@@ -278,15 +278,21 @@ func TestGrants(t *testing.T) {
 }
 
 // TestSharedHold checks that a 429 response to one process also stops the calls of the other process until the time in the
-// response.
+// response, and that the refused call does not count.
 func TestSharedHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
 		a, b := open(t, sharedBy(l)), open(t, sharedBy(l))
 		refused := a.Reserve(prices("a", time.Second))
 		<-refused.Decided()
+		if err := refused.AdmitCall(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 		refuse(refused, 20*time.Second)
 		refused.Release(true)
+		if n := l.count(func(l *sharedLedger) int { return len(l.granted) }); n != 0 || a.public.used() != 0 {
+			t.Errorf("after a refused call the ledger counts %d calls and the process %d, want 0", n, a.public.used())
+		}
 		ticket := b.Reserve(prices("b", time.Minute))
 		defer ticket.Release(true)
 		time.Sleep(19 * time.Second)
@@ -307,7 +313,7 @@ func TestSharedScarcity(t *testing.T) {
 		for i := range 95 {
 			l.granted[fmt.Sprint("another", i)] = time.Now().Add(30 * time.Second)
 		}
-		scarce := func() bool { return b.Scarce("", reqctx.EndpointPrices) }
+		scarce := func() bool { return b.Scarce("", upstream.EndpointPrices) }
 		for range 100 {
 			scarce()
 			time.Sleep(10 * time.Millisecond)
@@ -328,7 +334,8 @@ func TestSharedScarcity(t *testing.T) {
 	})
 }
 
-// TestSharedTurn checks that a call is refused at once if its deadline is before the time of the ledger's next grant.
+// TestSharedTurn checks that a call is refused at once if its deadline is before the time of the ledger's next grant, and that
+// refused calls notice that a ledger was emptied.
 func TestSharedTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newSharedLedger(t)
@@ -349,6 +356,24 @@ func TestSharedTurn(t *testing.T) {
 		if !admitted(long) {
 			t.Error("the call with enough time was not admitted")
 		}
+		for i := range 95 {
+			l.granted[fmt.Sprint("another", i)] = time.Now().Add(40 * time.Second)
+		}
+		again := func() bool {
+			k := b.Reserve(prices("a", 5*time.Second))
+			defer k.Release(true)
+			time.Sleep(2 * time.Millisecond)
+			return admitted(k)
+		}
+		for again() { // until the process knows of the 95 calls
+			time.Sleep(time.Second)
+		}
+		l.set(func(l *sharedLedger) { l.forget() })
+		time.Sleep(2 * time.Second)
+		again() // is refused, and asks
+		if !again() {
+			t.Error("the process does not notice that the ledger was emptied")
+		}
 	})
 }
 
@@ -362,7 +387,7 @@ func TestSharedKeys(t *testing.T) {
 			cfg.Key, cfg.Sharing.SameScopes = 100, keys
 			total, all := 0, []*Budget{open(t, cfg), open(t, cfg), open(t, cfg)}
 			for _, b := range all {
-				want := reqctx.CallRequest{Scope: "key", Priority: reqctx.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
+				want := upstream.CallRequest{Scope: "key", Priority: upstream.PriorityUser, Caller: "a", Deadline: within(time.Minute)}
 				for range 200 { // after the first call, the credentials have their own window
 					k := b.Reserve(want)
 					time.Sleep(2 * time.Millisecond)
@@ -390,11 +415,11 @@ func TestSharedAddress(t *testing.T) {
 		ticket := b.Reserve(prices("a", time.Minute))
 		<-ticket.Decided()
 		report(ticket, 100, 80, time.Time{}) // the venue counts 20 calls, which other processes made
-		if b.Scarce("", reqctx.EndpointPrices) {
+		if b.Scarce("", upstream.EndpointPrices) {
 			t.Fatal("got scarce, although processes with the same ledger made the calls")
 		}
 		report(ticket, 100, 4, time.Time{}) // 4 remaining calls are less than the margin of 5 calls
-		if !b.Scarce("", reqctx.EndpointPrices) {
+		if !b.Scarce("", upstream.EndpointPrices) {
 			t.Error("got not scarce after the venue reported 4 remaining calls")
 		}
 		ticket.Release(true)

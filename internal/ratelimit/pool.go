@@ -78,6 +78,14 @@ func (w *window) ask(n int) {
 	})
 }
 
+// lookAgain asks the ledger how many calls remain if its last answer is old. It can grant calls earlier than it said, because
+// granted calls were not made or Redis was emptied.
+func (w *window) lookAgain(now time.Time) {
+	if p := w.pool; p != nil && now.Sub(p.answeredAt) >= askEvery {
+		w.ask(0)
+	}
+}
+
 // granted applies the ledger's answer. Grants that no reservation takes at once go back to the ledger.
 func (w *window) granted(g shared.Grant) {
 	p, now := w.pool, w.budget.clock.Now()

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // add puts a reservation into the queue and admits it if it can be sent at once. A full queue refuses it. The queue is full for
@@ -15,7 +15,7 @@ func (w *window) add(t *reservation, now time.Time) {
 	size := w.budget.cfg.Queue
 	full := w.waiting >= size
 	if w.waiting >= size/2 {
-		full = full || t.priority == reqctx.PriorityRefresh || t.caller.waiting >= size/4
+		full = full || t.priority == upstream.PriorityRefresh || t.caller.waiting >= size/4
 	}
 	w.insert(t)
 	if full {
@@ -58,7 +58,7 @@ func (w *window) next(now time.Time) *reservation {
 	}
 	var served *reservation // the first reservation of a caller that has used its share
 	for _, below := range [2]bool{true, false} {
-		for priority := reqctx.Priorities - 1; priority > int(reqctx.PriorityRefresh); priority-- {
+		for priority := upstream.Priorities - 1; priority > int(upstream.PriorityRefresh); priority-- {
 			if w.byPriority[priority] < w.floor() != below {
 				continue
 			}
@@ -77,7 +77,7 @@ func (w *window) next(now time.Time) *reservation {
 		return served
 	}
 	if 4*free > w.limit { // refreshes leave a quarter of the window free
-		for _, t := range w.queue[reqctx.PriorityRefresh] {
+		for _, t := range w.queue[upstream.PriorityRefresh] {
 			if w.allow(t, now) && (t.caller.used < w.share() || free > w.reserved) {
 				return t
 			}
@@ -104,9 +104,9 @@ func (w *window) eachTurn(now time.Time, visit func(*reservation, time.Time)) {
 	notBefore := market.Later(w.refusal.until, w.opensAt(now))
 	d := w.departures(now)
 	at := d.next()
-	var from [reqctx.Priorities]int
+	var from [upstream.Priorities]int
 	for _, below := range [2]bool{true, false} {
-		for p := reqctx.Priorities - 1; p > int(reqctx.PriorityRefresh); p-- {
+		for p := upstream.Priorities - 1; p > int(upstream.PriorityRefresh); p-- {
 			turns := w.waiting
 			if below {
 				turns = max(w.floor()-w.byPriority[p], 0)
@@ -143,7 +143,7 @@ func (w *window) shareAt(c *caller, now time.Time) time.Time {
 
 // refuseLate refuses the reservations that are late for all callers of their reads, except refreshes.
 func (w *window) refuseLate(now time.Time) {
-	if w.waiting == len(w.queue[reqctx.PriorityRefresh]) {
+	if w.waiting == len(w.queue[upstream.PriorityRefresh]) {
 		return
 	}
 	w.eachTurn(now, func(t *reservation, turn time.Time) {
@@ -157,7 +157,8 @@ func (w *window) refuseLate(now time.Time) {
 func (w *window) refuse(t *reservation, now, turn time.Time) {
 	w.remove(t)
 	w.budget.refused++
-	t.decide(reqctx.RateLimited(turn.Sub(now)))
+	w.lookAgain(now)
+	t.decide(upstream.RateLimited(turn.Sub(now)))
 }
 
 // insert adds a reservation to the queue of its priority, which is ordered by arrival.

@@ -9,17 +9,17 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func TestPriorities(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixedPriority)
-		tickets := map[string]reqctx.Reservation{}
-		for _, p := range []reqctx.Priority{reqctx.PriorityHistory, reqctx.PrioritySearch, reqctx.PriorityMarkets, reqctx.PriorityBooks, reqctx.PriorityPrices, reqctx.PriorityUser} {
+		tickets := map[string]upstream.Reservation{}
+		for _, p := range []upstream.Priority{upstream.PriorityHistory, upstream.PrioritySearch, upstream.PriorityMarkets, upstream.PriorityBooks, upstream.PriorityPrices, upstream.PriorityUser} {
 			for i := range 2 {
-				tickets[fmt.Sprintf("%s%d", p, i)] = b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
+				tickets[fmt.Sprintf("%s%d", p, i)] = b.Reserve(upstream.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i)})
 			}
 		}
 		got := order(t, tickets)
@@ -38,17 +38,17 @@ func TestPriorityRises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		spread(t, b, mixedPriority)
-		reserve := func(p reqctx.Priority, caller string) reqctx.Reservation {
-			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: caller})
+		reserve := func(p upstream.Priority, caller string) upstream.Reservation {
+			return b.Reserve(upstream.CallRequest{Priority: p, Caller: caller})
 		}
-		history, books, first := reserve(reqctx.PriorityHistory, "h"), reserve(reqctx.PriorityBooks, "b"), reserve(reqctx.PriorityPrices, "p")
+		history, books, first := reserve(upstream.PriorityHistory, "h"), reserve(upstream.PriorityBooks, "b"), reserve(upstream.PriorityPrices, "p")
 		turnBefore, firstTurn := turnOf(t, history), turnOf(t, first)
-		history.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "h"})
+		history.Join(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "h"})
 		if turn := turnOf(t, history); !turn.Before(turnBefore) || !turn.Before(turnOf(t, books)) || !turnOf(t, first).Equal(firstTurn) {
 			t.Errorf("the turn moved from %s to %s, want an earlier turn; the turn of the first moved from %s to %s, want no change", turnBefore, turnOf(t, history), firstTurn, turnOf(t, first))
 		}
-		history.Join(reqctx.CallRequest{Priority: reqctx.PrioritySearch, Caller: "h"}) // a lower priority changes nothing
-		if got := order(t, map[string]reqctx.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
+		history.Join(upstream.CallRequest{Priority: upstream.PrioritySearch, Caller: "h"}) // a lower priority changes nothing
+		if got := order(t, map[string]upstream.Reservation{"h": history, "b": books, "p": first}); !slices.Equal(got, []string{"p", "h", "b"}) {
 			t.Errorf("got order %v, want p, h, b", got)
 		}
 	})
@@ -61,15 +61,15 @@ func TestPushedBackReadsAreRefused(t *testing.T) {
 		b := open(t, Config{Public: 10})
 		spread(t, b, mixedPriority)
 		turn := 59 * time.Second
-		reserve := func(p reqctx.Priority, d time.Duration) reqctx.Reservation {
-			return b.Reserve(reqctx.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
+		reserve := func(p upstream.Priority, d time.Duration) upstream.Reservation {
+			return b.Reserve(upstream.CallRequest{Priority: p, Caller: p.String(), Deadline: within(d)})
 		}
-		late, patient := reserve(reqctx.PriorityHistory, turn+200*time.Millisecond), reserve(reqctx.PriorityHistory, turn+350*time.Millisecond)
+		late, patient := reserve(upstream.PriorityHistory, turn+200*time.Millisecond), reserve(upstream.PriorityHistory, turn+350*time.Millisecond)
 		wantWaiting(t, late)
 		wantWaiting(t, patient)
-		patient.Join(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Deadline: within(2 * time.Minute)})
+		patient.Join(upstream.CallRequest{Priority: upstream.PriorityHistory, Deadline: within(2 * time.Minute)})
 		for i := range 3 {
-			wantWaiting(t, b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
+			wantWaiting(t, b.Reserve(upstream.CallRequest{Priority: upstream.PriorityUser, Caller: fmt.Sprint("user", i), Deadline: within(time.Minute)}))
 		}
 		if wait := retryAfter(t, late); wait < turn+200*time.Millisecond || wait > turn+300*time.Millisecond {
 			t.Errorf("got retry after %s, want 59.2 s to 59.3 s", wait)
@@ -89,7 +89,7 @@ func TestTooLateReadsAreRefused(t *testing.T) {
 			t.Errorf("got retry after %s, want %s", wait, turn)
 		}
 		wantWaiting(t, b.Reserve(prices("b", turn+1)))
-		refresh := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(2 * time.Minute)})
+		refresh := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Deadline: within(2 * time.Minute)})
 		if err := refresh.Late(within(0)); err != nil {
 			t.Errorf("a refresh: got the error %v, want none", err)
 		}
@@ -116,17 +116,17 @@ func TestNoPriorityStarves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		start := time.Now()
-		var got [reqctx.Priorities]int
+		var got [upstream.Priorities]int
 		var wg sync.WaitGroup
-		for p := reqctx.PriorityHistory; p <= reqctx.PriorityPrices; p++ {
+		for p := upstream.PriorityHistory; p <= upstream.PriorityPrices; p++ {
 			clients := 40
-			if p == reqctx.PriorityPrices {
+			if p == upstream.PriorityPrices {
 				clients = 200
 			}
 			for i := range clients {
 				wg.Go(func() {
 					for time.Since(start) < 3*time.Minute {
-						k := b.Reserve(reqctx.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
+						k := b.Reserve(upstream.CallRequest{Priority: p, Caller: fmt.Sprintf("%s%d", p, i), Deadline: within(10 * time.Second)})
 						select {
 						case <-k.Decided():
 						case <-time.After(10 * time.Second):
@@ -144,12 +144,12 @@ func TestNoPriorityStarves(t *testing.T) {
 		}
 		wg.Wait()
 		t.Log(got)
-		for p := reqctx.PriorityHistory; p < reqctx.PriorityPrices; p++ {
-			if got[p] < 2*4 || got[p] > got[reqctx.PriorityPrices] {
+		for p := upstream.PriorityHistory; p < upstream.PriorityPrices; p++ {
+			if got[p] < 2*4 || got[p] > got[upstream.PriorityPrices] {
 				t.Errorf("%s: got %d calls, want at least 8 and no more than for prices; all priorities: %v", p, got[p], got)
 			}
 		}
-		if got[reqctx.PriorityPrices] < 3*60 {
+		if got[upstream.PriorityPrices] < 3*60 {
 			t.Errorf("got the calls %v, want at least 180 for prices", got)
 		}
 	})
@@ -199,15 +199,15 @@ func TestFairShareOfTheQueue(t *testing.T) {
 			spend(t, b, caller, 1)
 			time.Sleep(100 * time.Millisecond)
 		}
-		tickets := map[string]reqctx.Reservation{}
+		tickets := map[string]upstream.Reservation{}
 		for i := range 2 {
-			tickets[fmt.Sprint("greedy", i)] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+			tickets[fmt.Sprint("greedy", i)] = b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "greedy"})
 		}
-		shared := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "greedy"})
+		shared := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "greedy"})
 		tickets["shared"] = shared
-		tickets["honest"] = b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "honest"})
+		tickets["honest"] = b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "honest"})
 		// After Join, shared keeps its time of arrival, which is before the arrival of honest.
-		shared.Join(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: "other"})
+		shared.Join(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: "other"})
 		got := order(t, tickets)
 		if !slices.Equal(got, []string{"shared", "honest", "greedy0", "greedy1"}) {
 			t.Errorf("got order %v, want shared, honest, greedy0, greedy1", got)
@@ -221,7 +221,7 @@ func TestQueueIsBounded(t *testing.T) {
 		b := open(t, Config{Public: 10, Queue: 20})
 		exhaust(t, b)
 		reserve := func(caller string) bool {
-			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityPrices, Caller: caller}).Err() == nil
+			return b.Reserve(upstream.CallRequest{Priority: upstream.PriorityPrices, Caller: caller}).Err() == nil
 		}
 		n := 0
 		for reserve("greedy") {
@@ -235,10 +235,10 @@ func TestQueueIsBounded(t *testing.T) {
 				t.Errorf("caller %d got no place in the queue", i)
 			}
 		}
-		if k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
+		if k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityUser, Caller: "last"}); retryAfter(t, k) > span {
 			t.Errorf("the reservation beyond the queue was refused with %v, want a wait of at most %s", k.Err(), span)
 		}
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 20 {
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 20 {
 			t.Errorf("the status is %+v, want 20 waiting calls", s)
 		}
 	})
@@ -249,22 +249,22 @@ func TestRefreshesAreLast(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Queue: 40})
 		n := 0
-		for call(b, reqctx.CallRequest{Priority: reqctx.PriorityRefresh}) {
+		for call(b, upstream.CallRequest{Priority: upstream.PriorityRefresh}) {
 			n++
 		}
 		if n != 72 {
 			t.Errorf("%d refreshes were admitted at once, want 72, three quarters of 95 calls", n)
 		}
 		spend(t, b, "client", 23)
-		refresh := func() reqctx.Reservation {
-			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		refresh := func() upstream.Reservation {
+			return b.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Deadline: within(time.Minute)})
 		}
 		for range 20 {
 			wantWaiting(t, refresh())
 		}
 		retryAfter(t, refresh())
-		read := func(i int) reqctx.Reservation {
-			return b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityHistory, Caller: fmt.Sprint(i)})
+		read := func(i int) upstream.Reservation {
+			return b.Reserve(upstream.CallRequest{Priority: upstream.PriorityHistory, Caller: fmt.Sprint(i)})
 		}
 		for i := range 20 {
 			wantWaiting(t, read(i))
@@ -278,7 +278,7 @@ func TestRefreshBecomesARead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{Public: 20})
 		spend(t, b, "", 15)
-		k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityRefresh, Deadline: within(time.Minute)})
+		k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Deadline: within(time.Minute)})
 		wantWaiting(t, k)
 		k.Join(prices("a", time.Second))
 		if !admitted(k) {

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // patience is the longest time for which a 429 of the venue can pause calls.
@@ -38,7 +38,7 @@ func (w *window) allow(t *reservation, now time.Time) bool {
 // answer records that the venue has answered a call to an endpoint. The answer to a call that was sent before a 429 does not end
 // the caution after it. Neither does any answer while the window counts as used up, because the calls of an earlier process do not
 // really leave evenly.
-func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
+func (w *window) answer(e upstream.Endpoint, sent time.Time) {
 	w.answered[e] = market.Later(w.answered[e], sent)
 	if sent.After(w.refusals[e].last) {
 		w.refusals[e] = refusal{}
@@ -59,10 +59,10 @@ func (w *window) answer(e reqctx.Endpoint, sent time.Time) {
 // one span. If the endpoint is refused again and another endpoint has answered since, the limit is not the window's, and the rest
 // of the window does not pause. After a pause one call at a time is sent until the venue answers. While calls are assumed, the pause
 // is at least as long as without Retry-After, because that header may only be true for a single call.
-func (w *window) refused(e reqctx.Endpoint, sent time.Time, wait time.Duration, now time.Time) {
+func (w *window) refused(e upstream.Endpoint, sent time.Time, wait time.Duration, now time.Time) {
 	r, whole := &w.refusals[e], true
 	for other, at := range w.answered {
-		if r.row > 0 && reqctx.Endpoint(other) != e && at.After(r.last) {
+		if r.row > 0 && upstream.Endpoint(other) != e && at.After(r.last) {
 			whole = false
 		}
 	}
@@ -107,7 +107,7 @@ func (w *window) pause(until, now time.Time) {
 	w.refusal.until = market.Later(w.refusal.until, until)
 }
 
-func (w *window) report(a *reqctx.Answer, now time.Time) {
+func (w *window) report(a *upstream.Answer, now time.Time) {
 	usable := Usable(a.Limit)
 	if a.Limit > 0 && usable != w.venueLimit {
 		w.venueLimit = usable

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestRefused checks that a 429 response stops all calls until the time that the venue named, at most for a minute except for the
@@ -19,7 +19,7 @@ func TestRefused(t *testing.T) {
 		refuse(k, 20*time.Second)
 		k.Release(false)
 		until := within(20 * time.Second)
-		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || !b.Scarce("", reqctx.EndpointPrices) {
+		if s := b.Status(); !s.ThrottledUntil.Equal(until) || s.Left != 0 || s.Limit != 86 || !b.Scarce("", upstream.EndpointPrices) {
 			t.Errorf("got %+v, want limit 86, none left, throttled until %s", s, until)
 		}
 		if wait := retryAfter(t, b.Reserve(prices("", 10*time.Second))); wait != 20*time.Second {
@@ -61,12 +61,12 @@ func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
 		for i, want := range []time.Duration{2500, 5000, 10_000, 20_000, 30_000, 30_000, 2500} {
-			k := begin(t, b, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Endpoint: reqctx.Endpoint(i)})
+			k := begin(t, b, upstream.CallRequest{Priority: upstream.PriorityPrices, Endpoint: upstream.Endpoint(i)})
 			if i == 6 {
 				serve(k)
 				time.Sleep(time.Second)
 				k.Release(true)
-				k = begin(t, b, reqctx.CallRequest{Priority: reqctx.PriorityPrices, Endpoint: 7})
+				k = begin(t, b, upstream.CallRequest{Priority: upstream.PriorityPrices, Endpoint: 7})
 			}
 			refuse(k, 0)
 			k.Release(false)
@@ -85,11 +85,11 @@ func TestOneEndpointIsRefused(t *testing.T) {
 		b := open(t, Config{})
 		refused, served, firstServed := 0, 0, time.Duration(0)
 		for start := time.Now(); time.Since(start) < 16*time.Minute; time.Sleep(time.Second) {
-			for _, e := range []reqctx.Endpoint{reqctx.EndpointSearch, reqctx.EndpointSearch, reqctx.EndpointPrices} {
-				k := b.Reserve(reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "a", Endpoint: e, Deadline: within(time.Second)})
+			for _, e := range []upstream.Endpoint{upstream.EndpointSearch, upstream.EndpointSearch, upstream.EndpointPrices} {
+				k := b.Reserve(upstream.CallRequest{Priority: upstream.PriorityUser, Caller: "a", Endpoint: e, Deadline: within(time.Second)})
 				switch {
 				case !admitted(k) || k.AdmitCall(t.Context()) != nil:
-				case e == reqctx.EndpointSearch:
+				case e == upstream.EndpointSearch:
 					refused++
 					refuse(k, 24*time.Hour)
 				default:
@@ -104,7 +104,7 @@ func TestOneEndpointIsRefused(t *testing.T) {
 		if refused != 4 || firstServed != 61*time.Second || served < 15*60-70 {
 			t.Errorf("got %d refusals and %d answers, the first after %s; want 4 refusals, and an answer each second from the second minute", refused, served, firstServed)
 		}
-		if !b.Scarce("", reqctx.EndpointSearch) || b.Scarce("", reqctx.EndpointPrices) {
+		if !b.Scarce("", upstream.EndpointSearch) || b.Scarce("", upstream.EndpointPrices) {
 			t.Error("want only the refused endpoint to be scarce")
 		}
 	})
@@ -115,7 +115,7 @@ func TestOneEndpointIsRefused(t *testing.T) {
 func TestOneCallProbes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		search := reqctx.CallRequest{Priority: reqctx.PriorityUser, Caller: "a", Endpoint: reqctx.EndpointSearch}
+		search := upstream.CallRequest{Priority: upstream.PriorityUser, Caller: "a", Endpoint: upstream.EndpointSearch}
 		k := begin(t, b, search)
 		refuse(k, 10*time.Second)
 		k.Release(true)
@@ -177,8 +177,8 @@ func TestScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		// The margins are 1 and 2 calls, so 19 public calls and 38 calls for each of two sets of credentials are usable.
 		b := open(t, Config{Public: 20, Key: 40, Scopes: 2})
-		user := func(scope string) reqctx.CallRequest {
-			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "u", Deadline: within(time.Second)}
+		user := func(scope string) upstream.CallRequest {
+			return upstream.CallRequest{Scope: scope, Priority: upstream.PriorityUser, Caller: "u", Deadline: within(time.Second)}
 		}
 		junk := 0
 		for i := range 100 {
@@ -221,8 +221,8 @@ func TestScopes(t *testing.T) {
 func TestKeyResponsesDoNotLimitPublic(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := open(t, Config{})
-		key := func(scope string) reqctx.CallRequest {
-			return reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
+		key := func(scope string) upstream.CallRequest {
+			return upstream.CallRequest{Scope: scope, Priority: upstream.PriorityUser, Caller: "owner", Deadline: within(time.Second)}
 		}
 		before := b.Status()
 
@@ -362,7 +362,7 @@ func TestThrottledUntil(t *testing.T) {
 		report(k, 11, -1, time.Time{})
 
 		time.Sleep(10 * time.Minute)
-		var all []reqctx.Reservation
+		var all []upstream.Reservation
 		for range 10 {
 			all = append(all, b.Reserve(prices("x", time.Second)))
 			_ = all[len(all)-1].AdmitCall(t.Context())

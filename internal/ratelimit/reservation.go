@@ -5,10 +5,10 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
-// reservation implements reqctx.Reservation. It represents one call of a read, which waits in the queue of a window or has been
+// reservation implements upstream.Reservation. It represents one call of a read, which waits in the queue of a window or has been
 // counted by the window. A read makes its calls one after another, or several of them at once. The budget's lock protects it and
 // is held during calls of unexported methods.
 type reservation struct {
@@ -16,9 +16,9 @@ type reservation struct {
 	window *window
 	scope  string
 	// priority selects the queue, and may become greater. countedAs is the priority under which the window counts the call.
-	priority, countedAs reqctx.Priority
+	priority, countedAs upstream.Priority
 	caller              *caller
-	endpoint            reqctx.Endpoint // the endpoint that the read calls first
+	endpoint            upstream.Endpoint // the endpoint that the read calls first
 	// deadline is the latest deadline of the read's callers, or the zero time if one of them has none.
 	deadline time.Time
 	arrival  uint64 // orders the reservations of one priority
@@ -32,9 +32,11 @@ type reservation struct {
 	// further calls that wait or are in flight.
 	first   *reservation
 	further []*reservation
-	credit  string        // the ledger's grant for the call, or ""
-	decided chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
-	err     error
+	// refusedCalls counts the calls of the read under a shared limit that the venue has refused and that have not ended yet.
+	refusedCalls int
+	credit       string        // the ledger's grant for the call, or ""
+	decided      chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
+	err          error
 }
 
 // admit counts the call and permits it.
@@ -85,12 +87,12 @@ func (t *reservation) Late(deadline time.Time) error {
 	now := t.budget.clock.Now()
 	t.window.expire(now)
 	if turn := t.window.readyAt(t, now); late(turn, deadline) {
-		return reqctx.RateLimited(turn.Sub(now))
+		return upstream.RateLimited(turn.Sub(now))
 	}
 	return nil
 }
 
-func (t *reservation) Join(req reqctx.CallRequest) {
+func (t *reservation) Join(req upstream.CallRequest) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	if t.released || t.err != nil {
@@ -109,7 +111,7 @@ func (t *reservation) Join(req reqctx.CallRequest) {
 
 // raise applies the priority p and the caller c of a request that joins the read. The reservation gets the greater of both
 // priorities. A waiting reservation also gets the caller that has used fewer calls.
-func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) {
+func (w *window) raise(t *reservation, p upstream.Priority, c *caller) {
 	queued := t.queued
 	if queued {
 		w.remove(t)
@@ -127,7 +129,7 @@ func (w *window) raise(t *reservation, p reqctx.Priority, c *caller) {
 	}
 }
 
-// AdmitCall implements reqctx.Permit. The first call was counted when the reservation was admitted, so it is permitted at once. For
+// AdmitCall implements upstream.Permit. The first call was counted when the reservation was admitted, so it is permitted at once. For
 // a further call, AdmitCall records that the earlier calls of the read have ended, and waits in the queue.
 func (t *reservation) AdmitCall(ctx context.Context) error {
 	t.budget.mu.Lock()
@@ -177,7 +179,7 @@ func (t *reservation) permit(now time.Time) {
 	t.budget.admitted++
 }
 
-func (t *reservation) Answered(a reqctx.Answer) {
+func (t *reservation) Answered(a upstream.Answer) {
 	t.budget.mu.Lock()
 	defer t.budget.mu.Unlock()
 	now := t.budget.clock.Now()
@@ -189,6 +191,9 @@ func (t *reservation) Answered(a reqctx.Answer) {
 	if w := t.budget.windowFor(t); w != nil {
 		w.report(&a, now)
 		if a.Refused {
+			if w == t.window && w.pool != nil {
+				t.refusedCalls++
+			}
 			w.refused(a.Endpoint, t.sent, a.RetryAfter, now)
 		}
 		w.settle(now)

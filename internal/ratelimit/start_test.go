@@ -6,12 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // answered makes a call of a new caller, reports an answer, and reports whether the call was admitted at once.
 func answered(b *Budget, scope string) bool {
-	return call(b, reqctx.CallRequest{Scope: scope, Priority: reqctx.PriorityUser, Caller: fmt.Sprint(b.Status().Admitted), Deadline: within(time.Second)})
+	return call(b, upstream.CallRequest{Scope: scope, Priority: upstream.PriorityUser, Caller: fmt.Sprint(b.Status().Admitted), Deadline: within(time.Second)})
 }
 
 // count makes calls until a call is not admitted at once, and returns their number.
@@ -31,7 +31,7 @@ func TestStart(t *testing.T) {
 			if n := count(b, ""); n != test.atOnce {
 				t.Errorf("limit %d: got %d calls at the start, want %d", test.limit, n, test.atOnce)
 			}
-			if b.Scarce("", reqctx.EndpointPrices) != (test.atOnce == test.usable) {
+			if b.Scarce("", upstream.EndpointPrices) != (test.atOnce == test.usable) {
 				t.Errorf("limit %d: assumed calls make calls scarce", test.limit)
 			}
 			n := test.atOnce
@@ -93,12 +93,12 @@ func TestFirstAnswer(t *testing.T) {
 		_ = second.AdmitCall(t.Context())
 		serve(second)
 		wantWaiting(t, fourth)
-		for _, k := range []reqctx.Reservation{second, third, fourth} {
+		for _, k := range []upstream.Reservation{second, third, fourth} {
 			k.Release(true)
 		}
 		wantInFlight := func(n int) {
 			t.Helper()
-			var all []reqctx.Reservation
+			var all []upstream.Reservation
 			for range n {
 				all = append(all, begin(t, b, prices("e", time.Second)))
 			}
@@ -139,7 +139,7 @@ func TestHeadersReplaceTheAssumption(t *testing.T) {
 			if n := count(b, ""); n != test.more {
 				t.Errorf("%d of %d calls remain at the venue: got %d more calls, want %d", test.remaining, test.limit, n, test.more)
 			}
-			if scarce := b.Scarce("", reqctx.EndpointPrices); scarce != (test.remaining >= 0) {
+			if scarce := b.Scarce("", upstream.EndpointPrices); scarce != (test.remaining >= 0) {
 				t.Errorf("%d of %d calls remain at the venue: got scarce = %t after they were used", test.remaining, test.limit, scarce)
 			}
 		})

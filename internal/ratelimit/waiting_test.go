@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestConcurrentFurtherCallsEnd checks a read that makes two more calls concurrently: when the read is released, no call may be in
@@ -25,7 +25,7 @@ func TestConcurrentFurtherCallsEnd(t *testing.T) {
 			})
 			synctest.Wait() // the first of the two calls must wait before the second arrives
 		}
-		if s := b.Status(); s.Waiting[reqctx.PriorityPrices] != 2 {
+		if s := b.Status(); s.Waiting[upstream.PriorityPrices] != 2 {
 			t.Fatalf("the status is %+v, want two waiting calls", s)
 		}
 		both.Wait()

@@ -1,12 +1,13 @@
 package ratelimit
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -24,7 +25,7 @@ const (
 type callRecord struct {
 	until    time.Time
 	caller   *caller
-	priority reqctx.Priority
+	priority upstream.Priority
 	credited bool // made with a grant of the ledger
 }
 
@@ -41,16 +42,16 @@ type window struct {
 	inFlight   int
 	ended      []callRecord // oldest first
 	others     others
-	byPriority [reqctx.Priorities]int // the calls in the window
+	byPriority [upstream.Priorities]int // the calls in the window
 
 	// refusal applies to all calls of the window, and refusals to the calls of an endpoint. paused is the total duration of all pauses
 	// of the window, including the rest of the present one. usedUp reports that a 429 in the first period has made the window count as
 	// used up. answered is the time at which the last answered call of each endpoint was sent.
 	refusal  refusal
-	refusals [reqctx.Endpoints]refusal
+	refusals [upstream.Endpoints]refusal
 	paused   time.Duration
 	usedUp   bool
-	answered [reqctx.Endpoints]time.Time
+	answered [upstream.Endpoints]time.Time
 	// maxInFlight bounds the calls in flight while calls are assumed, and after a 429 until the venue answers. 0 is no bound.
 	maxInFlight int
 
@@ -59,7 +60,7 @@ type window struct {
 	callers  *simplelru.LRU[string, *caller]
 	reserved int
 
-	queue    [reqctx.Priorities][]*reservation
+	queue    [upstream.Priorities][]*reservation
 	waiting  int
 	arrivals uint64 // the value of reservation.arrival that was assigned last
 	timer    *time.Timer
@@ -170,10 +171,14 @@ func (w *window) land(t *reservation) {
 	}
 }
 
-// end records that the call of t and the further calls of its read have ended. An ended call counts for another span. Further calls
-// that still wait stay in the queue.
+// end records that the call of t and the further calls of its read have ended. An ended call counts for another span. But
+// a refused call under a shared limit does not: after the loss of a ledger there can be many, and they would fill the next one for
+// a minute. Further calls that still wait stay in the queue.
 func (w *window) end(t *reservation, now time.Time) {
-	if t.inFlight {
+	if read := cmp.Or(t.first, t); t.inFlight && read.refusedCalls > 0 {
+		read.refusedCalls--
+		w.giveBack(t)
+	} else if t.inFlight {
 		w.land(t)
 		w.ended = append(w.ended, callRecord{now.Add(w.span), t.caller, t.countedAs, t.credit != ""})
 		if t.credit != "" {
@@ -189,7 +194,7 @@ func (w *window) end(t *reservation, now time.Time) {
 	t.further = waiting
 }
 
-// giveBack removes the call of a reservation from the window, because the call was counted but not made.
+// giveBack removes the call of a reservation from the window, because the venue does not count it.
 func (w *window) giveBack(t *reservation) {
 	w.land(t)
 	w.byPriority[t.countedAs]--

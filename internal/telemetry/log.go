@@ -7,44 +7,17 @@ import (
 	"io"
 	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
+
+	"oddsgraph/internal/request"
 )
-
-type requestKey struct{}
-
-type request struct {
-	context.Context
-	id string
-	// logged is true after a call of Operations.Ended for the request. The handler that Requests returns then logs no line for the
-	// request. For the request of a WebSocket, logged stays false.
-	logged  atomic.Bool
-	refusal []any
-}
-
-func (r *request) Value(key any) any {
-	if key == (requestKey{}) {
-		return r
-	}
-	return r.Context.Value(key)
-}
-
-func requestFrom(ctx context.Context) *request {
-	r, _ := ctx.Value(requestKey{}).(*request)
-	return r
-}
 
 // WithRequestID returns a context with the id of a request. Log lines that are written with this context contain the id.
 func WithRequestID(ctx context.Context, id string) context.Context {
-	return &request{Context: ctx, id: id}
+	return request.With(ctx, func(r *request.Request) { r.ID, r.Line = id, nil })
 }
 
 // RequestID returns the id of the request that ctx belongs to, or "".
-func RequestID(ctx context.Context) string {
-	if r := requestFrom(ctx); r != nil {
-		return r.id
-	}
-	return ""
-}
+func RequestID(ctx context.Context) string { return request.From(ctx).ID }
 
 // NewRequestID returns 26 random letters and digits with 128 random bits. The id is not a secret.
 func NewRequestID() string {

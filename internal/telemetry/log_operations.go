@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // Operations writes the log lines of operations. If many operations succeed in the same second, Operations logs the first of these
@@ -37,17 +38,17 @@ func (o *Operations) Sampled() uint64 { return o.sampled.Load() }
 
 // Ended logs an operation that has ended. It logs nothing if the level of the line is disabled, or if the operation succeeded and
 // is not in the sample.
-func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
-	req := requestFrom(ctx)
-	if req != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
-		req.logged.Store(true)
+func (o *Operations) Ended(ctx context.Context, j *request.Log) {
+	req := request.From(ctx)
+	if req.Line != nil && j.Transport != "websocket" { // a WebSocket has many operations, and a log line of its own
+		req.Line.Logged.Store(true)
 	}
 	level := levelOf(j.Outcome)
 	if !o.log.Enabled(ctx, level) {
 		return
 	}
 	now, weight := time.Now(), 1
-	if j.Outcome == reqctx.OutcomeOK {
+	if j.Outcome == request.OutcomeOK {
 		if weight = o.sampling.weight(now); weight == 0 {
 			o.sampled.Add(1)
 			return
@@ -58,15 +59,15 @@ func (o *Operations) Ended(ctx context.Context, j *reqctx.Log) {
 	if weight > 1 {
 		attrs = append(attrs, slog.Int("one_of", weight))
 	}
-	if req != nil {
-		attrs = append(attrs, slog.String("request_id", req.id))
+	if req.ID != "" {
+		attrs = append(attrs, slog.String("request_id", req.ID))
 	}
 	r := slog.NewRecord(now, level, "operation", 0)
 	r.AddAttrs(attrs...)
 	_ = o.lines.Handle(ctx, r) // an error of the log cannot be logged
 }
 
-func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
+func appendOperation(attrs []slog.Attr, j *request.Log) []slog.Attr {
 	text := func(key, value string) {
 		if value != "" {
 			attrs = append(attrs, slog.String(key, value))
@@ -89,8 +90,8 @@ func appendOperation(attrs []slog.Attr, j *reqctx.Log) []slog.Attr {
 	}
 	attrs = append(attrs, slog.Duration("elapsed", j.Elapsed), slog.Int64("cost", j.Points))
 	text("response", j.Response)
-	var sum reqctx.CacheCounts
-	for k := range reqctx.Kind(reqctx.Kinds) {
+	var sum request.CacheCounts
+	for k := range upstream.Kind(upstream.Kinds) {
 		sum = sum.Plus(j.Counts(k))
 	}
 	number("hits", int64(sum.Hits))

@@ -14,19 +14,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // journal returns the log of an operation that has ended with the given outcome.
-func journal(outcome string) *reqctx.Log {
-	j := &reqctx.Log{Operation: reqctx.Operation{
+func journal(outcome string) *request.Log {
+	j := &request.Log{Operation: request.Operation{
 		Transport: "http", Caller: "anonymous", Outcome: outcome, Elapsed: time.Millisecond, Points: 12, Bytes: 345, Status: 200, Response: "miss",
-		Info: &reqctx.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
+		Info: &request.OperationInfo{Type: "query", Name: "Board", Document: "00ff"},
 	}}
-	reqctx.WithLog(context.Background(), j) // without this call, j does not count reads
-	j.CountReads(reqctx.KindPrice, reqctx.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
-	j.CountReads(reqctx.KindBook, reqctx.CacheCounts{Hits: 4, Stale: 1})
-	j.NoteBatch(reqctx.Batch{Serial: 1, Calls: make([]reqctx.UpstreamCall, 2)})
+	request.WithLog(context.Background(), j) // without this call, j does not count reads
+	j.CountReads(upstream.KindPrice, request.CacheCounts{Hits: 3, Misses: 2, Joined: 1})
+	j.CountReads(upstream.KindBook, request.CacheCounts{Hits: 4, Stale: 1})
+	j.NoteBatch(upstream.Batch{Serial: 1, Calls: make([]upstream.HTTPCall, 2)})
 	return j
 }
 
@@ -74,7 +75,7 @@ func TestSuccessesAreSampledAndFailuresAreNot(t *testing.T) {
 		if all, samples := lines("BAD_USER_INPUT", 500); all != 500 || samples != 0 {
 			t.Errorf("500 failures: got %d lines, %d of them with one_of=100; want 500 and 0", all, samples)
 		}
-		if all, _ := lines(reqctx.OutcomeCancelled, 50); all != 50 {
+		if all, _ := lines(request.OutcomeCancelled, 50); all != 50 {
 			t.Errorf("50 cancelled operations: got %d lines, want 50", all)
 		}
 		time.Sleep(time.Second)

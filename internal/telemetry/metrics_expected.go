@@ -4,7 +4,7 @@ import (
 	"net/http"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Expected are label values that Metrics.Expect adds. A nil list means that the part of the service is not used.
@@ -18,7 +18,7 @@ type Expected struct {
 }
 
 var outcomes = []string{
-	reqctx.OutcomeOK, reqctx.OutcomeCancelled, string(market.CodeParseFailed), string(market.CodeValidationFailed), string(market.CodeBadUserInput),
+	request.OutcomeOK, request.OutcomeCancelled, string(market.CodeParseFailed), string(market.CodeValidationFailed), string(market.CodeBadUserInput),
 	string(market.CodeUnauthenticated), string(market.CodeForbidden), string(market.CodePersistedNotFound), string(market.CodeRateLimited),
 	string(market.CodeResponseTooLarge), string(market.CodeUpstreamUnavailable), string(market.CodeUpstreamTimeout),
 	string(market.CodeUpstreamBadResponse), string(market.CodeUnsupported), string(market.CodeInternal), string(market.CodeNotFound),
@@ -33,7 +33,7 @@ func (m *Metrics) Expect(e Expected) {
 		for _, kind := range []string{"query", "subscription", "unknown"} {
 			o.total.WithLabelValues(kind, "", label)
 		}
-		if outcome != reqctx.OutcomeOK && outcome != reqctx.OutcomeCancelled {
+		if outcome != request.OutcomeOK && outcome != request.OutcomeCancelled {
 			o.events.WithLabelValues(label)
 		}
 	}
@@ -41,7 +41,7 @@ func (m *Metrics) Expect(e Expected) {
 		o.refused.WithLabelValues(o.rules.label(rule))
 	}
 	for _, endpoint := range e.Endpoints {
-		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(http.StatusOK), v.codes.label(reqctx.OutcomeOK))
+		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(http.StatusOK), v.codes.label(request.OutcomeOK))
 		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(0), v.codes.label(string(market.CodeUpstreamUnavailable)))
 		v.drift.WithLabelValues(endpointLabel(endpoint), other)
 	}

@@ -8,12 +8,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 var endpoints = func() map[string]bool {
 	names := map[string]bool{}
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+	for e := range upstream.Endpoint(upstream.Endpoints) {
 		names[e.String()] = true
 	}
 	return names

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"oddsgraph/internal/request"
 )
 
 // RequestIDHeader is the header with the id of a request, in the request and in its response.
@@ -32,7 +34,8 @@ func Requests(log *slog.Logger, limit int, next http.Handler, probes ...string) 
 		start, seen := time.Now(), &response{ResponseWriter: w, status: http.StatusOK, idHeader: [1]string{id}}
 		w.Header()[RequestIDHeader] = seen.idHeader[:]
 		ctx := &seen.request
-		ctx.Context, ctx.id = r.Context(), id
+		ctx.Derive(r.Context())
+		ctx.ID, ctx.Line = id, &seen.line
 		r = r.WithContext(ctx)
 		defer func() {
 			seen.ResponseWriter = nil // a WebSocket keeps seen in memory after the request, because ctx is a part of seen
@@ -40,7 +43,7 @@ func Requests(log *slog.Logger, limit int, next http.Handler, probes ...string) 
 			if slices.Contains(probes, r.Pattern) {
 				level = slog.LevelDebug
 			}
-			if seen.request.logged.Load() || !log.Enabled(ctx, level) {
+			if seen.line.Logged.Load() || !log.Enabled(ctx, level) {
 				return
 			}
 			now, weight := time.Now(), 1
@@ -53,7 +56,7 @@ func Requests(log *slog.Logger, limit int, next http.Handler, probes ...string) 
 			if weight > 1 {
 				attrs = append(attrs, "one_of", weight)
 			}
-			log.Log(ctx, level, "request", append(attrs, seen.request.refusal...)...)
+			log.Log(ctx, level, "request", append(attrs, seen.line.Refusal...)...)
 		}()
 		next.ServeHTTP(seen, r)
 	})
@@ -62,15 +65,15 @@ func Requests(log *slog.Logger, limit int, next http.Handler, probes ...string) 
 // NoteRefusal adds the host of a request and the reason of its refusal to the log line of the request. It omits a host that does not
 // look like one.
 func NoteRefusal(r *http.Request, reason string) {
-	req := requestFrom(r.Context())
-	if req == nil {
+	line := request.From(r.Context()).Line
+	if line == nil {
 		return
 	}
 	host := r.Host
 	if len(host) > 255 || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-:[]") != "" {
 		host = "(not a host name)"
 	}
-	req.refusal = []any{"host", host, "reason", reason}
+	line.Refusal = []any{"host", host, "reason", reason}
 }
 
 // method returns a request's method, or OTHER if HTTP does not define the method.
@@ -91,7 +94,8 @@ func goodID(id string) bool {
 
 type response struct {
 	http.ResponseWriter
-	request request
+	request request.Context
+	line    request.Line
 	status  int
 	bytes   int64
 	// idHeader are the values of RequestIDHeader.

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 
 	"github.com/go-logr/logr"
 	"go.opentelemetry.io/otel"
@@ -101,23 +102,23 @@ func (t *Tracer) Close(ctx context.Context) error {
 	return nil
 }
 
-// operationSpan is the reqctx.Span of an operation.
+// operationSpan is the request.Span of an operation.
 type operationSpan struct{ trace.Span }
 
-func (s operationSpan) Context() reqctx.TraceContext {
+func (s operationSpan) Context() upstream.TraceContext {
 	c := s.SpanContext()
-	return reqctx.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
+	return upstream.TraceContext{Trace: c.TraceID(), Span: c.SpanID()}
 }
 
 // contextOf returns the context of a sampled span.
-func contextOf(c reqctx.TraceContext) trace.SpanContext {
+func contextOf(c upstream.TraceContext) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: c.Trace, SpanID: c.Span, TraceFlags: trace.FlagsSampled})
 }
 
 // Began starts the span of an operation if the operation is sampled. If trusted is true, the span in traceparent is the parent. If
 // trusted is false, the operation starts a new trace with a link to the span in traceparent, because clients must not control the
 // sampling. Began ignores tracestate and baggage, because clients can write anything into them.
-func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
+func (t *Tracer) Began(j *request.Log, traceparent string, trusted bool) {
 	ctx := context.Background()
 	options := make([]trace.SpanStartOption, 2, 3)
 	options[0], options[1] = trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(j.Started)
@@ -136,7 +137,7 @@ func (t *Tracer) Began(j *reqctx.Log, traceparent string, trusted bool) {
 }
 
 // Ended ends the span of an operation.
-func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
+func (t *Tracer) Ended(ctx context.Context, j *request.Log) {
 	s, ok := j.Span.(operationSpan)
 	if !ok {
 		return
@@ -181,9 +182,9 @@ func (t *Tracer) Ended(ctx context.Context, j *reqctx.Log) {
 
 // addReads adds an event for each kind of data that the operation read, and for each batch that the operation waited for. If the
 // operation got the response of another operation, addReads adds a link to that operation.
-func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
-	for k := range reqctx.Kind(reqctx.Kinds) {
-		if r := j.Counts(k); r != (reqctx.CacheCounts{}) {
+func (t *Tracer) addReads(s operationSpan, j *request.Log, ended time.Time) {
+	for k := range upstream.Kind(upstream.Kinds) {
+		if r := j.Counts(k); r != (request.CacheCounts{}) {
 			s.AddEvent("cache", trace.WithTimestamp(ended), trace.WithAttributes(
 				attribute.String("kind", k.String()), attribute.Int("hits", int(r.Hits)), attribute.Int("stale", int(r.Stale)),
 				attribute.Int("absent", int(r.Absent)), attribute.Int("misses", int(r.Misses)), attribute.Int("joined", int(r.Joined)),
@@ -198,7 +199,7 @@ func (t *Tracer) addReads(s operationSpan, j *reqctx.Log, ended time.Time) {
 	}
 }
 
-func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.KeyValue {
+func batchAttributes(b upstream.Batch, more ...attribute.KeyValue) []attribute.KeyValue {
 	between := func(from, to time.Time) float64 {
 		if from.IsZero() || to.IsZero() {
 			return 0
@@ -214,9 +215,9 @@ func batchAttributes(b reqctx.Batch, more ...attribute.KeyValue) []attribute.Key
 // Batch records a span for each call of an ended batch. Each span has links to the operations that waited for the batch. If no
 // waiting operation is traced, for example because the batch is a refresh, each span starts a new trace. The sampler may drop this
 // trace.
-func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
+func (t *Tracer) Batch(b upstream.Batch, waited []*request.Log) {
 	var links []trace.Link
-	var spans []reqctx.TraceContext
+	var spans []upstream.TraceContext
 	for _, j := range waited {
 		for _, span := range j.Spans() {
 			c := span.Context()
@@ -237,7 +238,7 @@ func (t *Tracer) Batch(b reqctx.Batch, waited []*reqctx.Log) {
 			span.SetAttributes(batchAttributes(b, attribute.String("http.request.method", "GET"), attribute.String("oddsgraph.endpoint", x.Endpoint),
 				attribute.Int("http.response.status_code", x.Status), attribute.Int("oddsgraph.keys", x.Keys),
 				attribute.String("oddsgraph.outcome", x.Outcome), attribute.Float64("oddsgraph.wait", x.Waited.Seconds()))...)
-			if x.Outcome != reqctx.OutcomeOK {
+			if x.Outcome != request.OutcomeOK {
 				span.SetStatus(codes.Error, x.Outcome)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // TestOnlyTrustedSpansDecideSampling checks that a sampled parent span causes sampling only if the parent span is trusted.
@@ -19,7 +19,7 @@ func TestOnlyTrustedSpansDecideSampling(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, trusted := range []bool{true, false} {
-		j := &reqctx.Log{Operation: reqctx.Operation{Started: time.Now()}}
+		j := &request.Log{Operation: request.Operation{Started: time.Now()}}
 		tracer.Began(j, "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", trusted)
 		if got := j.Span != nil; got != trusted {
 			t.Errorf("trusted %v: sampled %v, want %v", trusted, got, trusted)

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
@@ -16,12 +16,12 @@ import (
 type Reader interface {
 	// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error that says what the venue does not serve and why.
 	// The result never changes.
-	Can(endpoint reqctx.Endpoint) error
+	Can(endpoint upstream.Endpoint) error
 	// MaxKeys returns the greatest number of ids in one call of an endpoint. This number never changes.
-	MaxKeys(endpoint reqctx.Endpoint) int
+	MaxKeys(endpoint upstream.Endpoint) int
 	// Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different
 	// ids, and bytes is the sum of their lengths in a URL.
-	Cost(endpoint reqctx.Endpoint, keys, bytes int) int
+	Cost(endpoint upstream.Endpoint, keys, bytes int) int
 
 	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
 	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)

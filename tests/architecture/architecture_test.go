@@ -20,24 +20,33 @@ const module = "oddsgraph"
 var root = filepath.Join("..", "..")
 
 // arrows maps a package to the packages of this module that the package and its subpackages may import. docs/architecture.md draws
-// these imports as arrows. The packages below one key may import each other. Every package may import internal/market, and every
-// package except internal/market may import internal/market/reqctx.
+// these imports as arrows. The packages below one key may import each other, and every package may import those in ground.
 var arrows = map[string][]string{
-	"httpapi":                {"graph", "resolvers", "loaders", "internal/feed"},
-	"resolvers":              {"graph", "loaders", "internal/feed"},
-	"graph":                  {},
-	"loaders":                {},
-	"internal/cache":         {"internal/venue"},
-	"internal/config":        {},
-	"internal/demo":          {},
-	"internal/feed":          {},
-	"internal/fleet":         {},
-	"internal/market":        {},
-	"internal/ratelimit":     {},
-	"internal/market/reqctx": {},
-	"internal/telemetry":     {},
-	"internal/venue":         {},
-	"web":                    {},
+	"httpapi":            {"graph", "resolvers", "loaders", "internal/feed"},
+	"resolvers":          {"graph", "loaders", "internal/feed"},
+	"graph":              {},
+	"loaders":            {},
+	"internal/cache":     {"internal/venue"},
+	"internal/config":    {},
+	"internal/demo":      {},
+	"internal/feed":      {},
+	"internal/fleet":     {},
+	"internal/market":    {},
+	"internal/ratelimit": {},
+	"internal/request":   {},
+	"internal/telemetry": {},
+	"internal/upstream":  {},
+	"internal/venue":     {},
+	"web":                {},
+}
+
+// ground lists the packages that every package may import. Each of them may import only those before it.
+var ground = []string{"internal/market", "internal/upstream", "internal/request"}
+
+// standsOn reports whether a package may import a package of ground.
+func standsOn(pkg, to string) bool {
+	at, from := slices.Index(ground, to), slices.Index(ground, pkg)
+	return at >= 0 && (from < 0 || at < from)
 }
 
 // free lists the folders whose packages may import all packages of this module: the program, the programs that measure it, and the
@@ -87,18 +96,19 @@ func brokenArrows(imports map[string][]string) (broken []string) {
 				}
 			case ours && driver(to) != "" && from != registry && driver(from) != driver(to):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only %s may import drivers", file, imported, registry))
+			case ours && to == "internal/request" && pkg == contract:
+				broken = append(broken, fmt.Sprintf("%s imports %s: a driver knows the call (internal/upstream), and not the client's request", file, imported))
 			case ours && to == registry && !slices.Contains(free, pkg):
 				broken = append(broken, fmt.Sprintf("%s imports %s: only the program and the tests may import the registry of drivers", file, imported))
 			case ours && to == contract && from != registry && pkg == contract:
 				broken = append(broken, fmt.Sprintf("%s imports %s: a driver may import only the packages %s below %s", file, imported, strings.Join(shared, ", "), contract))
 			case ours && owner(to) == contract && to != contract && pkg != contract && !slices.Contains(free, pkg):
 				broken = append(broken, fmt.Sprintf("%s imports %s: of %s, %s may import only the interface of the drivers", file, imported, contract, pkg))
-			case !ours, slices.Contains(free, pkg), owner(to) == pkg, owner(to) == "internal/market",
-				owner(to) == "internal/market/reqctx" && pkg != "internal/market":
+			case !ours, slices.Contains(free, pkg), owner(to) == pkg, standsOn(pkg, owner(to)):
 			case arrows[pkg] == nil:
 				broken = append(broken, fmt.Sprintf("%s imports %s: %s is not in the picture; add its arrows to architecture_test.go and docs/architecture.md", file, imported, from))
 			case !slices.Contains(arrows[pkg], owner(to)):
-				allowed := append([]string{"internal/market", "internal/market/reqctx"}, arrows[pkg]...)
+				allowed := append(slices.Clone(ground), arrows[pkg]...)
 				broken = append(broken, fmt.Sprintf("%s imports %s: of this module, %s may import only %s", file, imported, pkg, strings.Join(allowed, ", ")))
 			}
 		}
@@ -171,8 +181,13 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/market/decimal.go", "github.com/cockroachdb/apd/v3", true},
 		{"internal/market/decimal.go", "github.com/shopspring/decimal", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/venue", false},
-		{"internal/market/decimal.go", "oddsgraph/internal/market/reqctx", false},
-		{"internal/venue/generic/client.go", "oddsgraph/internal/market/reqctx", true},
+		{"internal/market/decimal.go", "oddsgraph/internal/upstream", false},
+		{"internal/upstream/call.go", "oddsgraph/internal/market", true},
+		{"internal/upstream/call.go", "oddsgraph/internal/request", false},
+		{"internal/request/log.go", "oddsgraph/internal/upstream", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/upstream", true},
+		{"internal/venue/generic/client.go", "oddsgraph/internal/request", false},
+		{"internal/cache/fetch.go", "oddsgraph/internal/request", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/market", true},
 		{"internal/venue/generic/client.go", "oddsgraph/internal/venue/wire", true},
 		{"internal/venue/generic/client.go", "github.com/failsafe-go/failsafe-go", true},

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,7 @@ import (
 
 // These constants limit the lines of server.go, of other files, of test files and of functions, and the packages directly in
 // internal.
-const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 9
+const maxServer, maxFile, maxTestFile, maxFunction, maxInternal = 150, 400, 600, 60, 12
 
 // goFiles returns the text of each Go file whose path the filter accepts. It omits generated files.
 func goFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
@@ -44,6 +45,24 @@ func goFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
 		t.Fatalf("the test found only %d files, want at least 10", len(files))
 	}
 	return files
+}
+
+// contextKeys are the only files that may put a value into a context: the client's request and the call to the venue. Everything else
+// is a field of one of these values, or a parameter.
+var contextKeys = []string{"internal/request/context.go", "internal/upstream/call.go"}
+
+var keepsValue = regexp.MustCompile(`context\.WithValue\(|\) Value\(\w+ any\) any \{`)
+
+// TestContextKeys checks that the files in contextKeys, and no others, put values into contexts.
+func TestContextKeys(t *testing.T) {
+	product := func(file string) bool {
+		return !strings.HasSuffix(file, "_test.go") && !strings.Contains(file, "/bench/") && !strings.Contains(file, "/tests/")
+	}
+	for name, text := range goFiles(t, product) {
+		if keepsValue.Match(text) != slices.Contains(contextKeys, name) {
+			t.Errorf("%s puts a value into a context: %v; want that of %q alone", name, keepsValue.Match(text), contextKeys)
+		}
+	}
 }
 
 // TestSizes checks that no file is longer than its limit, and that no function outside test files is longer than maxFunction.

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // recordingSource wraps a queries.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
@@ -88,7 +88,7 @@ func TestPricesAreFetchedTogether(t *testing.T) {
 			sources := app.Sources(s.Venue.Cache, 0)
 			w := &recordingSource[string, market.Price]{Source: sources.Prices}
 			sources.Prices = w
-			if errs := execute(t, s, reqctx.WithCredentials(t.Context(), c), sources, test.query).Errors; len(errs) > 0 {
+			if errs := execute(t, s, request.WithCredentials(t.Context(), c), sources, test.query).Errors; len(errs) > 0 {
 				t.Fatal(errs)
 			}
 			if got := slices.Sorted(slices.Values(w.lists[0])); !slices.Equal(slices.Compact(got), test.want) || len(w.lists) > 1 {
@@ -107,7 +107,7 @@ func TestRowsAreLookedUpTogether(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := reqctx.WithCredentials(t.Context(), c)
+	ctx := request.WithCredentials(t.Context(), c)
 	for positions, want := range map[string][2]int{ // the markets and prices that are looked up
 		`{ nodes { market { slug } token { price { price } } } }`:            {3, 3},
 		`{ edges { node { outcome m: market { slug } } } }`:                  {3, 0},

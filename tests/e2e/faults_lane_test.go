@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // branch is a part of the response to wholeQuery. The data of a branch come from one endpoint.
@@ -104,7 +105,7 @@ type completedReads struct {
 	started map[string]time.Time
 }
 
-func (e *completedReads) note(b reqctx.Batch) {
+func (e *completedReads) note(b upstream.Batch) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, call := range b.Calls {
@@ -154,7 +155,7 @@ func openLane(t testing.TB, start func(testing.TB, time.Time, func(*app.Wiring),
 		w.Client.MaxBody = 256 << 10
 		w.Client.Rand = func() float64 { return rand.Float64() / 8 } // shortens the waits before retries, which take real time
 		observe := w.Reads.Observer
-		w.Reads.Observer = func(b reqctx.Batch, waited []*reqctx.Log) {
+		w.Reads.Observer = func(b upstream.Batch, waited []*request.Log) {
 			l.reads.note(b)
 			if observe != nil {
 				observe(b, waited)

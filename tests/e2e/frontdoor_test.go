@@ -389,11 +389,11 @@ func TestKnownDocumentsOverEveryTransport(t *testing.T) {
 	}
 }
 
-// TestSaturatedService checks, over each transport, that a service with the maximum number of running operations refuses further
-// queries that need the venue.
+// TestSaturatedService checks, over each transport, that a service with the maximum number of operations that wait for the venue
+// refuses further queries that need the venue. Of the four places, two are for such operations, and one client may take one of them.
 func TestSaturatedService(t *testing.T) {
 	venue := newSlowVenue(t)
-	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Front = func(front *httpapi.Config) { front.Queue = 0 } }, append(venue.patientArgs(), "--max-operations=1")...)
+	s, _ := startLiveRigged(t, func(w *app.Wiring) { w.Front = func(front *httpapi.Config) { front.Queue = 0 } }, append(venue.patientArgs(), "--max-operations=4")...)
 	s.waitForStream(t)
 	s.venue = venue.demo
 	token := s.openTokens(1)[0]

@@ -18,9 +18,9 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newSlowVenue(t)
-			// There are 32 places for running operations, of which one client may take 24. There are as many places for
-			// operations that wait for the venue.
-			s := startLive(t, append(venue.patientArgs(), "--max-operations=32", "--trusted-proxies=127.0.0.1")...)
+			// There are 64 places for running operations. Half of them are for operations that wait for the venue, of which one
+			// client may take 24.
+			s := startLive(t, append(venue.patientArgs(), "--max-operations=64", "--trusted-proxies=127.0.0.1")...)
 			s.waitForStream(t)
 			s.venue = venue.demo
 			ask := func(query string) *http.Request {

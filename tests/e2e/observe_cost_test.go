@@ -18,7 +18,7 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -27,9 +27,9 @@ import (
 // nopObserver is an httpapi.Observer that does nothing.
 type nopObserver struct{}
 
-func (nopObserver) Began(*reqctx.Log, httpapi.Hints, bool) {}
-func (nopObserver) EventFailed([]string)                   {}
-func (nopObserver) Ended(context.Context, *reqctx.Log)     {}
+func (nopObserver) Began(*request.Log, httpapi.Hints, bool) {}
+func (nopObserver) EventFailed([]string)                    {}
+func (nopObserver) Ended(context.Context, *request.Log)     {}
 
 // observedHandler returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs
 // at most maxLines lines a second.

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // TestCancelledRequestIsLogged checks that the log reports a cancelled request as cancelled, and not as an internal error.
@@ -25,7 +25,7 @@ func TestCancelledRequestIsLogged(t *testing.T) {
 	leave()
 	<-ended
 	eventually(t, "the log has the operation with the outcome cancelled", func() bool {
-		return strings.Contains(s.log.String(), "name=Left") && strings.Contains(s.log.String(), "outcome="+reqctx.OutcomeCancelled)
+		return strings.Contains(s.log.String(), "name=Left") && strings.Contains(s.log.String(), "outcome="+request.OutcomeCancelled)
 	})
 	if strings.Contains(s.log.String(), string(market.CodeInternal)) {
 		t.Errorf("the log has an internal error: %s", s.log)

@@ -79,7 +79,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "a subscription of one account is shared with another",
-		file: "httpapi/subscriptions.go", oldText: "if c := reqctx.CredentialsFrom(ctx); c != nil {\n\t\taddress", newText: "if c := reqctx.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
+		file: "httpapi/subscriptions.go", oldText: "if c := request.CredentialsFrom(ctx); c != nil {\n\t\taddress", newText: "if c := request.CredentialsFrom(ctx); c != nil && false {\n\t\taddress",
 		run: "^TestSubscribersOfOneAccountShare$",
 	},
 	{
@@ -121,6 +121,11 @@ var bounds = []mutation{
 		name: "one client takes all places of the queue",
 		file: "httpapi/limiter.go", oldText: "if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {", newText: "if l.waiting == l.queue {",
 		run: "^TestOneClientLeavesRoom$",
+	},
+	{
+		name: "operations that wait for a hung venue take all places",
+		file: "httpapi/limiter.go", oldText: "return (l.operations + 1) / 2 }", newText: "return l.operations }",
+		run: "^TestOperationsThatWaitForTheVenueLeaveRoom$",
 	},
 	{
 		name: "an account reads other wallets at a venue that checks no credentials",

@@ -40,7 +40,7 @@ var calls = []mutation{
 	},
 	{
 		name: "calls do not wait for the rate limiter", tests: "internal/venue/generic",
-		file: "internal/venue/rest/request.go", oldText: "if err := reqctx.AdmitCall(ctx); err != nil {", newText: "if err := error(nil); err != nil {",
+		file: "internal/venue/rest/request.go", oldText: "if err := upstream.AdmitCall(ctx); err != nil {", newText: "if err := error(nil); err != nil {",
 		run: "^TestEveryCallOfAReadIsAdmitted$",
 	},
 	{
@@ -85,7 +85,7 @@ var calls = []mutation{
 	},
 	{
 		name: "all calls have one priority",
-		file: "internal/ratelimit/budget.go", oldText: "t.priority, t.caller, t.arrival = req.Priority,", newText: "t.priority, t.caller, t.arrival = reqctx.PriorityPrices,",
+		file: "internal/ratelimit/budget.go", oldText: "t.priority, t.caller, t.arrival = req.Priority,", newText: "t.priority, t.caller, t.arrival = upstream.PriorityPrices,",
 		run: "^TestPriorities$",
 	},
 	{

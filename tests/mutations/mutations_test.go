@@ -45,6 +45,16 @@ var mutations = []mutation{
 		run: "^TestCallersNeverShareUserData$", message: "sees data of another caller",
 	},
 	{
+		name: "a refresh that outlives its request uses the credentials of another caller",
+		file: "internal/cache/refresh.go", oldText: "credentials = request.CredentialsFrom(ctx)", newText: "credentials, _ = market.ParseCredentials([]byte(`{\"apiKey\":\"other\"}`))",
+		run: "^TestCredentialsStayWithTheirCaller$", message: "a call for",
+	},
+	{
+		name: "the context of a response gives the loaders of the next response",
+		file: "loaders/set.go", oldText: "s.scope.set = nil //", newText: "_ = s.scope.set //",
+		run: "^TestDoneForgets$", message: "the context still has a set",
+	},
+	{
 		name: "different credentials share a cached response",
 		file: "httpapi/respcache/identity.go", oldText: `c.identities.of("account", string(address), credentials.Wire())`, newText: `c.identities.of("account", string(address))`,
 		run: "^TestCallersAreKeptApart$",

@@ -78,13 +78,13 @@ func TestPriceListsJoin(t *testing.T) {
 		s.price("A", "0.1")
 		s.price("B", "0.2")
 		f.take()
-		g.cohorts()
+		f.cohorts()
 		s.price("A", "0.11")
 		g.join()
 		f.want(showPrices, "INITIAL [A 0.11 INITIAL STREAM][B 0.2 INITIAL STREAM]")
 		time.Sleep(tick)
 		f.want(showPrices, "CHANGE [A 0.11 after 0.1 CHANGE STREAM]")
-		if to := g.cohorts(); fmt.Sprint(to) != "[1 0]" {
+		if to := f.cohorts(); fmt.Sprint(to) != "[1 0]" {
 			t.Errorf("the cohorts of the events are %v, want the cohort 1 of the joining reader and then 0 for all readers", to)
 		}
 	})

@@ -9,7 +9,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // outcome describes the first event of a stream. The field after is the time from the start of the stream to the event.
@@ -92,7 +92,7 @@ func TestFirstEventIsInTime(t *testing.T) {
 		"no failure":  {},
 		"slow":        {takes: 6 * time.Second}, // longer than the interval between polls
 		"unavailable": {err: errDown, want: market.CodeUpstreamUnavailable},
-		"rate limit":  {err: reqctx.RateLimited(time.Minute), want: market.CodeRateLimited},
+		"rate limit":  {err: upstream.RateLimited(time.Minute), want: market.CodeRateLimited},
 		"unreadable":  {err: market.Errorf(market.CodeUpstreamBadResponse, "1.02"), want: market.CodeUpstreamBadResponse},
 		"hanging":     {takes: 24 * time.Hour, want: market.CodeUpstreamTimeout},
 		"refused":     {err: market.Errorf(market.CodeForbidden, "no"), want: market.CodeForbidden, ends: true},

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
 )
 
 // Reason says why an event is sent. The values are those of the enum in the GraphQL schema.
@@ -34,9 +34,10 @@ func (r Reason) isState() bool { return r == Initial || r == Resync }
 
 // Event is one event of a stream.
 type Event[T any] struct {
-	Reason Reason
-	Value  T
-	// Problem is a failure that does not end the stream. If Problem is set, the other fields are zero.
+	Envelope Envelope
+	Reason   Reason
+	Value    T
+	// Problem is a failure that does not end the stream. If Problem is set, Reason and Value are zero.
 	Problem error
 }
 
@@ -45,21 +46,19 @@ type Stream[T any] = iter.Seq2[Event[T], error]
 
 // Group is a group of readers that share a stream. More readers may join later. The methods of a Group must not wait.
 type Group interface {
-	// Announce passes the envelope of the next event, before the stream yields the event.
-	Announce(e Envelope)
 	// Waiting returns a channel that is signalled when readers wait for the present state.
 	Waiting() <-chan struct{}
 	// TakeWaiting returns a cohort of waiting readers, and signals Waiting again if more readers wait. resync is true if these
 	// readers have missed events, and false if they are new. ok is false if no reader waits.
 	TakeWaiting() (to Cohort, resync, ok bool)
-	// Join makes the cohort receive all events that are announced from now on.
+	// Join makes the cohort receive all events from now on.
 	Join(to Cohort)
 }
 
 // Source configures a Stream.
 type Source struct {
 	Feed *feed.Feed
-	// Group receives the envelopes of events. Group is nil if the stream has a single reader.
+	// Group is the group of readers that get the events. It is nil if the stream has a single reader.
 	Group Group
 	// Timeout is the maximum time until the first event or problem.
 	Timeout time.Duration
@@ -70,7 +69,6 @@ var errStopped = errors.New("the reader has stopped")
 
 // publisher yields the events of one stream.
 type publisher[T any] struct {
-	group Group
 	yield func(Event[T], error) bool
 	// audience is the cohort that receives the next events. If audience is zero, all readers receive them.
 	audience Cohort
@@ -80,12 +78,12 @@ type publisher[T any] struct {
 
 // send publishes an event for the readers in o.audience.
 func (o *publisher[T]) send(reason Reason, topic string, mode Mode, value T) error {
-	return o.post(Event[T]{Reason: reason, Value: value}, Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience})
+	return o.post(Event[T]{Envelope: Envelope{Topic: topic, Mode: mode, State: reason.isState(), To: o.audience}, Reason: reason, Value: value})
 }
 
 // problem publishes a failure that does not end the stream, for the readers in o.audience.
 func (o *publisher[T]) problem(err error) error {
-	return o.post(Event[T]{Problem: err}, Envelope{Mode: Append, Problem: true, To: o.audience})
+	return o.post(Event[T]{Envelope: Envelope{Mode: Append, Problem: true, To: o.audience}, Problem: err})
 }
 
 // reportUnknown publishes a problem for an id that the venue does not know, once for each id. If all ids of the stream are now
@@ -111,11 +109,8 @@ func (o *publisher[T]) repeatUnknown(u *unknowns) error {
 	return nil
 }
 
-func (o *publisher[T]) post(e Event[T], envelope Envelope) error {
+func (o *publisher[T]) post(e Event[T]) error {
 	o.sent++
-	if o.group != nil {
-		o.group.Announce(envelope)
-	}
 	if !o.yield(e, nil) {
 		return errStopped
 	}
@@ -132,8 +127,8 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 // runs the body. interval is loop.minInterval.
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &publisher[T]{group: s.Group, yield: yield}
-		reader := s.Feed.NewReader(reqctx.CallerFrom(ctx))
+		out := &publisher[T]{yield: yield}
+		reader := s.Feed.NewReader(request.From(ctx).Caller)
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

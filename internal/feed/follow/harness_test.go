@@ -23,14 +23,14 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // timeout is Source.Timeout in tests.
 const timeout = 30 * time.Second
 
-// upstream is a feed.Upstream that accepts a limited number of topics.
-type upstream struct {
+// testUpstream is a feed.Upstream that accepts a limited number of topics.
+type testUpstream struct {
 	mu   sync.Mutex
 	room int // the maximum number of topics, including accounts; 0 means that there is no maximum
 	open map[messages.Topic]bool
 }
 
-func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
+func (u *testUpstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.room > 0 && len(u.open) >= u.room && !u.open[t] {
@@ -40,14 +40,14 @@ func (u *upstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	return nil
 }
 
-func (u *upstream) Unwatch(t messages.Topic) {
+func (u *testUpstream) Unwatch(t messages.Topic) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.open, t)
 }
-func (u *upstream) Resync(messages.Topic) {}
+func (u *testUpstream) Resync(messages.Topic) {}
 
-func (u *upstream) has(t messages.Topic) bool {
+func (u *testUpstream) has(t messages.Topic) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.open[t]
@@ -57,14 +57,14 @@ func (u *upstream) has(t messages.Topic) bool {
 type testVenue struct {
 	*feed.Feed
 	t    *testing.T
-	up   *upstream
+	up   *testUpstream
 	ctx  context.Context
 	seqs map[messages.Topic]uint64
 }
 
 // newTestVenue returns a venue that sends snapshots on the given channels.
 func newTestVenue(t *testing.T, snapshots ...messages.Channel) *testVenue {
-	s := &testVenue{t: t, up: &upstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
+	s := &testVenue{t: t, up: &testUpstream{open: make(map[messages.Topic]bool)}, seqs: make(map[messages.Topic]uint64)}
 	s.Feed = feed.New(feed.Config{Sink: tool.Discard{}, Snapshots: snapshots})
 	s.Connect(s.up)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -129,8 +129,10 @@ type received[T any] struct {
 	t      *testing.T
 	mu     sync.Mutex
 	events []follow.Event[T]
-	err    error
-	ended  bool
+	// to contains the cohorts of the events since the last call of cohorts.
+	to    []follow.Cohort
+	err   error
+	ended bool
 }
 
 // run ranges over a stream on a new goroutine and collects the events.
@@ -143,6 +145,7 @@ func run[T any](t *testing.T, stream follow.Stream[T]) *received[T] {
 				f.err = err
 			} else {
 				f.events = append(f.events, e)
+				f.to = append(f.to, e.Envelope.To)
 			}
 			f.mu.Unlock()
 		}
@@ -152,6 +155,14 @@ func run[T any](t *testing.T, stream follow.Stream[T]) *received[T] {
 	}()
 	synctest.Wait()
 	return f
+}
+
+// cohorts returns and removes the cohorts of the collected events.
+func (f *received[T]) cohorts() (to []follow.Cohort) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	to, f.to = f.to, nil
+	return to
 }
 
 // take returns and removes the collected events.
@@ -287,7 +298,6 @@ type readers struct {
 	waiting chan struct{}
 	// joiners counts the readers that wait for the present state. last is the last cohort that TakeWaiting returned.
 	joiners int
-	posts   []follow.Envelope
 	last    follow.Cohort
 }
 
@@ -301,11 +311,6 @@ func (g *readers) join() {
 	synctest.Wait()
 }
 
-func (g *readers) Announce(e follow.Envelope) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.posts = append(g.posts, e)
-}
 func (g *readers) Waiting() <-chan struct{} { return g.waiting }
 func (g *readers) TakeWaiting() (follow.Cohort, bool, bool) {
 	g.mu.Lock()
@@ -318,14 +323,3 @@ func (g *readers) TakeWaiting() (follow.Cohort, bool, bool) {
 	return g.last, false, true
 }
 func (g *readers) Join(follow.Cohort) {}
-
-// cohorts returns and removes the cohorts of the announced events.
-func (g *readers) cohorts() (to []follow.Cohort) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, e := range g.posts {
-		to = append(to, e.To)
-	}
-	g.posts = nil
-	return to
-}

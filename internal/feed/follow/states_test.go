@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestPricesInAnOutage checks that prices are polled over REST while the venue's stream is down.
@@ -77,13 +77,13 @@ func TestReaderJoins(t *testing.T) {
 		s.connect(pricesOf("T"))
 		s.price("T", "0.5")
 		f.want(showPrice, "INITIAL 0.5 STREAM")
-		g.cohorts()
+		f.cohorts()
 
 		// While the topic is live, the joining reader gets the state at once.
 		time.Sleep(2 * time.Second)
 		g.join()
 		f.want(showPrice, "INITIAL 0.5 STREAM")
-		if to := g.cohorts(); fmt.Sprint(to) != "[1]" {
+		if to := f.cohorts(); fmt.Sprint(to) != "[1]" {
 			t.Errorf("the cohorts of the events are %v, want [1]", to)
 		}
 		// A change waits for the interval. All readers get the change before the joining reader gets the state.
@@ -99,10 +99,10 @@ func TestReaderJoins(t *testing.T) {
 		s.disconnect(pricesOf("T"))
 		time.Sleep(time.Second)
 		f.want(showPrice, "FRESHNESS 0.52 STREAM stale")
-		g.cohorts()
+		f.cohorts()
 		g.join()
 		f.want(showPrice, "CHANGE 0.4 REST", "INITIAL 0.4 REST")
-		if to := g.cohorts(); fmt.Sprint(to) != "[0 3]" {
+		if to := f.cohorts(); fmt.Sprint(to) != "[0 3]" {
 			t.Errorf("the cohorts of the events are %v, want [0 3]", to)
 		}
 		// Now REST does not respond.
@@ -129,7 +129,7 @@ func TestReaderJoinsBeforeTheFirstState(t *testing.T) {
 		g.join()
 		time.Sleep(6 * time.Second)
 		f.want(showPrice, "!UPSTREAM_UNAVAILABLE")
-		if to := g.cohorts(); fmt.Sprint(to) != "[0 1]" {
+		if to := f.cohorts(); fmt.Sprint(to) != "[0 1]" {
 			t.Errorf("the cohorts of the events are %v, want [0 1]", to)
 		}
 		r.edit(func() { r.err, r.value = nil, priceOf("T", "0.4") })
@@ -252,7 +252,7 @@ func TestStreamWaitsForItsRead(t *testing.T) {
 // TestRateLimitDelaysReads checks that after a RATE_LIMITED error no read starts before the error's RetryAfter has passed.
 func TestRateLimitDelaysReads(t *testing.T) {
 	bubble(t, func(t *testing.T, s *testVenue) {
-		r := &restSource[*market.Price]{err: reqctx.RateLimited(20 * time.Second)}
+		r := &restSource[*market.Price]{err: upstream.RateLimited(20 * time.Second)}
 		f := run(t, follow.Prices(s.ctx, s.source(), []string{"T"}, 0, r.list))
 		time.Sleep(20 * time.Second)
 		f.want(showPrice, "!RATE_LIMITED")

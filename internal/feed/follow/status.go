@@ -12,7 +12,7 @@ const statusInterval = 250 * time.Millisecond
 // differs from the last sent status. read must not wait.
 func StreamStatus[T any](ctx context.Context, s Source, read func() T, equal func(a, b *T) bool) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
-		out := &publisher[T]{group: s.Group, yield: yield}
+		out := &publisher[T]{yield: yield}
 		tick := time.NewTicker(statusInterval)
 		defer tick.Stop()
 		var waiting <-chan struct{}

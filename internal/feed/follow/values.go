@@ -113,7 +113,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 }
 
 // Account contains the topic of an account and a function that reads one part of the account. Read takes the client
-// (reqctx.CallerFrom) and the credentials from its context.
+// (Request.Caller) and the credentials from its context.
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
@@ -222,7 +222,7 @@ func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func
 func mapStream[T, U any](in Stream[T], value func(Reason, T) U) Stream[U] {
 	return func(yield func(Event[U], error) bool) {
 		for e, err := range in {
-			out := Event[U]{Reason: e.Reason, Problem: e.Problem}
+			out := Event[U]{Envelope: e.Envelope, Reason: e.Reason, Problem: e.Problem}
 			if err == nil && e.Problem == nil {
 				out.Value = value(e.Reason, e.Value)
 			}

@@ -5,13 +5,13 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
 type accountPage struct {
-	endpoint reqctx.Endpoint
+	endpoint upstream.Endpoint
 	account  market.Address
 	// filter sets the query parameters that select rows. The venue may ignore these parameters.
 	filter func(to *rest.Query)
@@ -40,7 +40,7 @@ func (p *accountPage) query(plain, sized bool) *rest.Request {
 // If the page equals the previous page, readPage makes one more call to find out whether the venue ignores offsets. If the venue
 // ignores offsets, the list ends after the previous page, and readPage returns no rows. If the venue respects offsets, the rows are
 // different rows with equal content, and readPage returns them.
-func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
+func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
 	}

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -170,7 +170,7 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 			},
 			"past its deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
 			"refused by the permit": func() (context.Context, context.CancelFunc) {
-				return reqctx.WithPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+				return withPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
 			},
 		} {
 			ctx, cancel := end()
@@ -179,7 +179,7 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 			if err == nil {
 				t.Errorf("the call that is %s returned no error", name)
 			}
-			if err := c.Refusal(reqctx.EndpointBook, "101"); err != nil {
+			if err := c.Refusal(upstream.EndpointBook, "101"); err != nil {
 				t.Errorf("the call that is %s started a backoff: %v", name, err)
 			}
 		}

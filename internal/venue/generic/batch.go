@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -40,7 +40,7 @@ func (u *urlLimit) get(configured int, now time.Time) int {
 
 // shorten is called after the venue has refused a URL with ids. It lowers the limit, so that only about half of these ids fit into
 // a URL.
-func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
+func (u *urlLimit) shorten(c *Client, e upstream.Endpoint, ids []string) {
 	now := c.Now()
 	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
 	u.mu.Lock()
@@ -50,12 +50,12 @@ func (u *urlLimit) shorten(c *Client, e reqctx.Endpoint, ids []string) {
 }
 
 // urlOverhead returns the length in bytes of a URL without ids.
-func (c *Client) urlOverhead(e reqctx.Endpoint) int {
+func (c *Client) urlOverhead(e upstream.Endpoint) int {
 	return c.URLBytes(e) + len("?=") + maxParamName
 }
 
 // idBytes returns the number of bytes that ids and commas may use in the URL of one call.
-func (c *Client) idBytes(e reqctx.Endpoint) int {
+func (c *Client) idBytes(e upstream.Endpoint) int {
 	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
 }
 
@@ -76,7 +76,7 @@ func escapedBytes(ids []string) (n int) {
 }
 
 // listCost returns the result of Client.Cost for an endpoint with a list parameter.
-func (c *Client) listCost(e reqctx.Endpoint, learned *support, keys, bytes int) int {
+func (c *Client) listCost(e upstream.Endpoint, learned *support, keys, bytes int) int {
 	if keys <= 0 || learned != nil && !learned.usable(c.Now()) {
 		return max(keys, 0)
 	}

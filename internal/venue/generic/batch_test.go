@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/tests/tool"
 )
 
@@ -37,7 +37,7 @@ func TestListsFitURLs(t *testing.T) {
 		v := newVenue(t, everywhere(pricesUpTo(length, 1000, 414)))
 		c := v.client(t, func(cfg *Config) { cfg.MaxURL = tt.maxURL })
 		ids := idsOf(fmt.Sprintf("%%0%dd", tt.digits), tt.ids)
-		if got := c.Cost(reqctx.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
+		if got := c.Cost(upstream.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
 			t.Errorf("the cost of %d ids of %d digits is %d, want %d", tt.ids, tt.digits, got, tt.calls)
 		}
 		results, err := c.Prices(t.Context(), ids)
@@ -83,11 +83,11 @@ func TestURLLimitIsLearned(t *testing.T) {
 				v.requests = nil
 				v.mu.Unlock()
 			}
-			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 2 {
+			if got := c.Cost(upstream.EndpointPrices, 80, 80*19); got != 2 {
 				t.Errorf("the cost of 80 ids is %d, want 2", got)
 			}
 			clock.Advance(relearnAfter)
-			if got := c.Cost(reqctx.EndpointPrices, 80, 80*19); got != 1 {
+			if got := c.Cost(upstream.EndpointPrices, 80, 80*19); got != 1 {
 				t.Errorf("after relearnAfter, the cost of 80 ids is %d, want 1", got)
 			}
 		})

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -15,14 +15,14 @@ import (
 // each side, and must be at least 1. The sizes of levels with the same price are summed. Levels of size 0 are left out. If a level
 // is unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE.
 func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
-	if err := rest.CheckID(reqctx.EndpointBook, tokenID); err != nil {
+	if err := rest.CheckID(upstream.EndpointBook, tokenID); err != nil {
 		return nil, err
 	}
 	if depth < 1 {
-		return nil, rest.BadInput(reqctx.EndpointBook, "depth is at least 1")
+		return nil, rest.BadInput(upstream.EndpointBook, "depth is at least 1")
 	}
-	return rest.WithBackoff(c.Client, reqctx.EndpointBook, tokenID, func() (*market.Book, error) {
-		rq := &rest.Request{Endpoint: reqctx.EndpointBook, Keys: 1}
+	return rest.WithBackoff(c.Client, upstream.EndpointBook, tokenID, func() (*market.Book, error) {
+		rq := &rest.Request{Endpoint: upstream.EndpointBook, Keys: 1}
 		rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
 		payload, err := c.Get(ctx, rq)
 		if err != nil || payload.IsNull() {
@@ -30,7 +30,7 @@ func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.B
 		}
 		var drift rest.Drift
 		b, err := decodeBook(payload, tokenID, depth, &drift)
-		c.Report(reqctx.EndpointBook, drift)
+		c.Report(upstream.EndpointBook, drift)
 		return b, err
 	})
 }
@@ -54,11 +54,11 @@ func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T]
 func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift) (*market.Book, error) {
 	m, ok := rest.SingleObject(payload, "orderbook", "book")
 	if !ok {
-		return nil, rest.UnknownForm(reqctx.EndpointBook, "not an object")
+		return nil, rest.UnknownForm(upstream.EndpointBook, "not an object")
 	}
 	r := wire.NewRow(m, drift.Add)
 	if id := r.ID(wire.FieldTokenID); id != "" && id != tokenID {
-		return nil, rest.UnknownForm(reqctx.EndpointBook, "the book of another token")
+		return nil, rest.UnknownForm(upstream.EndpointBook, "the book of another token")
 	}
 	b := &market.Book{
 		TokenID:   wire.Intern(tokenID),
@@ -72,7 +72,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift
 	b.Spread = spreadOf(r, b)
 	if r.Err != nil {
 		drift.Add("bad element")
-		return nil, rest.UnknownForm(reqctx.EndpointBook, r.Err.Error())
+		return nil, rest.UnknownForm(upstream.EndpointBook, r.Err.Error())
 	}
 	return b.Cut(depth), nil
 }

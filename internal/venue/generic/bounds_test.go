@@ -9,78 +9,14 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
-	"oddsgraph/internal/venue/rest"
 )
 
-// TestCallsInFlightAreBounded checks that at most rest.MaxInFlight calls to a slow endpoint run at once, and that calls to other
-// endpoints do not wait for these calls.
-func TestCallsInFlightAreBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var inFlight, most atomic.Int32
-		v := &scripted{}
-		v.answer = func(r *http.Request) (*http.Response, error) {
-			if !strings.HasSuffix(r.URL.Path, "/orderbook") {
-				return validResponse(r)
-			}
-			n := inFlight.Add(1)
-			defer inFlight.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			return hangUntilDone(r)
-		}
-		c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = 5 * time.Second })
-		ctx, leave := context.WithCancel(t.Context())
-		var wg sync.WaitGroup
-		for i := range 3 * rest.MaxInFlight {
-			wg.Go(func() { _, _ = c.Book(ctx, fmt.Sprint(i), 20) })
-		}
-		synctest.Wait()
-		if inFlight.Load() != rest.MaxInFlight {
-			t.Errorf("%d calls are in flight, want %d", inFlight.Load(), rest.MaxInFlight)
-		}
-		for _, r := range reads {
-			if r.name != "orderbook" {
-				if _, err := r.call(asUser(t), c); err != nil {
-					t.Errorf("the read of %s failed: %v", r.name, err)
-				}
-			}
-		}
-		late, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		started := time.Now()
-		if _, err := c.Book(late, "late", 20); market.CodeOf(err) != market.CodeUpstreamTimeout || time.Since(started) != time.Second {
-			t.Errorf("a call with a deadline returned the error %v after %v, want %s after 1s", err, time.Since(started), market.CodeUpstreamTimeout)
-		}
-		leave()
-		wg.Wait()
-		if most.Load() > rest.MaxInFlight {
-			t.Errorf("%d calls were in flight, want at most %d", most.Load(), rest.MaxInFlight)
-		}
-		v.answer = func(r *http.Request) (*http.Response, error) {
-			time.Sleep(time.Second)
-			return validResponse(r)
-		}
-		started = time.Now()
-		for i := range rest.MaxInFlight { // all earlier calls have ended, so none of these calls waits
-			wg.Go(func() {
-				if _, err := c.Book(t.Context(), fmt.Sprint("later", i), 20); err != nil || time.Since(started) != time.Second {
-					t.Errorf("a later call returned the error %v after %v, want no error after 1s", err, time.Since(started))
-				}
-			})
-		}
-		wg.Wait()
-	})
-}
-
-// TestSlowCallsOnlyWait checks that calls wait while rest.MaxInFlight slow calls run. The wait must not affect the circuit breaker,
-// the backoff or the rate limit.
+// TestSlowCallsOnlyWait checks that many slow calls at once affect neither the circuit breaker nor the backoff.
 func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// readBalances reads n balances with the client c, all at the same time. It returns the number of reads by error code, and the
@@ -102,62 +38,31 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 		wg.Wait()
 		return codes, longest
 	}
-	newSlowVenue := func(t *testing.T) (*scripted, *Client, *permit) {
-		v := &scripted{answer: func(r *http.Request) (*http.Response, error) {
-			select {
-			case <-time.After(latency):
-				return validResponse(r)
-			case <-r.Context().Done():
-				return nil, r.Context().Err()
-			}
-		}}
-		return v, v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout }), &permit{}
-	}
-	for name, tt := range map[string]struct {
-		accounts  int
-		deadline  time.Duration
-		successes int
-		longest   time.Duration
-	}{
-		"many accounts":                   {45, timeout, 45, latency},
-		"more than MaxInFlight":           {3 * rest.MaxInFlight, time.Minute, 3 * rest.MaxInFlight, 3 * latency},
-		"more than fit into the deadline": {3 * rest.MaxInFlight, timeout, rest.MaxInFlight, timeout},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				v, c, p := newSlowVenue(t)
-				ctx, cancel := context.WithTimeout(reqctx.WithPermit(asUser(t), p), tt.deadline)
-				defer cancel()
-				codes, longest := readBalances(ctx, c, tt.accounts)
-				if codes[""] != tt.successes || codes[market.CodeUpstreamTimeout] != tt.accounts-tt.successes || longest != tt.longest {
-					t.Errorf("the numbers of reads by error code are %v after %v, want %d successes after %v", codes, longest, tt.successes, tt.longest)
-				}
-				assertEqual(t, circuitText(c, "balance"), "closed")
-				if p.admitted != v.calls() {
-					t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
-				}
-				time.Sleep(time.Minute)
-				if codes, _ := readBalances(asUser(t), c, tt.accounts); codes[""] != tt.accounts {
-					t.Errorf("a minute later, the numbers of reads by error code are %v, want %d successes", codes, tt.accounts)
-				}
-			})
-		})
-	}
-
-	// If the circuit opens while calls wait, the client does not send these calls.
-	t.Run("the circuit opens", func(t *testing.T) {
+	for _, accounts := range []int{45, 192} {
 		synctest.Test(t, func(t *testing.T) {
-			v, p := &scripted{answer: hangUntilDone}, &permit{}
+			v, p := &scripted{answer: func(r *http.Request) (*http.Response, error) {
+				select {
+				case <-time.After(latency):
+					return validResponse(r)
+				case <-r.Context().Done():
+					return nil, r.Context().Err()
+				}
+			}}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
-			codes, longest := readBalances(reqctx.WithPermit(asUser(t), p), c, 2*rest.MaxInFlight)
-			if codes[market.CodeUpstreamTimeout] < rest.MaxInFlight || codes[market.CodeUpstreamTimeout] >= 2*rest.MaxInFlight || longest > 2*timeout {
-				t.Errorf("the numbers of reads by error code are %v after %v, want some timeouts after at most %v", codes, longest, 2*timeout)
+			codes, longest := readBalances(withPermit(asUser(t), p), c, accounts)
+			if codes[""] != accounts || longest != latency {
+				t.Errorf("the numbers of reads by error code are %v after %v, want %d successes after %v", codes, longest, accounts, latency)
 			}
+			assertEqual(t, circuitText(c, "balance"), "closed")
 			if p.admitted != v.calls() {
 				t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
 			}
+			time.Sleep(time.Minute)
+			if codes, _ := readBalances(asUser(t), c, accounts); codes[""] != accounts {
+				t.Errorf("a minute later, the numbers of reads by error code are %v, want %d successes", codes, accounts)
+			}
 		})
-	})
+	}
 }
 
 // blankBody is a body of 64 MiB of white space. n is the number of bytes that have been read.

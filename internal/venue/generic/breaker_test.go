@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -80,7 +80,7 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 			t.Error(err)
 		}
 		expect("open for 700ms", 5)
-		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.Refusal(reqctx.EndpointBook, "another") != nil {
+		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.Refusal(upstream.EndpointBook, "another") != nil {
 			t.Error("a call that the open circuit refused started a backoff")
 		}
 
@@ -252,7 +252,7 @@ func TestLateResultsAreIgnored(t *testing.T) {
 		answerAfter(1500*time.Millisecond, validResponse)
 		startRead()
 		answerAfter(100*time.Millisecond, respond(500, ""))
-		readBooks(t, c, rest.MaxInFlight-1) // all calls fail at the same time
+		readBooks(t, c, 63) // all calls fail at the same time
 		assertEqual(t, circuitText(c, "orderbook"), "open for 1s")
 		time.Sleep(1100 * time.Millisecond)
 		answerAfter(time.Second, respond(500, ""))

@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -38,9 +38,9 @@ type Client struct {
 	cfg Config
 
 	// traits contains, for each endpoint, what the client has learned about the list that the venue returns, such as its paging.
-	traits [reqctx.Endpoints]listTraits
+	traits [upstream.Endpoints]listTraits
 
-	urlLimits [reqctx.Endpoints]urlLimit
+	urlLimits [upstream.Endpoints]urlLimit
 
 	// These fields record whether the venue supports the list parameters that are not in the venue's documentation.
 	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
@@ -68,36 +68,36 @@ func New(cfg Config) (*Client, error) {
 // paths are the URL paths of the endpoints. market-details counts as three endpoints, one for each kind of id, because a venue may
 // not support every kind.
 var paths = rest.Paths{
-	reqctx.EndpointPrices:         "/api/exchange/prices",
-	reqctx.EndpointSpreads:        "/api/exchange/spreads",
-	reqctx.EndpointBook:           "/api/exchange/orderbook",
-	reqctx.EndpointPriceHistory:   "/api/exchange/price-history",
-	reqctx.EndpointSearch:         "/api/exchange/market-search",
-	reqctx.EndpointMarketsByID:    "/api/exchange/market-details",
-	reqctx.EndpointMarketsByToken: "/api/exchange/market-details",
-	reqctx.EndpointMarketBySlug:   "/api/exchange/market-details",
-	reqctx.EndpointBalance:        "/api/user/balance",
-	reqctx.EndpointPositions:      "/api/user/positions",
-	reqctx.EndpointOrders:         "/api/user/orders",
-	reqctx.EndpointTrades:         "/api/user/trades",
-	reqctx.EndpointHistory:        "/api/user/history",
+	upstream.EndpointPrices:         "/api/exchange/prices",
+	upstream.EndpointSpreads:        "/api/exchange/spreads",
+	upstream.EndpointBook:           "/api/exchange/orderbook",
+	upstream.EndpointPriceHistory:   "/api/exchange/price-history",
+	upstream.EndpointSearch:         "/api/exchange/market-search",
+	upstream.EndpointMarketsByID:    "/api/exchange/market-details",
+	upstream.EndpointMarketsByToken: "/api/exchange/market-details",
+	upstream.EndpointMarketBySlug:   "/api/exchange/market-details",
+	upstream.EndpointBalance:        "/api/user/balance",
+	upstream.EndpointPositions:      "/api/user/positions",
+	upstream.EndpointOrders:         "/api/user/orders",
+	upstream.EndpointTrades:         "/api/user/trades",
+	upstream.EndpointHistory:        "/api/user/history",
 }
 
 // Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different ids,
 // and bytes is the sum of their lengths in a URL. If the venue does not support the list parameter, each id needs its own call.
 // Cost counts neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
-func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
+func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
 	switch endpoint {
-	case reqctx.EndpointPrices:
+	case upstream.EndpointPrices:
 		return c.listCost(endpoint, nil, keys, bytes)
-	case reqctx.EndpointSpreads:
+	case upstream.EndpointSpreads:
 		if !c.spreadsSupport.usable(c.Now()) {
 			return max(keys, 0)
 		}
 		return c.listCost(endpoint, &c.spreadTokensSupport, keys, bytes)
-	case reqctx.EndpointMarketsByID:
+	case upstream.EndpointMarketsByID:
 		return c.listCost(endpoint, &c.marketIDsSupport, keys, bytes)
-	case reqctx.EndpointMarketsByToken:
+	case upstream.EndpointMarketsByToken:
 		return c.listCost(endpoint, &c.marketTokensSupport, keys, bytes)
 	default:
 		return max(keys, 0)
@@ -106,8 +106,8 @@ func (c *Client) Cost(endpoint reqctx.Endpoint, keys, bytes int) int {
 
 // Can returns an error for the endpoint of public trades, which the documented API lacks, and nil for every other endpoint. A venue
 // may lack other endpoints, too, but only a call can show this.
-func (c *Client) Can(e reqctx.Endpoint) error {
-	if e == reqctx.EndpointMarketTrades {
+func (c *Client) Can(e upstream.Endpoint) error {
+	if e == upstream.EndpointMarketTrades {
 		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
 	}
 	return nil
@@ -118,14 +118,14 @@ func (c *Client) CanReadCash() error { return nil }
 
 // MarketTrades returns UNSUPPORTED.
 func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.TradePage, error) {
-	return nil, c.Can(reqctx.EndpointMarketTrades)
+	return nil, c.Can(upstream.EndpointMarketTrades)
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, for example after the
 // venue has refused a URL for its length. Cost takes these shorter lists into account.
-func (c *Client) MaxKeys(e reqctx.Endpoint) int {
+func (c *Client) MaxKeys(e upstream.Endpoint) int {
 	switch e {
-	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 		return c.cfg.MaxIDs
 	}
 	return 1

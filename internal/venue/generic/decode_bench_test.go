@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -49,20 +49,20 @@ func BenchmarkDecode(b *testing.B) {
 	for _, list := range []struct {
 		name, row string
 		rows      int
-		endpoint  reqctx.Endpoint
+		endpoint  upstream.Endpoint
 		// decode returns the number of values in the list.
 		decode func(payload wire.Value, drift *rest.Drift) (int, error)
 	}{
-		{"positions", positionRow, 50, reqctx.EndpointPositions, func(payload wire.Value, drift *rest.Drift) (int, error) {
+		{"positions", positionRow, 50, upstream.EndpointPositions, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			list, _ := rest.RowsOf(payload, "positions")
 			good, _ := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).Position)
 			return len(good), nil
 		}},
-		{"markets", marketRow, 25, reqctx.EndpointMarketsByID, func(payload wire.Value, drift *rest.Drift) (int, error) {
+		{"markets", marketRow, 25, upstream.EndpointMarketsByID, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			got, err := decodeMarketsByID(payload, markets, drift)
 			return len(got.byID), err
 		}},
-		{"prices", priceRow, 50, reqctx.EndpointPrices, func(payload wire.Value, drift *rest.Drift) (int, error) {
+		{"prices", priceRow, 50, upstream.EndpointPrices, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			got, err := priceDecoder.decode(payload, tokens, drift)
 			return len(got.byID), err
 		}},

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // golden names a golden file and contains the values that the client must read from the file.
@@ -38,12 +38,12 @@ func runGolden(t *testing.T, endpoint string, table []golden, read func(t *testi
 			handlers := everywhere(answerWith(http.StatusNotFound, "application/json", `{"success":false,"error":"no","code":"NOT_FOUND"}`))
 			body := goldenFile(t, endpoint+"/"+g.form)
 			for e, path := range paths {
-				if reqctx.Endpoint(e).String() == endpoint {
+				if upstream.Endpoint(e).String() == endpoint {
 					handlers[path] = answer(body)
 				}
 			}
 			if g.form == "yes-no" || g.form == "yes-no-tokens" {
-				handlers[paths[reqctx.EndpointMarketsByID]] = answer(goldenFile(t, "market-details/object"))
+				handlers[paths[upstream.EndpointMarketsByID]] = answer(goldenFile(t, "market-details/object"))
 			}
 			seen := &recordingObserver{}
 			c := newVenue(t, handlers).client(t, func(cfg *Config) { cfg.Observer = seen })

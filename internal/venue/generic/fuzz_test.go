@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -42,7 +42,7 @@ func newDecodingClient(t testing.TB, body []byte) *Client {
 
 // decodeBody returns the payload that a call reads from a response with status 200 and the given body. If the call fails or the
 // body has no payload, ok is false.
-func decodeBody(t *testing.T, e reqctx.Endpoint, body []byte) (payload wire.Value, ok bool) {
+func decodeBody(t *testing.T, e upstream.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
 	payload, err := newDecodingClient(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
 	checkError(t, err)
@@ -92,7 +92,7 @@ func checkUnit(t *testing.T, ds ...*market.Decimal) {
 func FuzzPrices(f *testing.F) {
 	seed(f, "prices")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointPrices, body)
+		payload, ok := decodeBody(t, upstream.EndpointPrices, body)
 		if !ok {
 			return
 		}
@@ -111,7 +111,7 @@ func FuzzPrices(f *testing.F) {
 func FuzzSpreads(f *testing.F) {
 	seed(f, "spreads")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointSpreads, body)
+		payload, ok := decodeBody(t, upstream.EndpointSpreads, body)
 		if !ok {
 			return
 		}
@@ -130,7 +130,7 @@ func FuzzSpreads(f *testing.F) {
 func FuzzBook(f *testing.F) {
 	seed(f, "orderbook")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointBook, body)
+		payload, ok := decodeBody(t, upstream.EndpointBook, body)
 		if !ok {
 			return
 		}
@@ -159,7 +159,7 @@ func FuzzBook(f *testing.F) {
 func FuzzPriceHistory(f *testing.F) {
 	seed(f, "price-history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointPriceHistory, body)
+		payload, ok := decodeBody(t, upstream.EndpointPriceHistory, body)
 		if !ok {
 			return
 		}
@@ -196,7 +196,7 @@ func checkMarket(t *testing.T, m *market.Market) {
 func FuzzMarkets(f *testing.F) {
 	seed(f, "market-details")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointMarketsByID, body)
+		payload, ok := decodeBody(t, upstream.EndpointMarketsByID, body)
 		if !ok {
 			return
 		}
@@ -222,7 +222,7 @@ func FuzzMarkets(f *testing.F) {
 func FuzzSearch(f *testing.F) {
 	seed(f, "market-search")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointSearch, body)
+		payload, ok := decodeBody(t, upstream.EndpointSearch, body)
 		if !ok {
 			return
 		}
@@ -239,7 +239,7 @@ func FuzzSearch(f *testing.F) {
 					t.Fatalf("the market %+v does not match the filter", m)
 				}
 			}
-			if _, err := parsePageToken(reqctx.EndpointSearch, page.Next); err != nil {
+			if _, err := parsePageToken(upstream.EndpointSearch, page.Next); err != nil {
 				t.Fatalf("the token %q of the next page is not valid: %v", page.Next, err)
 			}
 		}
@@ -249,7 +249,7 @@ func FuzzSearch(f *testing.F) {
 func FuzzUser(f *testing.F) {
 	seed(f, "balance", "positions", "orders", "trades", "history")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		payload, ok := decodeBody(t, reqctx.EndpointPositions, body)
+		payload, ok := decodeBody(t, upstream.EndpointPositions, body)
 		if !ok {
 			return
 		}
@@ -286,9 +286,9 @@ func FuzzUser(f *testing.F) {
 				t.Fatalf("the history record has no time or kind: %+v", h)
 			}
 		}
-		next, err := pageInfoOf(reqctx.EndpointTrades, list, pageStart{}, 100)
+		next, err := pageInfoOf(upstream.EndpointTrades, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
-			if _, err := parsePageToken(reqctx.EndpointTrades, next.next.token()); err != nil {
+			if _, err := parsePageToken(upstream.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the token of the next page is not valid: %v", err)
 			}
 		}

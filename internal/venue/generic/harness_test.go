@@ -17,7 +17,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -126,7 +126,14 @@ func withCredentials(t testing.TB, credentials string) context.Context {
 	t.Helper()
 	c, err := market.ParseCredentials([]byte(credentials))
 	must(t, err)
-	return reqctx.WithCredentials(t.Context(), c)
+	return upstream.With(t.Context(), upstream.Call{Credentials: c})
+}
+
+// withPermit returns a context in which p also admits the HTTP calls.
+func withPermit(ctx context.Context, p upstream.Permit) context.Context {
+	call := *upstream.From(ctx)
+	call.Permit = p
+	return upstream.With(ctx, call)
 }
 
 // goldenFile reads a golden file of tests/testdata/venue/forms.
@@ -157,7 +164,7 @@ type recordingObserver struct {
 	calls []string
 }
 
-func (d *recordingObserver) Call(c reqctx.UpstreamCall, _ error) {
+func (d *recordingObserver) Call(c upstream.HTTPCall, _ error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.calls = append(d.calls, fmt.Sprintf("%s %d %d %s", c.Endpoint, c.Keys, c.Status, c.Outcome))

@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -18,14 +18,14 @@ var fieldVolumeOfPoint = wire.NewField("volume", "v")
 // are dropped. If the response has points but none of them is usable, the error is UPSTREAM_BAD_RESPONSE. If several points have
 // the same time, the last point in the response is used.
 func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
-	if err := rest.CheckID(reqctx.EndpointPriceHistory, tokenID); err != nil {
+	if err := rest.CheckID(upstream.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
 	}
 	if from > to {
-		return nil, rest.BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+		return nil, rest.BadInput(upstream.EndpointPriceHistory, "the first day is after the last")
 	}
-	return rest.WithBackoff(c.Client, reqctx.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
-		rq := &rest.Request{Endpoint: reqctx.EndpointPriceHistory, Keys: 1}
+	return rest.WithBackoff(c.Client, upstream.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
+		rq := &rest.Request{Endpoint: upstream.EndpointPriceHistory, Keys: 1}
 		rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
 		payload, err := c.Get(ctx, rq)
 		if err != nil || payload.IsNull() {
@@ -33,7 +33,7 @@ func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to mark
 		}
 		var drift rest.Drift
 		h, err := decodePriceHistory(payload, tokenID, from, to, &drift)
-		c.Report(reqctx.EndpointPriceHistory, drift)
+		c.Report(upstream.EndpointPriceHistory, drift)
 		return h, err
 	})
 }
@@ -48,10 +48,10 @@ func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHi
 func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date, drift *rest.Drift) (*market.PriceHistory, error) {
 	list, ok := rest.RowsOf(payload, "history", "prices", "points")
 	if !ok {
-		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "no list of points")
+		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, "no list of points")
 	}
 	if id, ok := wire.FieldTokenID.Of(list.Object).ID(); ok && id != "" && id != tokenID {
-		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, "the history of another token")
+		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := rest.ReadRows(list.Rows, drift.Add, readPoint)
 	kept := points[:0]
@@ -63,7 +63,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 		drift.Add("point on another day")
 	}
 	if len(kept) == 0 && len(list.Rows) > 0 {
-		return nil, rest.UnknownForm(reqctx.EndpointPriceHistory, bad.WhyEmpty())
+		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())
 	}
 	// The sort is stable, so points with the same time stay in the order of the response.
 	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
@@ -75,7 +75,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 		}
 		distinct = append(distinct, p)
 	}
-	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: distinct, LeftOut: bad.LeftOut(reqctx.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: distinct, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

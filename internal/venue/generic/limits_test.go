@@ -7,11 +7,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"oddsgraph/internal/market/reqctx"
 )
 
-// TestPermitObservesLimits checks what the client reports to the reqctx.Permit about the venue's rate limit.
+// TestPermitObservesLimits checks what the client reports to the upstream.Permit about the venue's rate limit.
 func TestPermitObservesLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		headers := []string{"X-RateLimit-Limit", "100", "X-RateLimit-Remaining", "42"}
@@ -35,7 +33,7 @@ func TestPermitObservesLimits(t *testing.T) {
 		} {
 			p := &permit{}
 			c := (&scripted{answer: tt.answer}).client(t, 1)
-			_, _ = c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
+			_, _ = c.Book(withPermit(t.Context(), p), "101", 20)
 			if got := strings.Join(p.observed, ","); got != tt.observed || fmt.Sprint(p.throttledFor) != tt.throttled {
 				t.Errorf("after %q, the permit observed %q and was throttled for %v, want %q and %s", name, got, p.throttledFor, tt.observed, tt.throttled)
 			}

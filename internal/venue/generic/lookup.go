@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -51,7 +51,7 @@ func newBatchValues[T any](n int) batchValues[T] {
 }
 
 type lookup[T any] struct {
-	endpoint reqctx.Endpoint
+	endpoint upstream.Endpoint
 	// list is the name of the parameter for several ids. single is the parameter for one id.
 	list   string
 	single *parameter

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/tests/tool"
 )
@@ -101,7 +101,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
 			ask := func(want string, calls, cost int) {
 				t.Helper()
-				if got := c.Cost(reqctx.EndpointMarketsByID, 4, 10); got != cost {
+				if got := c.Cost(upstream.EndpointMarketsByID, 4, 10); got != cost {
 					t.Errorf("the cost of four ids is %d, want %d", got, cost)
 				}
 				before := v.count()
@@ -117,7 +117,7 @@ func TestUnsupportedListIsLearned(t *testing.T) {
 			ask(all, 4, 4) // the client remembers the refusal and requests single ids
 			clock.Advance(relearnAfter - time.Second)
 			ask(all, 4, 4)
-			if got := c.Cost(reqctx.EndpointMarketsByToken, 4, 10); got != 1 {
+			if got := c.Cost(upstream.EndpointMarketsByToken, 4, 10); got != 1 {
 				t.Errorf("after the refusal of ids, the cost of four tokens is %d, want 1", got)
 			}
 			clock.Advance(time.Second)
@@ -171,7 +171,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 		results, err := c.MarketsByID(t.Context(), []string{"M1", "M13", "M2"})
 		must(t, err)
 		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
-		if got := c.Cost(reqctx.EndpointMarketsByID, 3, 7); got != 1 {
+		if got := c.Cost(upstream.EndpointMarketsByID, 3, 7); got != 1 {
 			t.Fatalf("after the refusal of a bad id, the cost of a list is %d, want 1", got)
 		}
 	}
@@ -299,7 +299,7 @@ func TestLongListsAreSplit(t *testing.T) {
 		answer(`{"prices":[`+strings.Join(rows, ",")+`]}`)(w, r)
 	}))
 	c := v.client(t, func(cfg *Config) { cfg.MaxIDs = 40 })
-	if got := c.Cost(reqctx.EndpointPrices, 100, 290); got != 3 {
+	if got := c.Cost(upstream.EndpointPrices, 100, 290); got != 3 {
 		t.Errorf("the cost is %d, want 3", got)
 	}
 	ids := idsOf("T%d", 100)
@@ -326,12 +326,12 @@ func TestEmptyListMakesNoCall(t *testing.T) {
 func TestCost(t *testing.T) {
 	c := newVenue(t, nil).client(t, func(cfg *Config) { cfg.MaxIDs = 10 })
 	for _, tt := range []struct {
-		e          reqctx.Endpoint
+		e          upstream.Endpoint
 		keys, want int
 	}{
-		{reqctx.EndpointPrices, 0, 0}, {reqctx.EndpointPrices, -1, 0}, {reqctx.EndpointPrices, 1, 1}, {reqctx.EndpointPrices, 10, 1}, {reqctx.EndpointPrices, 11, 2},
-		{reqctx.EndpointSpreads, 21, 3}, {reqctx.EndpointMarketsByID, 10, 1}, {reqctx.EndpointMarketsByToken, 11, 2},
-		{reqctx.EndpointBook, 7, 7}, {reqctx.EndpointPriceHistory, 2, 2}, {reqctx.EndpointPositions, 1, 1},
+		{upstream.EndpointPrices, 0, 0}, {upstream.EndpointPrices, -1, 0}, {upstream.EndpointPrices, 1, 1}, {upstream.EndpointPrices, 10, 1}, {upstream.EndpointPrices, 11, 2},
+		{upstream.EndpointSpreads, 21, 3}, {upstream.EndpointMarketsByID, 10, 1}, {upstream.EndpointMarketsByToken, 11, 2},
+		{upstream.EndpointBook, 7, 7}, {upstream.EndpointPriceHistory, 2, 2}, {upstream.EndpointPositions, 1, 1},
 	} {
 		if got := c.Cost(tt.e, tt.keys, 3*tt.keys); got != tt.want {
 			t.Errorf("Cost(%s, %d) = %d, want %d", tt.e, tt.keys, got, tt.want)

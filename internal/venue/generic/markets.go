@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -14,7 +14,7 @@ import (
 // market.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: reqctx.EndpointMarketsByID,
+		endpoint: upstream.EndpointMarketsByID,
 		list:     c.marketIDsSupport.name, single: &c.marketIDParam, preferSingle: true,
 		support: &c.marketIDsSupport,
 		decode:  decodeMarketsByID,
@@ -25,7 +25,7 @@ func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
 	l := lookup[market.Market]{
-		endpoint: reqctx.EndpointMarketsByToken,
+		endpoint: upstream.EndpointMarketsByToken,
 		list:     c.marketTokensSupport.name, single: &c.marketTokenParam,
 		support: &c.marketTokensSupport,
 		decode:  decodeMarketsByToken,
@@ -35,7 +35,7 @@ func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]marke
 
 // MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
 func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = reqctx.EndpointMarketBySlug
+	const e = upstream.EndpointMarketBySlug
 	if err := rest.CheckID(e, slug); err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 }
 
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = reqctx.EndpointMarketBySlug
+	const e = upstream.EndpointMarketBySlug
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set(c.marketSlugParam.names[0], slug)
 	payload, err := c.Get(ctx, rq)
@@ -97,7 +97,7 @@ func isMarket(v wire.Value) bool {
 
 func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(reqctx.EndpointMarketsByID, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(upstream.EndpointMarketsByID, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
@@ -113,14 +113,14 @@ func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift
 }
 
 func decodeMarketsByToken(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
-	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(upstream.EndpointMarketsByToken, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(requested, id) })
 	})
 }
 
 // decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
 // row's market. If the row is bad, keysOf gets a nil market.
-func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
@@ -147,7 +147,7 @@ func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, dr
 		}
 		switch {
 		case len(keys) > 0:
-		case r.Err != nil && (e == reqctx.EndpointMarketsByToken || !hasID(r)):
+		case r.Err != nil && (e == upstream.EndpointMarketsByToken || !hasID(r)):
 			out.unattributed = true
 		default:
 			out.otherIDs = true

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -57,8 +57,9 @@ type pageStart struct {
 	cursor string
 	offset int
 	// previousHash is the fingerprint of the previous page. If the page that starts here has the same fingerprint, the venue may
-	// ignore offsets.
+	// ignore offsets. It is computed from previousRows when it is needed, because most pages have no next page.
 	previousHash string
+	previousRows []wire.Value
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
 	// numbering is the market.Numbering after the previous page, as a text.
@@ -72,7 +73,7 @@ const (
 )
 
 // parsePageToken reads the token of a page. An empty token means the first page.
-func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
+func parsePageToken(e upstream.Endpoint, token string) (pageStart, error) {
 	var p pageStart
 	if rest, ok := strings.CutPrefix(token, "t:"); ok {
 		p.numbering, token, _ = strings.Cut(rest, ":")
@@ -108,7 +109,7 @@ func parsePageToken(e reqctx.Endpoint, token string) (pageStart, error) {
 	return pageStart{}, badPageToken(e)
 }
 
-func badPageToken(e reqctx.Endpoint) error {
+func badPageToken(e upstream.Endpoint) error {
 	return rest.BadInput(e, "the cursor is not from this service")
 }
 
@@ -125,11 +126,18 @@ func (p pageStart) token() string {
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previousHash
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.hash()
 	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previousHash
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.hash()
 	}
 	return ""
+}
+
+func (p pageStart) hash() string {
+	if p.previousHash == "" && len(p.previousRows) > 0 {
+		return fingerprint(p.previousRows)
+	}
+	return p.previousHash
 }
 
 func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
@@ -166,7 +174,7 @@ func (t *pageInfo) nextToken() string {
 // the page is the last one. If p is not a cursor, the response may not say whether there is a next page. In this case, pageInfoOf
 // assumes a next page if the page has at least limit rows. It also sets the field guessed to true. But if the response has a JSON
 // field "offset", the venue supports offsets, and guessed stays false.
-func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
+func pageInfoOf(e upstream.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
 	page := pagingOf(list.Object)
 	n := len(list.Rows)
 	t := pageInfo{total: rest.ParseCount(page.valueOf(fieldTotal))}
@@ -187,7 +195,7 @@ func pageInfoOf(e reqctx.Endpoint, list rest.RowList, p pageStart, limit int) (p
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousHash: fingerprint(list.Rows)} }
+	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousRows: list.Rows} }
 	hasMore := page.valueOf(fieldHasMore).Kind()
 	announced := hasMore == wire.True || hasMore == wire.False
 	switch {
@@ -217,7 +225,8 @@ func cursorOf(v wire.Value) (string, bool) {
 // isRepeated reports whether the rows of the page that starts at p have the fingerprint of the previous page. If there are no rows,
 // or the previous page is unknown, isRepeated returns false.
 func (p pageStart) isRepeated(rows []wire.Value) bool {
-	return p.previousHash != "" && len(rows) > 0 && p.previousHash == fingerprint(rows)
+	previous := p.hash()
+	return previous != "" && len(rows) > 0 && previous == fingerprint(rows)
 }
 
 // identity contains the names of the members that identify a row: ids, and other members that never change.

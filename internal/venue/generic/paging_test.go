@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,7 +13,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // rowsJSON returns a list of the rows with the numbers in [from,to). Each row is valid both as a position and as an order.
@@ -239,8 +240,8 @@ func TestPageTokens(t *testing.T) {
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
 		{offset: 20}, {offset: 20, previousHash: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
 	} {
-		got, err := parsePageToken(reqctx.EndpointTrades, p.token())
-		if err != nil || got != p {
+		got, err := parsePageToken(upstream.EndpointTrades, p.token())
+		if err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("the token of %+v is %q, which parsePageToken reads as %+v with the error %v", p, p.token(), got, err)
 		}
 	}

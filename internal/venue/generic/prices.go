@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -15,7 +15,7 @@ var (
 )
 
 var priceDecoder = tokenDecoder[market.Price]{
-	endpoint:  reqctx.EndpointPrices,
+	endpoint:  upstream.EndpointPrices,
 	list:      "prices",
 	rowFields: []wire.Field{wire.FieldPrice, fieldBuy, fieldSell},
 	row:       readPrice,
@@ -25,7 +25,7 @@ var priceDecoder = tokenDecoder[market.Price]{
 }
 
 var priceLookup = lookup[market.Price]{
-	endpoint: reqctx.EndpointPrices,
+	endpoint: upstream.EndpointPrices,
 	list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
 	decode: priceDecoder.decode,
 }

@@ -18,7 +18,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -203,7 +203,7 @@ func TestEveryEndpointHasRequests(t *testing.T) {
 	must(t, err)
 	for e, path := range paths {
 		if path != "" && !strings.Contains(string(golden), "\nGET "+prefix+path+"?") {
-			t.Errorf("testdata/requests.txt has no request to %s", reqctx.Endpoint(e))
+			t.Errorf("testdata/requests.txt has no request to %s", upstream.Endpoint(e))
 		}
 	}
 }

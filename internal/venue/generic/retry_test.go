@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -84,7 +84,7 @@ func TestRetrySucceeds(t *testing.T) {
 				p := &permit{}
 				seen := &recordingObserver{}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
-				if _, err := r.call(reqctx.WithPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
+				if _, err := r.call(withPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("the read returned the error %v after the calls %q, want no error after two calls", err, v.asked)
 				}
 				if v.asked[0] != v.asked[1] {
@@ -121,10 +121,10 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 			return context.WithTimeout(ctx, 2*latency+wait)
 		}, 1},
 		"deadline of the waiting callers": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return reqctx.WithCall(ctx, callWithDeadline{time.Now().Add(2*latency + wait)}), func() {}
+			return upstream.With(ctx, upstream.Call{Waiters: callWithDeadline{time.Now().Add(2*latency + wait)}}), func() {}
 		}, 1},
 		"waiting callers without deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return reqctx.WithCall(ctx, callWithDeadline{}), func() {}
+			return upstream.With(ctx, upstream.Call{Waiters: callWithDeadline{}}), func() {}
 		}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,16 +146,16 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 	}
 }
 
-// callWithDeadline is a reqctx.Call with the deadline until. If until is zero, the call has no deadline.
+// callWithDeadline is an upstream.Waiters with the deadline until. If until is zero, the call has no deadline.
 type callWithDeadline struct{ until time.Time }
 
-func (callWithDeadline) Priority() reqctx.Priority { return reqctx.PriorityBooks }
+func (callWithDeadline) Priority() upstream.Priority { return upstream.PriorityBooks }
 
 func (w callWithDeadline) Deadline() (time.Time, bool) { return w.until, !w.until.IsZero() }
 
-func (callWithDeadline) Trace() reqctx.TraceContext { return reqctx.TraceContext{} }
+func (callWithDeadline) Trace() upstream.TraceContext { return upstream.TraceContext{} }
 
-func (callWithDeadline) NoteCall(reqctx.UpstreamCall) {}
+func (callWithDeadline) NoteCall(upstream.HTTPCall) {}
 
 func TestRetryWaitsForRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -177,11 +177,11 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 		v := &scripted{answer: respond(503, "")}
 		p := &permit{refuseFrom: 2}
 		c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
-		_, err := c.Book(reqctx.WithPermit(t.Context(), p), "101", 20)
+		_, err := c.Book(withPermit(t.Context(), p), "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
 			t.Errorf("the read returned the error %v after %d calls, want %s after 1", err, v.calls(), market.CodeUpstreamUnavailable)
 		}
-		if _, err := c.Book(reqctx.WithPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
+		if _, err := c.Book(withPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
 			t.Errorf("the refused read returned the error %v after %d calls, want the error of the permit", err, v.calls())
 		}
 	})
@@ -208,11 +208,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
 		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0).Positions(reqctx.WithPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
+	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
 		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return validResponse(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0).Spreads(reqctx.WithPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
+	if _, err := v.client(t, 0).Spreads(withPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 4 || p.admitted != 4 {
 		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 4 admitted calls", err, v.calls(), p.admitted)
 	}
 }
@@ -239,7 +239,7 @@ func TestTransportRepeatsNoCall(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	c, p := v.client(t), &permit{}
-	ctx := httptrace.WithClientTrace(reqctx.WithPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+	ctx := httptrace.WithClientTrace(withPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Reused {
 			reused.Add(1)
 		}

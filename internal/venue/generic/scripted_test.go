@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // scripted is a transport that gets each response from answer. It opens no connections, so it works in a synctest bubble.
@@ -75,7 +75,7 @@ func hangUntilDone(r *http.Request) (*http.Response, error) {
 // withoutBooks returns a function that responds to requests for order books with an error, and to other requests like answer.
 func withoutBooks(answer func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
 	return func(r *http.Request) (*http.Response, error) {
-		if r.URL.Path == paths[reqctx.EndpointBook] {
+		if r.URL.Path == paths[upstream.EndpointBook] {
 			return respond(503, "", "Retry-After", "60")(r)
 		}
 		return answer(r)
@@ -106,7 +106,7 @@ func validResponse(r *http.Request) (*http.Response, error) {
 	return respond(200, body)(r)
 }
 
-// permit is a reqctx.Permit that counts the calls that it admits. If refuseFrom is not 0, permit refuses call number refuseFrom and
+// permit is a upstream.Permit that counts the calls that it admits. If refuseFrom is not 0, permit refuses call number refuseFrom and
 // all later calls. The first call is number 1.
 type permit struct {
 	mu           sync.Mutex
@@ -128,7 +128,7 @@ func (p *permit) AdmitCall(context.Context) error {
 	return nil
 }
 
-func (p *permit) Answered(a reqctx.Answer) {
+func (p *permit) Answered(a upstream.Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if a.Limit >= 0 || a.Remaining >= 0 || !a.Reset.IsZero() {

@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -33,7 +33,7 @@ var sortNames = map[queries.Sort]string{
 // requested. If the page has rows, but no row has the field that a filter compares, the error is UNSUPPORTED. It is also
 // UNSUPPORTED if the venue ignores the requested sort.
 func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	start, err := checkSearch(q)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 	for i, s := range q.Status {
 		statuses[i] = string(s)
 	}
-	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
+	rq := &rest.Request{Endpoint: upstream.EndpointSearch, Keys: 1}
 	rq.Query.Set("q", q.Text).List("status", statuses).Set("category", q.Category).Set("tag", q.Tag).
 		Instant("endsAfter", q.EndsAfter).Instant("endsBefore", q.EndsBefore).
 		Set("eventId", q.EventID).Set("eventSlug", q.EventSlug)
@@ -66,7 +66,7 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 // fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
 // size, unless the venue has recently accepted them. If this request succeeds, fetchSearch remembers the refusal.
 func (c *Client) fetchSearch(ctx context.Context, q queries.Search, start pageStart) (wire.Value, error) {
-	traits, now := &c.traits[reqctx.EndpointSearch], c.Now()
+	traits, now := &c.traits[upstream.EndpointSearch], c.Now()
 	plain, options := traits.omitsOptions(now), fmt.Sprint(q.Sort, " ", q.Direction, " ", q.Limit)
 	payload, err := c.Get(ctx, searchRequest(q, start, plain))
 	if err == nil && !plain {
@@ -80,12 +80,12 @@ func (c *Client) fetchSearch(ctx context.Context, q queries.Search, start pageSt
 		return payload, err // the request without sort and page size fails, too, so these parameters are not the reason
 	}
 	traits.recordRefusedOptions(now)
-	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", reqctx.EndpointSearch.String())
+	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", upstream.EndpointSearch.String())
 	return found, nil
 }
 
 func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	payload, err := c.fetchSearch(ctx, q, start)
 	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
@@ -103,7 +103,7 @@ func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) 
 }
 
 func checkSearch(q queries.Search) (pageStart, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	if q.Limit < 0 || q.Limit > maxPageSize {
 		return pageStart{}, rest.BadInput(e, "a page has 1 to 100 markets")
 	}
@@ -125,7 +125,7 @@ func checkSearch(q queries.Search) (pageStart, error) {
 
 // decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
 func decodeSearch(payload wire.Value, q queries.Search, start pageStart, traits *listTraits, drift *rest.Drift) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, rest.UnknownForm(e, "no list of markets or events")
@@ -186,7 +186,7 @@ func searchMarkets(rows []wire.Value, drift *rest.Drift) (good []*market.Market,
 }
 
 func unsupportedError(what string) *market.Error {
-	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
+	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, upstream.EndpointSearch)
 }
 
 // filter is a condition of a search that the client checks.

@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -24,7 +24,7 @@ func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no strin
 	case results[0].Err != nil:
 		return nil, results[0].Err
 	case m == nil, m.OutcomeByToken(no) == nil:
-		return nil, rest.UnknownForm(reqctx.EndpointSearch, "two tokens that are not of one market")
+		return nil, rest.UnknownForm(upstream.EndpointSearch, "two tokens that are not of one market")
 	case !matchesFilters(m, q):
 		return &queries.SearchPage{}, nil
 	}

@@ -6,13 +6,13 @@ import (
 	"net/http"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
 var spreadDecoder = tokenDecoder[market.Spread]{
-	endpoint:  reqctx.EndpointSpreads,
+	endpoint:  upstream.EndpointSpreads,
 	list:      "spreads",
 	rowFields: []wire.Field{wire.FieldSpread, wire.FieldBestBid, wire.FieldBestAsk},
 	row:       readSpread,
@@ -31,7 +31,7 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 		return c.topsOfBooks(ctx, tokenIDs)
 	}
 	l := lookup[market.Spread]{
-		endpoint: reqctx.EndpointSpreads,
+		endpoint: upstream.EndpointSpreads,
 		list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
 		support: &c.spreadTokensSupport,
 		decode:  spreadDecoder.decode,
@@ -80,7 +80,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	}
 	if found && failures == 0 {
 		c.spreadsSupport.disable(c.Now())
-		c.Log().Info("the venue has no spreads: order books are read instead", "endpoint", reqctx.EndpointSpreads.String())
+		c.Log().Info("the venue has no spreads: order books are read instead", "endpoint", upstream.EndpointSpreads.String())
 	}
 	return err
 }

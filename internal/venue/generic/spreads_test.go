@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/tests/tool"
 )
@@ -27,8 +27,8 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[reqctx.EndpointSpreads]: test.serve,
-				paths[reqctx.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
+				paths[upstream.EndpointSpreads]: test.serve,
+				paths[upstream.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
 			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
@@ -44,7 +44,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				if got := v.count() - before; got != calls {
 					t.Errorf("read %d made %d calls, want %d: %v", i, got, calls, v.queries()[before:])
 				}
-				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 2 {
+				if got := c.Cost(upstream.EndpointSpreads, 2, 6); got != 2 {
 					t.Errorf("after read %d, the cost of two spreads is %d, want 2", i, got)
 				}
 			}
@@ -85,14 +85,14 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 			var fails atomic.Bool
 			var spreads, books atomic.Int32
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+				paths[upstream.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
 					if spreads.Add(1); fails.Load() {
 						test.serve(w, r)
 						return
 					}
 					answer(testSpreads)(w, r)
 				},
-				paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+				paths[upstream.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
 					books.Add(1)
 					answer(testBook)(w, r)
 				},
@@ -142,7 +142,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				fails.Store(false)
 				clock.Advance(rest.MaxBackoff)
 				read("after the failure", 1, 0)
-				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); got != 1 {
+				if got := c.Cost(upstream.EndpointSpreads, 2, 6); got != 1 {
 					t.Errorf("if the client knows that lists are supported (%t), the cost of two spreads is %d, want 1", known, got)
 				}
 			}
@@ -170,8 +170,8 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var books atomic.Int32
 			v := newVenue(t, map[string]http.HandlerFunc{
-				paths[reqctx.EndpointSpreads]: answerWith(500, "application/json", `{}`),
-				paths[reqctx.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
+				paths[upstream.EndpointSpreads]: answerWith(500, "application/json", `{}`),
+				paths[upstream.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
 			})
 			results, err := v.client(t).Spreads(t.Context(), idsOf("T%d", 40))
 			if (err == nil) != test.found || books.Load() > test.most {
@@ -207,8 +207,8 @@ func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
 		for name, bad := range books {
 			for at := range ids {
 				v := newVenue(t, map[string]http.HandlerFunc{
-					paths[reqctx.EndpointSpreads]: serve,
-					paths[reqctx.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+					paths[upstream.EndpointSpreads]: serve,
+					paths[upstream.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
 						if r.URL.Query().Get("tokenId") == ids[at] {
 							bad(w, r)
 							return
@@ -236,7 +236,7 @@ func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
 // not know the token, or the rate limit is exceeded.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	var status atomic.Int32
-	v := newVenue(t, map[string]http.HandlerFunc{paths[reqctx.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+	v := newVenue(t, map[string]http.HandlerFunc{paths[upstream.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
 		answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
 	}})
 	c := v.client(t)

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -13,7 +13,7 @@ import (
 // tokenDecoder reads values that belong to tokens. Venues send a list of rows, one row, or an object that maps ids to rows or
 // numbers.
 type tokenDecoder[T any] struct {
-	endpoint reqctx.Endpoint
+	endpoint upstream.Endpoint
 	// list is the name of the member that contains the list of rows.
 	list string
 	// rowFields are the fields by which isRow recognizes a row without a token id.

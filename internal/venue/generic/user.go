@@ -6,7 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -20,7 +20,7 @@ var (
 // Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total,
 // wire.Row.Balance computes the total if possible.
 func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	const e = reqctx.EndpointBalance
+	const e = upstream.EndpointBalance
 	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
 		payload, err := c.Get(ctx, rest.ForAccount(e, a))
 		if err != nil || payload.IsNull() {
@@ -36,13 +36,13 @@ func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance
 func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, error) {
 	m, ok := rest.SingleObject(payload, "balance")
 	if !ok {
-		return nil, rest.UnknownForm(reqctx.EndpointBalance, "not an object")
+		return nil, rest.UnknownForm(upstream.EndpointBalance, "not an object")
 	}
 	r := wire.NewRow(m, drift.Add)
 	b := r.Balance()
 	if r.Err != nil {
 		drift.Add("bad element")
-		return nil, rest.UnknownForm(reqctx.EndpointBalance, r.Err.Error())
+		return nil, rest.UnknownForm(upstream.EndpointBalance, r.Err.Error())
 	}
 	return b, nil
 }
@@ -57,7 +57,7 @@ func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, erro
 // the list again until two successive reads give equal lists. It reads the list at most maxReads times.
 func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
-	l := wholeList[market.Position, holding]{endpoint: reqctx.EndpointPositions, name: "positions", read: (*wire.Row).Position,
+	l := wholeList[market.Position, holding]{endpoint: upstream.EndpointPositions, name: "positions", read: (*wire.Row).Position,
 		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
 	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Position, error) {
 		var before []market.Position
@@ -81,7 +81,7 @@ func sameHolding(a, b market.Position) bool {
 
 // Orders returns all active orders of an account, each order once. If it cannot return all orders, it returns an error.
 func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	l := wholeList[market.Order, string]{endpoint: reqctx.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
+	l := wholeList[market.Order, string]{endpoint: upstream.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
 	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Order, error) {
 		rows, _, err := l.readAll(ctx, c, a)
@@ -93,7 +93,7 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 // unreadable, the error is UPSTREAM_BAD_RESPONSE. Rows that do not match the filter are dropped, so the page may be shorter than
 // requested. If the venue ignores the limit, the page may be longer than requested.
 func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
-	const e = reqctx.EndpointTrades
+	const e = upstream.EndpointTrades
 	if q.MarketID != "" {
 		if err := rest.CheckID(e, q.MarketID); err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 
 // History returns one page of an account's history, newest first. It treats unreadable rows, filters and the limit as Trades does.
 func (c *Client) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
-	const e = reqctx.EndpointHistory
+	const e = upstream.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -27,7 +27,7 @@ const (
 )
 
 type wholeList[T any, K comparable] struct {
-	endpoint reqctx.Endpoint
+	endpoint upstream.Endpoint
 	name     string
 	read     func(*wire.Row) T
 	key      func(*T) K

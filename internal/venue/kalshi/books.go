@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -24,7 +24,7 @@ func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Resul
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	l := rest.Lookup[bids]{Client: d.client, Endpoint: reqctx.EndpointBook, Batch: d.MaxKeys(reqctx.EndpointBook), IsID: isTicker, Call: d.readBooks}
+	l := rest.Lookup[bids]{Client: d.client, Endpoint: upstream.EndpointBook, Batch: d.MaxKeys(upstream.EndpointBook), IsID: isTicker, Call: d.readBooks}
 	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
@@ -44,7 +44,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	if len(empty) == 0 {
 		return found, nil
 	}
-	known, err := byTicker(d, reqctx.EndpointMarketsByID, quoteOf).Read(ctx, empty)
+	known, err := byTicker(d, upstream.EndpointMarketsByID, quoteOf).Read(ctx, empty)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (d *Driver) sign(method, path string) http.Header {
 }
 
 func (d *Driver) readSingly(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
-	const e = reqctx.EndpointBook
+	const e = upstream.EndpointBook
 	found := make(rest.Values[bids], len(tickers))
 	var errs []error
 	for _, ticker := range tickers {
@@ -131,14 +131,14 @@ func readBook(r *wire.Row) market.Result[*bids] {
 	}
 	if err != nil {
 		r.Note("bad element")
-		return market.Result[*bids]{Err: rest.BadElement(reqctx.EndpointBook, err)}
+		return market.Result[*bids]{Err: rest.BadElement(upstream.EndpointBook, err)}
 	}
 	return market.Result[*bids]{Value: &b}
 }
 
 // readList reads the bids of several markets with a signed call.
 func (d *Driver) readList(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
-	const e = reqctx.EndpointBook
+	const e = upstream.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers), Sign: d.sign}
 	for _, t := range tickers {
 		rq.Query.Set("tickers", t) // this endpoint would read a list with commas as one ticker

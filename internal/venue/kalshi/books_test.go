@@ -13,7 +13,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/tests/tool"
@@ -220,7 +220,7 @@ func TestRefusedKey(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cost := d.Cost(reqctx.EndpointBook, 7, 0)
+		cost := d.Cost(upstream.EndpointBook, 7, 0)
 		got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes"))
 		if !refused {
 			if market.CodeOf(err) != market.CodeUpstreamUnavailable || len(s.calls) != 1 {
@@ -231,7 +231,7 @@ func TestRefusedKey(t *testing.T) {
 		if books, want := describeBooks(got), []string{"A-1:yes 0.4×3 | | ", "UPSTREAM_UNAVAILABLE"}; err != nil || !slices.Equal(books, want) {
 			t.Errorf("after the status %d, the books are %q and the error is %v; want %q", code, books, err, want)
 		}
-		if after := d.Cost(reqctx.EndpointBook, 7, 0); cost != 2 || after != 7 {
+		if after := d.Cost(upstream.EndpointBook, 7, 0); cost != 2 || after != 7 {
 			t.Errorf("seven books cost %d calls with a key and %d after the venue has refused the key; want 2 and 7", cost, after)
 		}
 		clock.Advance(10*time.Minute - time.Second)
@@ -275,14 +275,14 @@ func TestLimits(t *testing.T) {
 			d.key = testKey()
 		}
 		var sum float64
-		seen := map[reqctx.Endpoint]bool{}
+		seen := map[upstream.Endpoint]bool{}
 		for _, l := range Limits(hasKey) {
 			if sum += l.Refill; l.Refill != l.Burst || l.Burst/l.Cost < 3 {
 				t.Errorf("with a key (%t), a part of the limit is %+v; want a bucket for at least three calls", hasKey, l)
 			}
 			for _, e := range l.Endpoints {
 				cost := float64(callTokens)
-				if e == reqctx.EndpointBook || e == reqctx.EndpointPriceHistory {
+				if e == upstream.EndpointBook || e == upstream.EndpointPriceHistory {
 					cost *= float64(d.MaxKeys(e))
 				}
 				if seen[e] || cost != l.Cost {
@@ -291,8 +291,8 @@ func TestLimits(t *testing.T) {
 				seen[e] = true
 			}
 		}
-		if sum != bucketTokens || len(seen) != reqctx.Endpoints {
-			t.Errorf("with a key (%t), the parts have %v tokens for %d endpoints, want %d tokens for %d", hasKey, sum, len(seen), bucketTokens, reqctx.Endpoints)
+		if sum != bucketTokens || len(seen) != upstream.Endpoints {
+			t.Errorf("with a key (%t), the parts have %v tokens for %d endpoints, want %d tokens for %d", hasKey, sum, len(seen), bucketTokens, upstream.Endpoints)
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -38,17 +38,17 @@ const (
 )
 
 var paths = rest.Paths{
-	reqctx.EndpointPrices:         "/markets",
-	reqctx.EndpointSpreads:        "/markets",
-	reqctx.EndpointBook:           "/markets/orderbooks",
-	reqctx.EndpointPriceHistory:   "/markets/candlesticks",
-	reqctx.EndpointSearch:         "/markets",
-	reqctx.EndpointMarketsByID:    "/markets",
-	reqctx.EndpointMarketsByToken: "/markets",
-	reqctx.EndpointMarketBySlug:   "/markets",
-	reqctx.EndpointEvent:          "/events/",
-	reqctx.EndpointEventSearch:    "/events",
-	reqctx.EndpointMarketTrades:   "/markets/trades",
+	upstream.EndpointPrices:         "/markets",
+	upstream.EndpointSpreads:        "/markets",
+	upstream.EndpointBook:           "/markets/orderbooks",
+	upstream.EndpointPriceHistory:   "/markets/candlesticks",
+	upstream.EndpointSearch:         "/markets",
+	upstream.EndpointMarketsByID:    "/markets",
+	upstream.EndpointMarketsByToken: "/markets",
+	upstream.EndpointMarketBySlug:   "/markets",
+	upstream.EndpointEvent:          "/events/",
+	upstream.EndpointEventSearch:    "/events",
+	upstream.EndpointMarketTrades:   "/markets/trades",
 }
 
 // Some calls use one of these paths instead of the path of their endpoint. Markets that settled long ago are only in the archive.
@@ -80,16 +80,16 @@ func New(cfg rest.Config, key *Key) (*Driver, error) {
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. Two tokens of one market count as one id.
-func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
+func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 	switch e {
-	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 		return maxTickers
-	case reqctx.EndpointBook:
+	case upstream.EndpointBook:
 		if d.key == nil {
 			return 1
 		}
 		return maxBilled
-	case reqctx.EndpointPriceHistory:
+	case upstream.EndpointPriceHistory:
 		if d.key == nil {
 			return maxBilledUnsigned
 		}
@@ -100,8 +100,8 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 
 // Cost returns the least number of calls for a read of the given number of ids. Reads of events, of archived markets and of books
 // that are empty need further calls.
-func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
-	if e == reqctx.EndpointBook && !d.signs() {
+func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int {
+	if e == upstream.EndpointBook && !d.signs() {
 		return max(keys, 0)
 	}
 	return rest.CeilDiv(keys, d.MaxKeys(e))
@@ -114,7 +114,7 @@ func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }
 func (d *Driver) Close() { d.client.Close() }
 
 // Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error with the reason.
-func (d *Driver) Can(e reqctx.Endpoint) error {
+func (d *Driver) Can(e upstream.Endpoint) error {
 	if e.User() {
 		return market.Errorf(market.CodeUnsupported, "Kalshi shows accounts only to their own API key, which this service does not accept (%s)", e)
 	}
@@ -122,29 +122,29 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 }
 
 // CanReadCash returns the UNSUPPORTED error that Can returns for balances.
-func (d *Driver) CanReadCash() error { return d.Can(reqctx.EndpointBalance) }
+func (d *Driver) CanReadCash() error { return d.Can(upstream.EndpointBalance) }
 
 // Balance returns UNSUPPORTED.
 func (d *Driver) Balance(context.Context, market.Address) (*market.Balance, error) {
-	return nil, d.Can(reqctx.EndpointBalance)
+	return nil, d.Can(upstream.EndpointBalance)
 }
 
 // Positions returns UNSUPPORTED.
 func (d *Driver) Positions(context.Context, market.Address) ([]market.Position, error) {
-	return nil, d.Can(reqctx.EndpointPositions)
+	return nil, d.Can(upstream.EndpointPositions)
 }
 
 // Orders returns UNSUPPORTED.
 func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
-	return nil, d.Can(reqctx.EndpointOrders)
+	return nil, d.Can(upstream.EndpointOrders)
 }
 
 // Trades returns UNSUPPORTED.
 func (d *Driver) Trades(context.Context, market.Address, queries.Trades) (*queries.TradePage, error) {
-	return nil, d.Can(reqctx.EndpointTrades)
+	return nil, d.Can(upstream.EndpointTrades)
 }
 
 // History returns UNSUPPORTED.
 func (d *Driver) History(context.Context, market.Address, queries.History) (*queries.HistoryPage, error) {
-	return nil, d.Can(reqctx.EndpointHistory)
+	return nil, d.Can(upstream.EndpointHistory)
 }

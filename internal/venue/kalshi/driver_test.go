@@ -23,7 +23,7 @@ import (
 	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/tests/tool"
 )
@@ -38,7 +38,7 @@ type stub struct {
 }
 
 // Call implements rest.Observer.
-func (s *stub) Call(reqctx.UpstreamCall, error) {}
+func (s *stub) Call(upstream.HTTPCall, error) {}
 
 // Drift implements rest.Observer.
 func (s *stub) Drift(endpoint, what string) {
@@ -487,7 +487,7 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("read %d of account data returns the error %v, want UNSUPPORTED", i, err)
 		}
 	}
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+	for e := range upstream.Endpoint(upstream.Endpoints) {
 		if (d.Can(e) == nil) == e.User() {
 			t.Errorf("Can(%s) is %v", e, d.Can(e))
 		}

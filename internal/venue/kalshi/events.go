@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -27,7 +27,7 @@ const (
 //
 // The list of events lacks archived markets. An event that has only archived markets is not whole and has no matches.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	const e = reqctx.EndpointEventSearch
+	const e = upstream.EndpointEventSearch
 	switch {
 	case q.Text != "":
 		return nil, unsupported("search by text")
@@ -66,7 +66,7 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 }
 
 func (d *Driver) events(ctx context.Context, q queries.Search, status string, limit int) (*queries.EventPage, error) {
-	const e = reqctx.EndpointEventSearch
+	const e = upstream.EndpointEventSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
 	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.EventPage, error) {
@@ -107,5 +107,5 @@ func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 		m.Summary, m.Description = true, ""
 		return m
 	})
-	return event.toEvent(markets, bad.LeftOut(reqctx.EndpointEventSearch))
+	return event.toEvent(markets, bad.LeftOut(upstream.EndpointEventSearch))
 }

@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -50,7 +50,7 @@ func (s span) set(rq *rest.Request) {
 // histories returns a lookup that reads candlesticks. If a response lacks a market, the lookup reads the market's candlesticks from
 // the archive with a further call.
 func (d *Driver) histories(s span) rest.Lookup[history] {
-	const e = reqctx.EndpointPriceHistory
+	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
 	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
@@ -92,7 +92,7 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 // readHistory reads the candlesticks of one market. A candlestick without a trade yields no point, nor does a candlestick on a day
 // that was not requested. Unreadable candlesticks are reported in leftOut.
 func readHistory(v wire.Value, s span, now time.Time, note func(string)) market.Result[*history] {
-	const e = reqctx.EndpointPriceHistory
+	const e = upstream.EndpointPriceHistory
 	list, ok := fieldCandles.Of(v).List()
 	if !ok {
 		return market.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}

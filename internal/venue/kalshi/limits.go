@@ -3,7 +3,7 @@ package kalshi
 import (
 	"slices"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -12,17 +12,17 @@ import (
 // other calls get one quarter. Limits assumes that each call reads the greatest number of markets. This number depends on whether
 // the driver has a key. Each part of the limit allows at least three calls at once.
 func Limits(hasKey bool) []rest.PublishedLimit {
-	part := func(tokens, cost float64, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
+	part := func(tokens, cost float64, endpoints ...upstream.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Refill: tokens, Burst: tokens, Cost: cost}
 	}
-	perMarket := []rest.PublishedLimit{part(bucketTokens*3/4, maxBilled*callTokens, reqctx.EndpointBook, reqctx.EndpointPriceHistory)}
+	perMarket := []rest.PublishedLimit{part(bucketTokens*3/4, maxBilled*callTokens, upstream.EndpointBook, upstream.EndpointPriceHistory)}
 	if !hasKey {
 		perMarket = []rest.PublishedLimit{
-			part(bucketTokens*9/20, callTokens, reqctx.EndpointBook), part(bucketTokens*6/20, maxBilledUnsigned*callTokens, reqctx.EndpointPriceHistory),
+			part(bucketTokens*9/20, callTokens, upstream.EndpointBook), part(bucketTokens*6/20, maxBilledUnsigned*callTokens, upstream.EndpointPriceHistory),
 		}
 	}
 	others := part(bucketTokens/4, callTokens)
-	for e := range reqctx.Endpoint(reqctx.Endpoints) {
+	for e := range upstream.Endpoint(upstream.Endpoints) {
 		if !slices.ContainsFunc(perMarket, func(l rest.PublishedLimit) bool { return slices.Contains(l.Endpoints, e) }) {
 			others.Endpoints = append(others.Endpoints, e)
 		}

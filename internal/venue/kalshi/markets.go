@@ -8,14 +8,14 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
 // byTicker returns a lookup that requests markets by ticker and calls read to convert a row. If a market is not in Kalshi's list
 // of markets, the lookup reads it from the archive.
-func byTicker[T any](d *Driver, e reqctx.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
+func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
 	return rest.Lookup[T]{Client: d.client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[T], error) {
 		found := make(rest.Values[T], len(tickers))
 		for _, path := range []string{pathMarkets, pathArchive} {
@@ -65,7 +65,7 @@ func (d *Driver) getMarkets(ctx context.Context, rq *rest.Request) (list []wire.
 
 // failMissing is called with the results of the rows of a response, by ticker. If a row has no readable ticker, it may belong to
 // any requested ticker without a result, so failMissing gives these tickers an error.
-func failMissing[T any](e reqctx.Endpoint, tickers []string, found rest.Values[T]) {
+func failMissing[T any](e upstream.Endpoint, tickers []string, found rest.Values[T]) {
 	if _, ok := found[""]; !ok {
 		return
 	}
@@ -91,31 +91,31 @@ func quoteOf(r *wire.Row) *quote { return new(readQuote(r)) }
 
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
 func (d *Driver) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return byTicker(d, reqctx.EndpointMarketsByID, marketOf).Read(ctx, ids)
+	return byTicker(d, upstream.EndpointMarketsByID, marketOf).Read(ctx, ids)
 }
 
 // MarketsByToken returns the market of each token, in the order of tokenIDs.
 func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return readTokens(ctx, byTicker(d, reqctx.EndpointMarketsByToken, marketOf), tokenIDs, func(_ int, _ token, m *market.Market) *market.Market { return m })
+	return readTokens(ctx, byTicker(d, upstream.EndpointMarketsByToken, marketOf), tokenIDs, func(_ int, _ token, m *market.Market) *market.Market { return m })
 }
 
 // MarketBySlug returns the market whose ticker is the slug in upper case. It returns nil if the venue does not know the market.
 func (d *Driver) MarketBySlug(ctx context.Context, s string) (*market.Market, error) {
 	ticker := strings.ToUpper(s)
 	if slug(ticker) != s || !isTicker(ticker) {
-		return nil, rest.CheckID(reqctx.EndpointMarketBySlug, s)
+		return nil, rest.CheckID(upstream.EndpointMarketBySlug, s)
 	}
-	results, err := byTicker(d, reqctx.EndpointMarketBySlug, marketOf).Read(ctx, []string{ticker})
+	results, err := byTicker(d, upstream.EndpointMarketBySlug, marketOf).Read(ctx, []string{ticker})
 	return results[0].Value, cmp.Or(err, results[0].Err)
 }
 
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The
 // Value of a result is nil if the token has none of the prices that quote.price lists, or if the venue does not know the token.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
-	return readTokens(ctx, byTicker(d, reqctx.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
+	return readTokens(ctx, byTicker(d, upstream.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
 }
 
 // Spreads returns the best prices of each token, in the order of tokenIDs.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	return readTokens(ctx, byTicker(d, reqctx.EndpointSpreads, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Spread { return q.spread(t.ticker, t.side) })
+	return readTokens(ctx, byTicker(d, upstream.EndpointSpreads, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Spread { return q.spread(t.ticker, t.side) })
 }

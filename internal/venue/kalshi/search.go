@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -29,7 +29,7 @@ var filters = map[market.Status]string{
 // states, or a state by which Kalshi cannot filter. If q has an event, the driver itself filters and sorts the markets of the
 // event. Search then supports all states, several states at once, and a sort by end time.
 func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
 	}
@@ -55,13 +55,13 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 }
 
 func unsupported(what string) error {
-	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, reqctx.EndpointSearch)
+	return market.Errorf(market.CodeUnsupported, "Kalshi has no %s (%s)", what, upstream.EndpointSearch)
 }
 
 // searchRequest returns the request for a page. Kalshi cannot filter by state and times together. If the query has times, the
 // request omits the state, and the driver checks the states of the markets in the response. The archive can filter by neither.
 func searchRequest(q queries.Search, at position) *rest.Request {
-	rq := &rest.Request{Endpoint: reqctx.EndpointSearch, Keys: 1}
+	rq := &rest.Request{Endpoint: upstream.EndpointSearch, Keys: 1}
 	switch {
 	case at.archived:
 		rq.Path = pathArchive
@@ -90,7 +90,7 @@ func unixBound(b queries.Bound) string {
 }
 
 func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	list, payload, err := d.getMarkets(ctx, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
@@ -130,7 +130,7 @@ func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([
 	for i, m := range markets {
 		tickers[i] = m.MarketID
 	}
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
 	list, _, err := d.getMarkets(ctx, rq)
@@ -169,7 +169,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	if q.Page != "" {
 		var err error
 		if start, err = strconv.Atoi(q.Page); err != nil || start < 0 {
-			return nil, rest.BadInput(reqctx.EndpointSearch, "the cursor is not from this service")
+			return nil, rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
 		}
 	}
 	ev, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
@@ -199,7 +199,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 // Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
 // case.
 func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
-	const e = reqctx.EndpointEvent
+	const e = upstream.EndpointEvent
 	ticker := ref.EventID
 	if ticker == "" {
 		if ticker = strings.ToUpper(ref.EventSlug); slug(ticker) != ref.EventSlug {
@@ -213,7 +213,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 }
 
 func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error) {
-	const e = reqctx.EndpointEvent
+	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
 	rq.Query.Set("with_nested_markets", "true")
 	payload, err := d.client.Get(ctx, rq)
@@ -256,7 +256,7 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 
 // archived returns the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
 func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, error) {
-	const e = reqctx.EndpointEvent
+	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
 	rq.Query.Set("event_ticker", event).Set("limit", "1000")
 	list, payload, err := d.getMarkets(ctx, rq)

@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -24,7 +24,7 @@ const maxTrades = 100
 // Kalshi moves trades to an archive when they are about three months old. So after the last page of the list of trades, the pages
 // of the archive follow. A page may be empty although there is a next page.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
-	const e = reqctx.EndpointMarketTrades
+	const e = upstream.EndpointMarketTrades
 	ticker, s, isToken := parseToken(q.TokenID)
 	at, isPage := parsePosition(q.Page)
 	switch {
@@ -90,7 +90,7 @@ func (d *Driver) trades(ctx context.Context, at position, q queries.MarketTrades
 // tradesRequest returns the request for a page. In the archive, it asks for trades up to one second after the oldest trade on the
 // earlier pages, because the parameter has whole seconds, and it is not documented whether it includes the time itself.
 func tradesRequest(q queries.MarketTrades, at position) *rest.Request {
-	rq := &rest.Request{Endpoint: reqctx.EndpointMarketTrades, Keys: 1}
+	rq := &rest.Request{Endpoint: upstream.EndpointMarketTrades, Keys: 1}
 	rq.Query.Set("ticker", q.MarketID)
 	if at.archived {
 		rq.Path = pathArchivedTrades

@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -31,7 +31,7 @@ const (
 // out positions of less than 0.1 shares and trades of less than 0.01 shares, and a least size of 0 means the default.
 const leastSize = "0.000001"
 
-func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
+func forAccount(e upstream.Endpoint, a market.Address) *rest.Request {
 	rq := &rest.Request{Endpoint: e, Keys: 1, Account: a}
 	rq.Query.Set("user", string(a))
 	return rq
@@ -40,14 +40,14 @@ func forAccount(e reqctx.Endpoint, a market.Address) *rest.Request {
 // withListBackoff calls read. After a temporary failure of the venue, a backoff for the list begins. Until the backoff ends,
 // withListBackoff does not call read, but returns the last error. The argument list is the address of an account, or the query of a
 // public list.
-func withListBackoff[T any](d *Driver, e reqctx.Endpoint, list string, read func() (T, error)) (T, error) {
+func withListBackoff[T any](d *Driver, e upstream.Endpoint, list string, read func() (T, error)) (T, error) {
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
 }
 
 // Balance returns the value of an account's positions, or nil if Polymarket does not know the account. Polymarket adds the costs of
 // combos whose result is not known. The value contains no cash, because Polymarket's APIs do not report balances on the blockchain.
 func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	const e = reqctx.EndpointBalance
+	const e = upstream.EndpointBalance
 	return withListBackoff(d, e, string(a), func() (*market.Balance, error) {
 		payload, err := d.data.Get(ctx, forAccount(e, a))
 		if err != nil {
@@ -67,7 +67,7 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 // markets. It does not return combos, which are positions in several markets. If it cannot return all positions, it returns an error,
 // because clients sum the positions.
 func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	const e = reqctx.EndpointPositions
+	const e = upstream.EndpointPositions
 	return withListBackoff(d, e, string(a), func() ([]market.Position, error) {
 		for range maxReads {
 			rows, moved, err := d.allPositions(ctx, a)
@@ -83,7 +83,7 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 // allPositions reads all pages. If the same token is on two pages, moved is true: a row has moved to another page during the read,
 // so another row may be missing.
 func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
-	const e = reqctx.EndpointPositions
+	const e = upstream.EndpointPositions
 	all = []market.Position{}
 	seen, cursor, cursors := make(map[string]int), "", make(map[string]bool)
 	for page := 1; ; page++ {
@@ -135,7 +135,7 @@ type pageToken struct {
 }
 
 // parsePage reads the token of a page. An empty token means the first page.
-func parsePage(e reqctx.Endpoint, token string) (p pageToken, err error) {
+func parsePage(e upstream.Endpoint, token string) (p pageToken, err error) {
 	if token == "" {
 		return p, nil
 	}
@@ -211,7 +211,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 // Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut. If
 // q.MarketID is not a condition id, the page is empty.
 func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
-	const e = reqctx.EndpointTrades
+	const e = upstream.EndpointTrades
 	rq := forAccount(e, a)
 	if q.MarketID != "" {
 		if err := rest.CheckID(e, q.MarketID); err != nil {
@@ -237,7 +237,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 // the page has no records of the kind market.HistoryTransfer. Polymarket sends these records only if the request contains their
 // types. If Polymarket has no records of the kinds in q.Kinds, the page is empty.
 func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
-	const e = reqctx.EndpointHistory
+	const e = upstream.EndpointHistory
 	var types []string
 	for _, kind := range q.Kinds {
 		types = append(types, activityTypes[kind]...)

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -59,26 +59,26 @@ func New(cfg rest.Config) (*Driver, error) {
 
 var (
 	gammaPaths = rest.Paths{
-		reqctx.EndpointSearch:         "/markets/keyset",
-		reqctx.EndpointMarketsByID:    "/markets/keyset",
-		reqctx.EndpointMarketsByToken: "/markets/keyset",
-		reqctx.EndpointMarketBySlug:   "/markets/keyset",
-		reqctx.EndpointEvent:          "/events/keyset",
-		reqctx.EndpointEventSearch:    "/events/keyset",
+		upstream.EndpointSearch:         "/markets/keyset",
+		upstream.EndpointMarketsByID:    "/markets/keyset",
+		upstream.EndpointMarketsByToken: "/markets/keyset",
+		upstream.EndpointMarketBySlug:   "/markets/keyset",
+		upstream.EndpointEvent:          "/events/keyset",
+		upstream.EndpointEventSearch:    "/events/keyset",
 	}
 	clobPaths = rest.Paths{
-		reqctx.EndpointPrices:       "/midpoints",
-		reqctx.EndpointSpreads:      "/books",
-		reqctx.EndpointBook:         "/books",
-		reqctx.EndpointPriceHistory: "/batch-prices-history",
-		reqctx.EndpointMarketsByID:  "/markets/",
+		upstream.EndpointPrices:       "/midpoints",
+		upstream.EndpointSpreads:      "/books",
+		upstream.EndpointBook:         "/books",
+		upstream.EndpointPriceHistory: "/batch-prices-history",
+		upstream.EndpointMarketsByID:  "/markets/",
 	}
 	dataPaths = rest.Paths{
-		reqctx.EndpointMarketTrades: "/v2/trades",
-		reqctx.EndpointBalance:      "/v2/value",
-		reqctx.EndpointPositions:    "/v2/positions",
-		reqctx.EndpointTrades:       "/v2/trades",
-		reqctx.EndpointHistory:      "/v2/activity",
+		upstream.EndpointMarketTrades: "/v2/trades",
+		upstream.EndpointBalance:      "/v2/value",
+		upstream.EndpointPositions:    "/v2/positions",
+		upstream.EndpointTrades:       "/v2/trades",
+		upstream.EndpointHistory:      "/v2/activity",
 	}
 )
 
@@ -90,13 +90,13 @@ const (
 )
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint.
-func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
+func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 	switch e {
-	case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointBook:
+	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointBook:
 		return maxTokens
-	case reqctx.EndpointPriceHistory:
+	case upstream.EndpointPriceHistory:
 		return maxHistories
-	case reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+	case upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 		return maxMarketIDs
 	}
 	return 1
@@ -104,7 +104,7 @@ func (d *Driver) MaxKeys(e reqctx.Endpoint) int {
 
 // Cost returns the least number of calls for a read of the given number of ids. Prices of tokens without a midpoint, closed
 // markets and further pages need further calls.
-func (d *Driver) Cost(e reqctx.Endpoint, keys, _ int) int {
+func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int {
 	return rest.CeilDiv(keys, d.MaxKeys(e))
 }
 
@@ -118,12 +118,12 @@ func (d *Driver) Close() { d.gamma.Close() }
 
 // Orders returns UNSUPPORTED, because a request for open orders must be signed with the account's key.
 func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
-	return nil, d.Can(reqctx.EndpointOrders)
+	return nil, d.Can(upstream.EndpointOrders)
 }
 
 // Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error with the reason.
-func (d *Driver) Can(e reqctx.Endpoint) error {
-	if e == reqctx.EndpointOrders {
+func (d *Driver) Can(e upstream.Endpoint) error {
+	if e == upstream.EndpointOrders {
 		return market.Errorf(market.CodeUnsupported, "Polymarket shows open orders only to the key of the account (%s)", e)
 	}
 	return nil
@@ -132,5 +132,5 @@ func (d *Driver) Can(e reqctx.Endpoint) error {
 // CanReadCash returns UNSUPPORTED, because the cash of an account is a balance on the blockchain.
 func (d *Driver) CanReadCash() error {
 	return market.Errorf(market.CodeUnsupported, "the cash of a Polymarket account is on the blockchain, and Polymarket's API does not contain it (%s)",
-		reqctx.EndpointBalance)
+		upstream.EndpointBalance)
 }

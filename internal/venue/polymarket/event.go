@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -129,7 +129,7 @@ func isListed(row marketRow) bool {
 
 // Event returns an event with its markets, or nil if Polymarket does not know the event. If ref has an id, Event ignores the slug.
 func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
-	const e = reqctx.EndpointEvent
+	const e = upstream.EndpointEvent
 	parameter, id := "id", ref.EventID
 	if id == "" {
 		parameter, id = "slug", ref.EventSlug
@@ -162,7 +162,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 // findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is not
 // the requested event, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
-	const e = reqctx.EndpointEvent
+	const e = upstream.EndpointEvent
 	list, err := readEvents(payload)
 	if err != nil || len(list) == 0 {
 		return nil, formError(e, err)
@@ -178,7 +178,7 @@ func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.
 }
 
 // toEvent returns the event with its readable markets.
-func (f eventRow) toEvent(e reqctx.Endpoint) *market.Event {
+func (f eventRow) toEvent(e upstream.Endpoint) *market.Event {
 	var bad rest.RowErrors
 	for i, row := range f.rows {
 		if row.market == nil {

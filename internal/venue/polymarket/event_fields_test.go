@@ -8,7 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -25,7 +25,7 @@ func TestEveryFieldOfAnEvent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := row.toEvent(reqctx.EndpointEvent)
+	e := row.toEvent(upstream.EndpointEvent)
 	equal(t, []string{e.EventID, e.Slug, e.Title, e.Description, e.Image, e.Category, flag(e.Exclusive), fmt.Sprint(len(e.Markets)), e.Markets[0].EventID},
 		"77", "an-event", "An event", "About it.", "https://a.invalid/image", "A category", "true", "1", "77")
 	equal(t, notes, "bad row", "bad row")
@@ -249,5 +249,5 @@ func foundIn(t *testing.T, v wire.Value, q queries.Search) string {
 // drifts is an observer that collects the drift.
 type drifts struct{ list rest.Drift }
 
-func (*drifts) Call(reqctx.UpstreamCall, error) {}
-func (d *drifts) Drift(_, what string)          { d.list = append(d.list, what) }
+func (*drifts) Call(upstream.HTTPCall, error) {}
+func (d *drifts) Drift(_, what string)        { d.list = append(d.list, what) }

@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -37,7 +37,7 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	if err := checkSearch(&q); err != nil {
 		return nil, err
 	}
-	const e = reqctx.EndpointEventSearch
+	const e = upstream.EndpointEventSearch
 	return rest.WithBackoff(d.gamma, e, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.EventPage, error) {
 		if q.Text != "" {
 			return d.findEvents(ctx, q)
@@ -58,7 +58,7 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 
 // findEvents returns one page of the search by text.
 func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	payload, next, err := d.textPage(ctx, reqctx.EndpointEventSearch, q, eventsListed)
+	payload, next, err := d.textPage(ctx, upstream.EndpointEventSearch, q, eventsListed)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +71,7 @@ func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.Eve
 
 // listEvents returns one page of the list of open events or of the list of closed events.
 func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	const e = reqctx.EndpointEventSearch
+	const e = upstream.EndpointEventSearch
 	open, closed := sides(q.Status)
 	order, sorted := eventOrders[q.Sort]
 	if open && closed && sorted {
@@ -127,7 +127,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 
 // readFound reads {events:[{markets:[…]}]} and returns the events with a market that matches q.
 func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.EventPage, error) {
-	const e = reqctx.EndpointEventSearch
+	const e = upstream.EndpointEventSearch
 	list, err := readEvents(payload)
 	if err != nil {
 		return nil, formError(e, err)

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/tests/tool"
@@ -47,7 +47,7 @@ func ok(v any) answer {
 }
 
 // Call implements rest.Observer.
-func (s *stub) Call(reqctx.UpstreamCall, error) {}
+func (s *stub) Call(upstream.HTTPCall, error) {}
 
 // Drift implements rest.Observer.
 func (s *stub) Drift(endpoint, what string) {

@@ -3,7 +3,7 @@ package polymarket
 import (
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -15,19 +15,19 @@ import (
 // The Data API also has a limit of 1,000 calls for all its paths together. Its paths for the value and for the activity of an account
 // have no limits of their own, so they share what the other two limits leave of it.
 func Limits() []rest.PublishedLimit {
-	limit := func(calls int, endpoints ...reqctx.Endpoint) rest.PublishedLimit {
+	limit := func(calls int, endpoints ...upstream.Endpoint) rest.PublishedLimit {
 		return rest.PublishedLimit{Endpoints: endpoints, Calls: calls, Span: 10 * time.Second}
 	}
 	const data, positions, trades = 1000, 150, 200
 	return []rest.PublishedLimit{
-		limit(500, reqctx.EndpointPrices),
-		limit(500, reqctx.EndpointSpreads, reqctx.EndpointBook),
-		limit(1000, reqctx.EndpointPriceHistory),
-		limit(300, reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug,
-			reqctx.EndpointEventSearch, reqctx.EndpointCategories),
-		limit(200, reqctx.EndpointEvent), // with EndpointEventSearch above, at most 500 calls to the path of events
-		limit(positions, reqctx.EndpointPositions),
-		limit(trades, reqctx.EndpointTrades, reqctx.EndpointMarketTrades),
-		limit(data-positions-trades, reqctx.EndpointBalance, reqctx.EndpointHistory),
+		limit(500, upstream.EndpointPrices),
+		limit(500, upstream.EndpointSpreads, upstream.EndpointBook),
+		limit(1000, upstream.EndpointPriceHistory),
+		limit(300, upstream.EndpointSearch, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken, upstream.EndpointMarketBySlug,
+			upstream.EndpointEventSearch, upstream.EndpointCategories),
+		limit(200, upstream.EndpointEvent), // with EndpointEventSearch above, at most 500 calls to the path of events
+		limit(positions, upstream.EndpointPositions),
+		limit(trades, upstream.EndpointTrades, upstream.EndpointMarketTrades),
+		limit(data-positions-trades, upstream.EndpointBalance, upstream.EndpointHistory),
 	}
 }

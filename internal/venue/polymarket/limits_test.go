@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -13,7 +13,7 @@ import (
 // path and for each API. Each sum counts every limit that contains one of the endpoints.
 func TestLimitsAreThosePublished(t *testing.T) {
 	limits := Limits()
-	sum := func(endpoints ...reqctx.Endpoint) (calls int) {
+	sum := func(endpoints ...upstream.Endpoint) (calls int) {
 		for _, l := range limits {
 			if l.Span != 10*time.Second {
 				t.Errorf("the limit of %v is for %s, want 10 s", l.Endpoints, l.Span)
@@ -27,10 +27,10 @@ func TestLimitsAreThosePublished(t *testing.T) {
 		}
 		return calls
 	}
-	all := func(paths rest.Paths) (list []reqctx.Endpoint) {
+	all := func(paths rest.Paths) (list []upstream.Endpoint) {
 		for e, path := range paths {
 			if path != "" {
-				list = append(list, reqctx.Endpoint(e))
+				list = append(list, upstream.Endpoint(e))
 			}
 		}
 		return list
@@ -38,20 +38,20 @@ func TestLimitsAreThosePublished(t *testing.T) {
 	for _, test := range []struct {
 		what      string
 		published int
-		endpoints []reqctx.Endpoint
+		endpoints []upstream.Endpoint
 	}{
 		{"Data API", 1000, all(dataPaths)},
-		{"/v2/positions", 150, []reqctx.Endpoint{reqctx.EndpointPositions}},
-		{"/v2/trades", 200, []reqctx.Endpoint{reqctx.EndpointTrades, reqctx.EndpointMarketTrades}},
+		{"/v2/positions", 150, []upstream.Endpoint{upstream.EndpointPositions}},
+		{"/v2/trades", 200, []upstream.Endpoint{upstream.EndpointTrades, upstream.EndpointMarketTrades}},
 		{"Gamma API", 4000, all(gammaPaths)},
 		{"/markets and /events", 900, all(gammaPaths)},
-		{"/markets", 300, []reqctx.Endpoint{reqctx.EndpointSearch, reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken, reqctx.EndpointMarketBySlug, reqctx.EndpointCategories}},
-		{"/events", 500, []reqctx.Endpoint{reqctx.EndpointEvent, reqctx.EndpointEventSearch}},
-		{"/public-search", 350, []reqctx.Endpoint{reqctx.EndpointSearch, reqctx.EndpointEventSearch}},
+		{"/markets", 300, []upstream.Endpoint{upstream.EndpointSearch, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken, upstream.EndpointMarketBySlug, upstream.EndpointCategories}},
+		{"/events", 500, []upstream.Endpoint{upstream.EndpointEvent, upstream.EndpointEventSearch}},
+		{"/public-search", 350, []upstream.Endpoint{upstream.EndpointSearch, upstream.EndpointEventSearch}},
 		{"CLOB API", 9000, all(clobPaths)},
-		{"/midpoints", 500, []reqctx.Endpoint{reqctx.EndpointPrices}},
-		{"/books", 500, []reqctx.Endpoint{reqctx.EndpointSpreads, reqctx.EndpointBook}},
-		{"/prices-history", 1000, []reqctx.Endpoint{reqctx.EndpointPriceHistory}},
+		{"/midpoints", 500, []upstream.Endpoint{upstream.EndpointPrices}},
+		{"/books", 500, []upstream.Endpoint{upstream.EndpointSpreads, upstream.EndpointBook}},
+		{"/prices-history", 1000, []upstream.Endpoint{upstream.EndpointPriceHistory}},
 	} {
 		if got := sum(test.endpoints...); got == 0 || got > test.published {
 			t.Errorf("%s: the limits allow %d calls, want at most %d", test.what, got, test.published)
@@ -60,7 +60,7 @@ func TestLimitsAreThosePublished(t *testing.T) {
 	if got := sum(all(dataPaths)...); got != 1000 {
 		t.Errorf("the limits allow %d calls of the Data API, want all 1,000", got)
 	}
-	seen := map[reqctx.Endpoint]bool{}
+	seen := map[upstream.Endpoint]bool{}
 	for _, l := range limits {
 		for _, e := range l.Endpoints {
 			if seen[e] {

@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -60,7 +60,7 @@ func startPositions(q queries.Search) (both [2]listPosition, err error) {
 	both[0], ok = parsePosition(false, open)
 	both[1], alsoOK = parsePosition(true, closed)
 	if !ok || !alsoOK {
-		err = rest.BadInput(reqctx.EndpointSearch, "the cursor is not from this service")
+		err = rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
 	}
 	return both, err
 }
@@ -107,7 +107,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	if err == nil {
 		err = checkOrder(page.Markets, q)
 	}
-	d.gamma.Report(reqctx.EndpointSearch, n)
+	d.gamma.Report(upstream.EndpointSearch, n)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +116,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 }
 
 func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listPosition, note func(string)) listResult {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
@@ -134,7 +134,7 @@ func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at 
 // also stops at the end of a page that has a next page, because the next row of the result may be on that next page. It leaves out
 // placeholders. If all other rows are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
 	var bad rest.RowErrors
 	more := func(i int) bool { return places[i] < len(pages[i].rows) }

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -17,7 +17,7 @@ type reader[T any] func(ctx context.Context, ids []string, note func(string)) (r
 
 // lookup returns a rest.Lookup that passes lists of ids to the function read. If Polymarket refuses a list because of one of the
 // ids, the rest.Lookup reads the halves of the list separately.
-func lookup[T any](c *rest.Client, e reqctx.Endpoint, batch int, isID func(string) bool, read reader[T]) rest.Lookup[T] {
+func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(string) bool, read reader[T]) rest.Lookup[T] {
 	return rest.Lookup[T]{
 		Client: c, Endpoint: e, Batch: batch, IsID: isID,
 		Call: func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
@@ -30,7 +30,7 @@ func lookup[T any](c *rest.Client, e reqctx.Endpoint, batch int, isID func(strin
 // bisect reads ids with one call. If Polymarket refuses the list because of one of the ids, bisect reads the two halves of the
 // list separately. If Polymarket does not know the only id of a list, bisect returns no result for the id. bisect may make up to
 // *left further calls.
-func (read reader[T]) bisect(ctx context.Context, e reqctx.Endpoint, ids []string, note func(string), left *int) (rest.Values[T], error) {
+func (read reader[T]) bisect(ctx context.Context, e upstream.Endpoint, ids []string, note func(string), left *int) (rest.Values[T], error) {
 	got, err := read(ctx, ids, note)
 	switch {
 	case err == nil:
@@ -62,7 +62,7 @@ func (read reader[T]) bisect(ctx context.Context, e reqctx.Endpoint, ids []strin
 
 // formError returns the rest.UnknownForm error of a response. err is the error of the function that read the response. If err is
 // nil, formError returns nil.
-func formError(e reqctx.Endpoint, err error) error {
+func formError(e upstream.Endpoint, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
 // marketLookup names the filter of /markets/keyset for one kind of id.
 type marketLookup struct {
-	endpoint  reqctx.Endpoint
+	endpoint  upstream.Endpoint
 	parameter string
 	isID      func(string) bool
 	values    func(id string) []string
@@ -27,21 +27,21 @@ type marketLookup struct {
 // returns true.
 var (
 	byID = []marketLookup{
-		{reqctx.EndpointMarketsByID, "condition_ids", isCondition, conditionForms, hasCondition},
-		{reqctx.EndpointMarketsByID, "id", isGammaID, only, hasGammaID},
+		{upstream.EndpointMarketsByID, "condition_ids", isCondition, conditionForms, hasCondition},
+		{upstream.EndpointMarketsByID, "id", isGammaID, only, hasGammaID},
 	}
 	byToken = []marketLookup{
-		{reqctx.EndpointMarketsByToken, "position_ids", isPosition, only, hasToken},
-		{reqctx.EndpointMarketsByToken, "clob_token_ids", isToken, only, hasToken},
-		{reqctx.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, conditionFormsOf, func(row marketRow, id string) bool {
+		{upstream.EndpointMarketsByToken, "position_ids", isPosition, only, hasToken},
+		{upstream.EndpointMarketsByToken, "clob_token_ids", isToken, only, hasToken},
+		{upstream.EndpointMarketsByToken, "condition_ids", func(s string) bool { return isCondition(marketOf(s)) }, conditionFormsOf, func(row marketRow, id string) bool {
 			return hasCondition(row, marketOf(id))
 		}},
-		{reqctx.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, onlyMarketOf, func(row marketRow, id string) bool {
+		{upstream.EndpointMarketsByToken, "id", func(s string) bool { return isGammaID(marketOf(s)) }, onlyMarketOf, func(row marketRow, id string) bool {
 			return hasGammaID(row, marketOf(id))
 		}},
 	}
 	bySlug = []marketLookup{
-		{reqctx.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, only, func(row marketRow, id string) bool {
+		{upstream.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, only, func(row marketRow, id string) bool {
 			return row.row.Of(fieldSlug).Is(id)
 		}},
 	}
@@ -186,9 +186,9 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 		switch {
 		case row.market == nil:
 			result.Err = rest.BadElement(by.endpoint, row.row.Err)
-		case by.endpoint == reqctx.EndpointMarketsByToken && row.market.OutcomeByToken(id) == nil:
+		case by.endpoint == upstream.EndpointMarketsByToken && row.market.OutcomeByToken(id) == nil:
 			continue // the row contains the id, but no outcome has it
-		case by.endpoint == reqctx.EndpointMarketsByID && !strings.EqualFold(row.market.MarketID, conditionID(id)):
+		case by.endpoint == upstream.EndpointMarketsByID && !strings.EqualFold(row.market.MarketID, conditionID(id)):
 			continue // the id of the market is its condition, not its id in the Gamma API
 		}
 		out[id] = result
@@ -202,7 +202,7 @@ func (d *Driver) addResults(ctx context.Context, rows []marketRow, note func(str
 	results := make([]result, len(rows))
 	errs := make([]error, len(rows))
 	rest.ForEach(len(rows), func(i int) {
-		const e = reqctx.EndpointMarketsByID
+		const e = upstream.EndpointMarketsByID
 		m := rows[i].market
 		if !isCondition(m.MarketID) {
 			return // the CLOB API identifies markets by their conditions

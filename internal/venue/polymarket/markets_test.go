@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/polymarket"
 )
 
@@ -102,7 +102,7 @@ func TestManyMarketsTakeTheEstimatedCalls(t *testing.T) {
 			t.Fatalf("the result of %s is %+v", want[i], r)
 		}
 	}
-	check(t, len(s.calls), d.Cost(reqctx.EndpointMarketsByID, 90, 0))
+	check(t, len(s.calls), d.Cost(upstream.EndpointMarketsByID, 90, 0))
 	for _, call := range s.calls {
 		if len(call) > 4<<10 {
 			t.Errorf("a URL has %d bytes, want at most 4096", len(call))

@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -16,7 +16,7 @@ type tokenReader[T any] func(payload wire.Value, requested []string, note func(s
 
 // tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
 // empty, the lookup uses the path of the endpoint.
-func tokenLookup[T any](d *Driver, e reqctx.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
+func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
 			type token struct {
@@ -46,7 +46,7 @@ func body(v any) []byte {
 // Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. If a
 // token has neither price, the Value of the result is nil.
 func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
-	const e = reqctx.EndpointPrices
+	const e = upstream.EndpointPrices
 	results, err := tokenLookup(d, e, "", readMidpoints).Read(ctx, tokenIDs)
 	if err != nil {
 		return results, err
@@ -72,7 +72,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	return tokenLookup(d, reqctx.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
+	return tokenLookup(d, upstream.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
 		return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, tokenIDs)
 }
@@ -104,7 +104,7 @@ func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory
 }
 
 func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory] {
-	const e = reqctx.EndpointPriceHistory
+	const e = upstream.EndpointPriceHistory
 	return lookup(d.clob, e, maxHistories, isToken,
 		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.PriceHistory], error) {
 			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Keys: len(ids), Body: body(historyRequest{
@@ -151,10 +151,10 @@ func readHistories(payload wire.Value, requested []string, from, to market.Date,
 			continue
 		}
 		p := readPoints(list, note)
-		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, LeftOut: p.bad.LeftOut(reqctx.EndpointPriceHistory)}
+		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, LeftOut: p.bad.LeftOut(upstream.EndpointPriceHistory)}
 		h.Points = p.between(from, to)
 		if len(h.Points) == 0 && len(p.bad) > 0 {
-			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(reqctx.EndpointPriceHistory, p.bad.WhyEmpty())}
+			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, p.bad.WhyEmpty())}
 			continue
 		}
 		out[id] = market.Result[*market.PriceHistory]{Value: h}

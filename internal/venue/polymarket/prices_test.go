@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func TestPricesOf500TokensAreOneCall(t *testing.T) {
@@ -37,9 +37,9 @@ func TestPricesOf500TokensAreOneCall(t *testing.T) {
 				t.Fatalf("the result of token %s is %+v", ids[i], r)
 			}
 		}
-		check(t, len(s.calls), d.Cost(reqctx.EndpointPrices, n, 0))
+		check(t, len(s.calls), d.Cost(upstream.EndpointPrices, n, 0))
 	}
-	check(t, d.Cost(reqctx.EndpointPrices, 500, 0), 1)
+	check(t, d.Cost(upstream.EndpointPrices, 500, 0), 1)
 	check(t, s.hosts, map[string]bool{"clob.polymarket.com": true})
 }
 

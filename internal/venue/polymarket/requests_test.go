@@ -10,7 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // TestRequests checks the whole URL of each request, with its parameters in order.
@@ -164,15 +164,15 @@ func TestRowsOfARange(t *testing.T) {
 // TestWhatTheDriverCan checks the numbers and the codes by which the service plans its calls.
 func TestWhatTheDriverCan(t *testing.T) {
 	d, s, _ := open(t, nil)
-	for e := range reqctx.Endpoints {
-		e := reqctx.Endpoint(e)
+	for e := range upstream.Endpoints {
+		e := upstream.Endpoint(e)
 		want := 1
 		switch e {
-		case reqctx.EndpointPrices, reqctx.EndpointSpreads, reqctx.EndpointBook:
+		case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointBook:
 			want = 500
-		case reqctx.EndpointPriceHistory:
+		case upstream.EndpointPriceHistory:
 			want = 20
-		case reqctx.EndpointMarketsByID, reqctx.EndpointMarketsByToken:
+		case upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 			want = 40
 		}
 		if got := d.MaxKeys(e); got != want || d.Cost(e, want, 0) != 1 || d.Cost(e, want+1, 0) != 2 {
@@ -182,7 +182,7 @@ func TestWhatTheDriverCan(t *testing.T) {
 		if err := d.Can(e); err != nil {
 			code = market.CodeOf(err)
 		}
-		if (e == reqctx.EndpointOrders) != (code == market.CodeUnsupported) {
+		if (e == upstream.EndpointOrders) != (code == market.CodeUnsupported) {
 			t.Errorf("Can of %s has the code %q", e, code)
 		}
 	}

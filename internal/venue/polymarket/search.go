@@ -9,7 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -33,7 +33,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	if err := checkSearch(&q); err != nil {
 		return nil, err
 	}
-	return rest.WithBackoff(d.gamma, reqctx.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
+	return rest.WithBackoff(d.gamma, upstream.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
 		switch {
 		case q.EventID != "" || q.EventSlug != "":
 			return d.searchEvent(ctx, q)
@@ -47,7 +47,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 
 // checkSearch checks a search. If the search has no page size, checkSearch sets the default.
 func checkSearch(q *queries.Search) error {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	sortable := orders[q.Sort] != ""
 	switch {
 	case q.Limit < 0 || q.Limit > maxPageSize:
@@ -68,7 +68,7 @@ func checkSearch(q *queries.Search) error {
 }
 
 func unsupported(what string) *market.Error {
-	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, reqctx.EndpointSearch)
+	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, upstream.EndpointSearch)
 }
 
 // searchEvent returns the matching markets of one event, sorted, on one page.
@@ -95,7 +95,7 @@ func matches(m *market.Market, q queries.Search) bool {
 
 // searchText returns the matching markets of the events on one page of Polymarket's search.
 func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	payload, next, err := d.textPage(ctx, e, q, eventsOnPage)
 	if err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 
 // textPage requests a page of the search by text with the given number of events. It returns the response, and the token of the
 // next page, which is empty on the last page.
-func (d *Driver) textPage(ctx context.Context, e reqctx.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
+func (d *Driver) textPage(ctx context.Context, e upstream.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
 	number := 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
@@ -137,7 +137,7 @@ func (d *Driver) textPage(ctx context.Context, e reqctx.Endpoint, q queries.Sear
 
 // readSearch reads {events:[{markets:[…]}]} and returns the markets that match q.
 func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.SearchPage, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	events, err := readEvents(payload)
 	if err != nil {
 		return nil, formError(e, err)

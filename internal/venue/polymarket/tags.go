@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -48,7 +48,7 @@ func (t *tagIDs) put(slug, id string) {
 
 // tagID returns the id of a tag by the tag's slug or label. If Polymarket does not know the tag, tagID returns "".
 func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
-	const e = reqctx.EndpointSearch
+	const e = upstream.EndpointSearch
 	slug := slugOf(tag)
 	if slug == "" {
 		return "", nil

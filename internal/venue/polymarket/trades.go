@@ -7,7 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -16,7 +16,7 @@ import (
 // So if q has a token, the page may be short although there is a next page. If q.MarketID is not a condition id, or q.TokenID is not
 // in an order book, the page is empty.
 func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
-	const e = reqctx.EndpointMarketTrades
+	const e = upstream.EndpointMarketTrades
 	if !isCondition(q.MarketID) || q.TokenID != "" && !isToken(q.TokenID) {
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -43,7 +43,7 @@ type backoffs struct {
 
 // backoffKey identifies a token, a market, a search or a list of an account.
 type backoffKey struct {
-	endpoint reqctx.Endpoint
+	endpoint upstream.Endpoint
 	id       string
 }
 
@@ -65,7 +65,7 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 // credentials, if ctx has any, so the key reveals neither. It depends on the credentials, so that failures with someone else's
 // credentials do not delay the account's owner.
 func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
-	if c := reqctx.CredentialsFrom(ctx); c != nil {
+	if c := upstream.From(ctx).Credentials; c != nil {
 		return b.Digest(string(a), c.Wire())
 	}
 	return b.Digest(string(a))
@@ -83,7 +83,7 @@ func (b *backoffs) Digest(texts ...string) string {
 
 // Refusal returns nil if a key may be read. If the wait of the key has not ended, Refusal returns the error of the last read.
 // RetryAfter of this error is the remaining wait.
-func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
+func (b *backoffs) Refusal(e upstream.Endpoint, key string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	known, ok := b.keys.Peek(backoffKey{e, key})
@@ -99,7 +99,7 @@ func (b *backoffs) Refusal(e reqctx.Endpoint, key string) error {
 // Record records the result of a read of several keys. After a temporary failure of the venue, Record starts the wait of the keys
 // and returns err with this wait as RetryAfter. After a success, or an error of the venue that is not temporary, Record forgets the
 // keys and returns err unchanged. If the read made no call, or its context ended during the call, Record only returns err.
-func (b *backoffs) Record(e reqctx.Endpoint, err error, keys ...string) error {
+func (b *backoffs) Record(e upstream.Endpoint, err error, keys ...string) error {
 	failure, conclusive := venueFailure(err)
 	if !conclusive {
 		return err
@@ -159,7 +159,7 @@ func withRetryAfter(err *market.Error, wait time.Duration) *market.Error {
 
 // WithBackoff calls read and records its result. If the wait of the key has not ended, WithBackoff does not call read and returns
 // the error of the last read.
-func WithBackoff[T any](c *Client, e reqctx.Endpoint, key string, read func() (T, error)) (T, error) {
+func WithBackoff[T any](c *Client, e upstream.Endpoint, key string, read func() (T, error)) (T, error) {
 	if err := c.Refusal(e, key); err != nil {
 		var none T
 		return none, err

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 func TestBombIsRefusedEarly(t *testing.T) {
@@ -104,7 +104,7 @@ func TestEmptyBodyIsNotProbed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := func() *http.Request { return c.newRequest(t.Context(), &Request{}, nil, reqctx.TraceContext{}) }
+	build := func() *http.Request { return c.newRequest(t.Context(), &Request{}, nil, upstream.TraceContext{}) }
 	var sent recordingConn
 	w := bufio.NewWriter(&sent)
 	if err := errors.Join(build().Write(w), w.Flush()); err != nil {
@@ -142,9 +142,9 @@ func (c *recordingConn) ReadFrom(r io.Reader) (int64, error) {
 
 func TestBackoffsAreBounded(t *testing.T) {
 	b := newBackoffs(market.SystemClock{}, func() float64 { return 1 })
-	failure := newError(reqctx.EndpointPrices, market.CodeUpstreamUnavailable, &CallFailure{})
+	failure := newError(upstream.EndpointPrices, market.CodeUpstreamUnavailable, &CallFailure{})
 	for i := range maxBackoffs + 10 {
-		_ = b.Record(reqctx.EndpointPrices, failure, strconv.Itoa(i))
+		_ = b.Record(upstream.EndpointPrices, failure, strconv.Itoa(i))
 	}
 	if n := b.keys.Len(); n != maxBackoffs {
 		t.Errorf("%d keys are remembered, want %d", n, maxBackoffs)

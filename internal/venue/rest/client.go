@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // The ways in which a Client sends credentials to the venue. The credentials are a JSON object.
@@ -38,8 +38,8 @@ const (
 type Config struct {
 	// BaseURL is an http or https URL without query and user info. It may have a path prefix.
 	BaseURL string
-	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker and the bound on calls in
-	// flight. An endpoint without a path must not be called.
+	// Paths are the URL paths of the endpoints. Endpoints with the same path share a circuit breaker. An endpoint without a path must
+	// not be called.
 	Paths Paths
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
@@ -60,13 +60,13 @@ type Config struct {
 }
 
 // Paths are URL paths by endpoint.
-type Paths [reqctx.Endpoints]string
+type Paths [upstream.Endpoints]string
 
 // Observer receives events for metrics. Its methods are called concurrently and must not block.
 type Observer interface {
 	// Call reports one HTTP call. If the venue failed or did not respond, failure is the reason. It is nil for every other call, also
 	// for a call that was cancelled or refused.
-	Call(call reqctx.UpstreamCall, failure error)
+	Call(call upstream.HTTPCall, failure error)
 	// Drift reports a difference between a response and its documented form. The parameter difference has only a bounded number of
 	// different values.
 	Drift(endpoint, difference string)
@@ -80,9 +80,8 @@ type Client struct {
 	base url.URL
 
 	*backoffs
-	// endpoints contains the state of each endpoint. Endpoints with the same path share a state. An endpoint without a path has no
-	// state.
-	endpoints [reqctx.Endpoints]*endpointState
+	// endpoints contains the breaker of each endpoint. Endpoints with the same path share one. An endpoint without a path has none.
+	endpoints [upstream.Endpoints]*breaker
 	breakers  []*breaker
 }
 
@@ -125,32 +124,23 @@ func (c *Client) Now() time.Time { return c.cfg.Clock.Now() }
 func (c *Client) Log() *slog.Logger { return c.cfg.Log }
 
 // URLBytes returns the length in bytes of the URL of an endpoint, without a query.
-func (c *Client) URLBytes(e reqctx.Endpoint) int {
+func (c *Client) URLBytes(e upstream.Endpoint) int {
 	return len(c.base.Scheme) + len("://") + len(c.base.Host) + len(c.base.Path) + len(c.cfg.Paths[e])
 }
 
-type endpointState struct {
-	breaker *breaker
-	// slots contains an element for each call in flight to the path. Its capacity bounds the number of these calls.
-	slots chan struct{}
-}
-
 func (c *Client) initEndpoints() {
-	byPath := make(map[string]*endpointState)
+	byPath := make(map[string]*breaker)
 	for e, path := range c.cfg.Paths {
 		if path == "" {
 			continue
 		}
-		l := byPath[path]
-		if l == nil {
-			l = &endpointState{
-				breaker: &breaker{endpoint: reqctx.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged},
-				slots:   make(chan struct{}, MaxInFlight),
-			}
-			byPath[path] = l
-			c.breakers = append(c.breakers, l.breaker)
+		b := byPath[path]
+		if b == nil {
+			b = &breaker{endpoint: upstream.Endpoint(e).String(), clock: c.cfg.Clock, rand: c.cfg.Rand, onChange: c.circuitChanged}
+			byPath[path] = b
+			c.breakers = append(c.breakers, b)
 		}
-		c.endpoints[e] = l
+		c.endpoints[e] = b
 	}
 }
 
@@ -188,5 +178,5 @@ func (c *Client) Close() {
 
 type noObserver struct{}
 
-func (noObserver) Call(reqctx.UpstreamCall, error) {}
-func (noObserver) Drift(string, string)            {}
+func (noObserver) Call(upstream.HTTPCall, error) {}
+func (noObserver) Drift(string, string)          {}

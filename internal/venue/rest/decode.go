@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -14,7 +14,7 @@ type Drift []string
 func (d *Drift) Add(what string) { *d = append(*d, what) }
 
 // Report passes the drift of a response to the Observer.
-func (c *Client) Report(e reqctx.Endpoint, drift Drift) {
+func (c *Client) Report(e upstream.Endpoint, drift Drift) {
 	for _, what := range drift {
 		c.cfg.Observer.Drift(e.String(), what)
 	}

@@ -6,7 +6,7 @@
 // read. If the retries fail, too, WithBackoff makes no call for the same key until the backoff of the key has ended. A key is a
 // token, a market, a search or a list of an account. If many keys of an endpoint fail, the circuit breaker of the endpoint refuses
 // all calls for some time. After this time, the circuit breaker admits one call as a probe. If the probe succeeds, the breaker
-// admits all calls again. Before each HTTP call, the client asks the reqctx.Permit in the context to admit the call. After the
+// admits all calls again. Before each HTTP call, the client asks the upstream.Permit in the context to admit the call. After the
 // call, it passes the venue's rate-limit headers to the permit. The client does not repeat a slow call while the call is still in
 // flight, because the rate limit would count both calls.
 //

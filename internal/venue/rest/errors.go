@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -92,7 +92,7 @@ var messages = map[market.Code]string{
 
 const messageRefused = "the venue refused the request"
 
-func newError(e reqctx.Endpoint, code market.Code, why *CallFailure) *market.Error {
+func newError(e upstream.Endpoint, code market.Code, why *CallFailure) *market.Error {
 	sentence := messages[code]
 	if why.Kind == KindRefused && code == market.CodeUpstreamBadResponse {
 		sentence = messageRefused
@@ -101,22 +101,22 @@ func newError(e reqctx.Endpoint, code market.Code, why *CallFailure) *market.Err
 }
 
 // UnknownForm returns the error of a response that is JSON of an unknown form.
-func UnknownForm(e reqctx.Endpoint, text string) *market.Error {
+func UnknownForm(e upstream.Endpoint, text string) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse, &CallFailure{Kind: KindShape, Text: text})
 }
 
 // BadElement returns the error of a bad element of a response.
-func BadElement(e reqctx.Endpoint, err error) *market.Error {
+func BadElement(e upstream.Endpoint, err error) *market.Error {
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer for this id could not be read (%s)", e).Because(err)
 }
 
 // BadInput returns the error of a request with an invalid argument. The client does not send such a request.
-func BadInput(e reqctx.Endpoint, what string) *market.Error {
+func BadInput(e upstream.Endpoint, what string) *market.Error {
 	return market.Errorf(market.CodeBadUserInput, "%s (%s)", what, e)
 }
 
 // CheckID returns BAD_USER_INPUT if s is not a valid id.
-func CheckID(e reqctx.Endpoint, s string) error {
+func CheckID(e upstream.Endpoint, s string) error {
 	if err := market.CheckID(s); err != nil {
 		return BadInput(e, "an id has 1 to 256 bytes and no comma, slash or control character")
 	}
@@ -132,14 +132,14 @@ func NilIfNotFound(err error) error {
 }
 
 // BadIfNotFound turns NOT_FOUND into UPSTREAM_BAD_RESPONSE. It is for endpoints that return an empty list if there is no data.
-func BadIfNotFound(e reqctx.Endpoint, err error) error {
+func BadIfNotFound(e upstream.Endpoint, err error) error {
 	if market.CodeOf(err) == market.CodeNotFound {
 		return market.Errorf(market.CodeUpstreamBadResponse, "%s (%s)", messageRefused, e).Because(errors.Unwrap(err))
 	}
 	return err
 }
 
-func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
+func contextFailure(ctx context.Context, e upstream.Endpoint) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return newError(e, market.CodeUpstreamTimeout, &CallFailure{Kind: KindCaller, Text: "the caller's deadline passed"})
 	}
@@ -151,13 +151,13 @@ func contextFailure(ctx context.Context, e reqctx.Endpoint) error {
 }
 
 // circuitOpenError returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
-func circuitOpenError(e reqctx.Endpoint, wait time.Duration) error {
+func circuitOpenError(e upstream.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindCircuitOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
 
 // connectionFailure returns the error of a call without a complete response. The second context is ctx with the client's timeout.
 // Errors of transports contain URLs, so the returned error contains no text of err except the texts of system errors.
-func connectionFailure(ctx, call context.Context, e reqctx.Endpoint, err error) error {
+func connectionFailure(ctx, call context.Context, e upstream.Endpoint, err error) error {
 	if ctx.Err() != nil {
 		return contextFailure(ctx, e)
 	}
@@ -230,7 +230,7 @@ func describeConnectionError(err error) (text string, transient bool) {
 }
 
 // statusFailure returns the error of a response whose status is not 2xx. isJSON and text are the results of errorText.
-func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
+func (c *Client) statusFailure(e upstream.Endpoint, resp *http.Response, isJSON bool, text string) *market.Error {
 	why := &CallFailure{Kind: KindReported, Status: resp.StatusCode, Text: text}
 	code := market.CodeUpstreamBadResponse
 	switch s := resp.StatusCode; {
@@ -274,7 +274,7 @@ func (c *Client) statusFailure(e reqctx.Endpoint, resp *http.Response, isJSON bo
 
 // reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, reportedFailure returns
 // nil.
-func (c *Client) reportedFailure(e reqctx.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
+func (c *Client) reportedFailure(e upstream.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
 	}

@@ -3,7 +3,7 @@ package rest
 import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // ReadHistories answers queries for price histories. It calls read once for each period, with the tokens of all queries for the
@@ -15,7 +15,7 @@ func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, 
 	results := make([]market.Result[*market.PriceHistory], len(list))
 	for i, q := range list {
 		if q.From > q.To {
-			results[i].Err = BadInput(reqctx.EndpointPriceHistory, "the first day is after the last")
+			results[i].Err = BadInput(upstream.EndpointPriceHistory, "the first day is after the last")
 			continue
 		}
 		placesByDays[days{q.From, q.To}] = append(placesByDays[days{q.From, q.To}], i)

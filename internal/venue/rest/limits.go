@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -71,10 +71,10 @@ func parseCalls(s string) int {
 
 // reportLimits passes what a response says about the rate limit to the permit in ctx. If err is RATE_LIMITED without RetryAfter, and
 // the headers say that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
-func (c *Client) reportLimits(ctx context.Context, e reqctx.Endpoint, resp *http.Response, err error) {
+func (c *Client) reportLimits(ctx context.Context, e upstream.Endpoint, resp *http.Response, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(resp.Header, now)
-	a := reqctx.Answer{Endpoint: e, Limit: l.limit, Remaining: l.remaining, Reset: l.reset}
+	a := upstream.Answer{Endpoint: e, Limit: l.limit, Remaining: l.remaining, Reset: l.reset}
 	if limited, ok := errors.AsType[*market.Error](err); ok && limited.Code == market.CodeRateLimited {
 		if limited.RetryAfter == 0 && l.remaining == 0 && l.reset.After(now) {
 			limited.RetryAfter = l.reset.Sub(now)
@@ -82,5 +82,5 @@ func (c *Client) reportLimits(ctx context.Context, e reqctx.Endpoint, resp *http
 		a.Refused, a.RetryAfter = true, limited.RetryAfter
 	}
 	a.Served = !a.Refused && resp.StatusCode < 500
-	reqctx.ReportAnswer(ctx, a)
+	upstream.ReportAnswer(ctx, a)
 }

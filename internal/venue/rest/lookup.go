@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -25,7 +25,7 @@ func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 // Lookup reads values by their ids.
 type Lookup[T any] struct {
 	Client   *Client
-	Endpoint reqctx.Endpoint
+	Endpoint upstream.Endpoint
 	// Batch is the greatest number of ids in one call.
 	Batch int
 	// IsID reports whether a text has the form of an id. Read does not send other texts, because the venue cannot know them.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -26,16 +26,16 @@ func TestARequestWithABodyIsAPost(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":true}`)
 	}))
 	defer server.Close()
-	c, err := rest.New(rest.Config{BaseURL: server.URL + "/base", Paths: rest.Paths{reqctx.EndpointPrices: "/prices"}, Rand: func() float64 { return 0 }})
+	c, err := rest.New(rest.Config{BaseURL: server.URL + "/base", Paths: rest.Paths{upstream.EndpointPrices: "/prices"}, Rand: func() float64 { return 0 }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	v, err := c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
+	v, err := c.Get(t.Context(), &rest.Request{Endpoint: upstream.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
 	if err != nil || v.Member("ok").IsNull() {
 		t.Fatalf("Get returned %s and the error %v (%s), want a member ok", v.JSON(), err, market.CodeOf(err))
 	}
-	if _, err = c.Get(t.Context(), &rest.Request{Endpoint: reqctx.EndpointPrices}); err != nil {
+	if _, err = c.Get(t.Context(), &rest.Request{Endpoint: upstream.EndpointPrices}); err != nil {
 		t.Fatal(err)
 	}
 	post := `POST /base/last application/json 5 ["1"]`

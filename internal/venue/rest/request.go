@@ -15,13 +15,13 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
 // Request is one call to the venue.
 type Request struct {
-	Endpoint reqctx.Endpoint
+	Endpoint upstream.Endpoint
 	Query    Query
 	// Keys is the number of requested ids, for metrics and the operation log.
 	Keys int
@@ -38,7 +38,7 @@ type Request struct {
 }
 
 // ForAccount returns a request for the data of an account.
-func ForAccount(e reqctx.Endpoint, a market.Address) *Request {
+func ForAccount(e upstream.Endpoint, a market.Address) *Request {
 	rq := &Request{Endpoint: e, Keys: 1, Account: a}
 	rq.Query.Set("address", string(a))
 	return rq
@@ -119,51 +119,42 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 	}
 }
 
-// attempt makes one HTTP call. Before the call, it waits until fewer than MaxInFlight calls to the path of the endpoint are in
-// flight. Then it waits until the rate limit admits the call. The reported duration of the call does not include these waits. If
-// the circuit or the rate limit refuses the call, or ctx ends before the call, sent is false.
+// attempt makes one HTTP call. Before the call, it waits until the rate limit admits the call: the first call of a read need not
+// wait, further ones may. The reported duration of the call does not include this wait. If the circuit or the rate limit refuses the
+// call, or ctx ends before the call, sent is false.
 func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
 	}
-	state, queued := c.endpoints[rq.Endpoint], time.Now()
-	if wait := state.breaker.refuse(); wait > 0 {
+	circuit, queued := c.endpoints[rq.Endpoint], time.Now()
+	if wait := circuit.refuse(); wait > 0 {
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
-	select {
-	case state.slots <- struct{}{}:
-		defer func() { <-state.slots }()
-	case <-ctx.Done():
-		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
-	}
-	if wait := state.breaker.refuse(); wait > 0 { // the circuit may have opened while the call waited
-		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
-	}
-	if err := reqctx.AdmitCall(ctx); err != nil {
+	if err := upstream.AdmitCall(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.Endpoint)
 		}
 		return wire.Value{}, false, err
 	}
-	generation, wait, ok := state.breaker.acquire()
+	generation, wait, ok := circuit.acquire() // the circuit may have opened while the call waited
 	if !ok {
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	result := verdictNone // the verdict if the call panics
-	defer func() { state.breaker.done(generation, result, c.subject(ctx, rq)) }()
+	defer func() { circuit.done(generation, result, c.subject(ctx, rq)) }()
 	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	read, _ := reqctx.CallFrom(ctx)
-	x := reqctx.UpstreamCall{Endpoint: rq.Endpoint.String(), Keys: rq.Keys, Started: time.Now()}
+	waiters := upstream.From(ctx).Waiters
+	x := upstream.HTTPCall{Endpoint: rq.Endpoint.String(), Keys: rq.Keys, Started: time.Now()}
 	x.Waited = x.Started.Sub(queued)
-	if read != nil {
-		x.Trace = read.Trace()
+	if waiters != nil {
+		x.Trace = waiters.Trace()
 	}
 	payload, err = c.exchange(ctx, call, rq, credentials, &x)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	result = verdictOf(err)
-	if read != nil {
-		read.NoteCall(x)
+	if waiters != nil {
+		waiters.NoteCall(x)
 	}
 	var failure error
 	if result == verdictFailure {
@@ -183,12 +174,12 @@ func (c *Client) subject(ctx context.Context, rq *Request) string {
 
 func outcomeOf(err error) string {
 	if err == nil {
-		return reqctx.OutcomeOK
+		return upstream.OutcomeOK
 	}
 	if e, ok := errors.AsType[*market.Error](err); ok {
 		return string(e.Code)
 	}
-	return reqctx.CallCancelled
+	return upstream.CallCancelled
 }
 
 // verdictOf returns the verdict on the venue after a call. The verdict is verdictNone in three cases: the context of the call has
@@ -211,7 +202,7 @@ func verdictOf(err error) verdict {
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow
 // redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. exchange sets Status and
 // Date of x.
-func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, x *reqctx.UpstreamCall) (payload wire.Value, err error) {
+func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, x *upstream.HTTPCall) (payload wire.Value, err error) {
 	r := c.newRequest(call, rq, credentials, x.Trace)
 	var signature http.Header
 	if rq.Sign != nil {
@@ -247,18 +238,18 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 
 // credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, the call needs no
 // credentials, and both results are nil. If a call needs credentials and ctx has none, the error is UNAUTHENTICATED.
-func (c *Client) credentials(ctx context.Context, e reqctx.Endpoint) (*market.Credentials, error) {
+func (c *Client) credentials(ctx context.Context, e upstream.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
 	}
-	credentials := reqctx.CredentialsFrom(ctx)
+	credentials := upstream.From(ctx).Credentials
 	if credentials == nil {
 		return nil, market.Errorf(market.CodeUnauthenticated, "the venue's credentials are needed (%s)", e)
 	}
 	return credentials, nil
 }
 
-func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace reqctx.TraceContext) *http.Request {
+func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace upstream.TraceContext) *http.Request {
 	u := c.base
 	u.Path += cmp.Or(rq.Path, c.cfg.Paths[rq.Endpoint])
 	header := http.Header{
@@ -329,7 +320,7 @@ func errorText(resp *http.Response, redact func(string) string) (isJSON bool, te
 // decode decodes the body of a 2xx response. An envelope is {success,data}, where data is an object or null. decode replaces up to
 // maxEnvelopes nested envelopes by their data. If this data is null, decode returns the zero Value. It returns an error if an
 // envelope or the body reports a failure, or if the whole body is null or unreadable.
-func (c *Client) decode(e reqctx.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
+func (c *Client) decode(e upstream.Endpoint, resp *http.Response, body []byte, redact func(string) string) (wire.Value, error) {
 	if !jsonType(resp.Header.Get("Content-Type")) {
 		return wire.Value{}, unreadableError(e, resp, errContentType)
 	}
@@ -373,7 +364,7 @@ var errContentType = errors.New("the content type is not JSON")
 
 // unreadableError returns the error of a response that is not JSON, is too large or has an unknown encoding. Only a response with
 // truncated JSON is retried.
-func unreadableError(e reqctx.Endpoint, resp *http.Response, err error) *market.Error {
+func unreadableError(e upstream.Endpoint, resp *http.Response, err error) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse,
 		&CallFailure{Kind: KindUnreadable, Status: resp.StatusCode, Text: err.Error(), Transient: errors.Is(err, wire.ErrTruncated)})
 }

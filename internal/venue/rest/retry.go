@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 // retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. ok is also false if a
@@ -22,8 +22,8 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()
-	if call, ok := reqctx.CallFrom(ctx); ok {
-		if latest, ok := call.Deadline(); ok && (!limited || latest.Before(deadline)) {
+	if waiters := upstream.From(ctx).Waiters; waiters != nil {
+		if latest, ok := waiters.Deadline(); ok && (!limited || latest.Before(deadline)) {
 			deadline, limited = latest, true
 		}
 	}

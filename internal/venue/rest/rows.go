@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -42,7 +42,7 @@ func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) 
 }
 
 // LeftOut returns the errors that GraphQL clients see.
-func (b RowErrors) LeftOut(e reqctx.Endpoint) market.LeftOut {
+func (b RowErrors) LeftOut(e upstream.Endpoint) market.LeftOut {
 	var out market.LeftOut
 	for i, bad := range b {
 		if i == MaxLeftOut {

@@ -10,15 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/upstream"
 )
 
 const (
-	// MaxInFlight bounds the calls in flight to one path. It is also the default of the cache's bound for concurrent calls for one
-	// kind of account data.
-	MaxInFlight = 64
-	// maxConns bounds the connections to the venue. It is large enough for all calls in flight to all endpoints.
-	maxConns          = MaxInFlight * reqctx.Endpoints
+	// maxConns bounds the connections to the venue. It is large enough for the 64 reads of each endpoint that the cache makes at once.
+	maxConns          = 64 * upstream.Endpoints
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	maxErrorBody      = 64 << 10

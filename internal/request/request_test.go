@@ -1,4 +1,4 @@
-package reqctx_test
+package request_test
 
 import (
 	"fmt"
@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/reqctx"
+	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 func TestCredentials(t *testing.T) {
@@ -17,21 +18,21 @@ func TestCredentials(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := reqctx.WithCredentials(t.Context(), c)
-	if got := reqctx.CredentialsFrom(ctx); got != c {
+	ctx := request.WithCredentials(t.Context(), c)
+	if got := request.CredentialsFrom(ctx); got != c {
 		t.Errorf("CredentialsFrom returned %p, want the credentials of WithCredentials", got)
 	}
 	if text := fmt.Sprintf("%v %+v %#v", ctx, ctx, ctx); strings.Contains(text, "hunter2") {
 		t.Errorf("the context prints the credentials: %s", text)
 	}
-	if reqctx.CredentialsFrom(t.Context()) != nil || reqctx.CredentialsFrom(reqctx.WithCredentials(t.Context(), nil)) != nil {
+	if request.CredentialsFrom(t.Context()) != nil || request.CredentialsFrom(request.WithCredentials(t.Context(), nil)) != nil {
 		t.Error("an anonymous caller has credentials")
 	}
 }
 
 func TestEndpointsOfUsers(t *testing.T) {
-	user := []reqctx.Endpoint{reqctx.EndpointBalance, reqctx.EndpointPositions, reqctx.EndpointOrders, reqctx.EndpointTrades, reqctx.EndpointHistory}
-	for e := reqctx.EndpointPrices; e <= reqctx.EndpointHistory; e++ {
+	user := []upstream.Endpoint{upstream.EndpointBalance, upstream.EndpointPositions, upstream.EndpointOrders, upstream.EndpointTrades, upstream.EndpointHistory}
+	for e := upstream.EndpointPrices; e <= upstream.EndpointHistory; e++ {
 		if e.User() != slices.Contains(user, e) {
 			t.Errorf("User of endpoint %s returned %v, want %v", e, e.User(), !e.User())
 		}
@@ -41,8 +42,8 @@ func TestEndpointsOfUsers(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := market.NewHandle(until), market.NewHandle(until)
-	ctx, d := reqctx.WithDependencies(t.Context())
-	if reqctx.DependenciesFrom(ctx) != d {
+	ctx, d := request.WithDependencies(t.Context())
+	if request.From(ctx).Dependencies != d {
 		t.Error("the context has other dependencies")
 	}
 	var wg sync.WaitGroup
@@ -60,7 +61,7 @@ func TestDependencies(t *testing.T) {
 }
 
 func TestSnapshot(t *testing.T) {
-	ctx, d := reqctx.WithDependencies(t.Context())
+	ctx, d := request.WithDependencies(t.Context())
 	s, ok := d.Snapshot()
 	if !ok || s.Personal || !s.Until.IsZero() || len(s.Handles) != 0 {
 		t.Errorf("without records: got snapshot %+v, %v; want an empty one", s, ok)
@@ -73,17 +74,17 @@ func TestSnapshot(t *testing.T) {
 	if s, ok = d.Snapshot(); !ok || s.Personal || !s.Until.Equal(early) || len(s.Handles) != 1 || s.Handles[0] != h {
 		t.Errorf("got snapshot %+v, %v; want the recorded handle and the earliest time", s, ok)
 	}
-	reqctx.CredentialsFrom(ctx)
+	request.CredentialsFrom(ctx)
 	if s, ok = d.Snapshot(); !ok || !s.Personal {
 		t.Errorf("after CredentialsFrom: got snapshot %+v, %v; want a personal snapshot", s, ok)
 	}
 }
 
 func TestNoDependencies(t *testing.T) {
-	none := reqctx.DependenciesFrom(t.Context())
+	none := request.From(t.Context()).Dependencies
 	none.Record(market.NewHandle(time.Unix(9, 0)))
 	none.Until(time.Unix(5, 0))
-	if _, ok := none.Snapshot(); ok || none != nil || reqctx.CredentialsFrom(t.Context()) != nil {
+	if _, ok := none.Snapshot(); ok || none != nil || request.CredentialsFrom(t.Context()) != nil {
 		t.Error("a context without dependencies has a snapshot, or credentials")
 	}
 }

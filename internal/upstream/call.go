@@ -1,13 +1,26 @@
-package reqctx
+package upstream
 
 import (
 	"context"
 	"time"
+
+	"oddsgraph/internal/market"
 )
 
-// Call describes a read of the venue, which may take several HTTP calls, and the operations that wait for the read. Priority and
-// Deadline may increase while the read waits for the rate limiter, because more operations can join.
-type Call interface {
+// Call is a read of the venue, which may take several HTTP calls. With puts it into the context that the driver passes on, and From
+// returns it. A Call in a context must not be changed.
+type Call struct {
+	// Permit admits the HTTP calls. Without a Permit, all are admitted at once.
+	Permit Permit
+	// Credentials are the credentials for account data, or nil.
+	Credentials *market.Credentials
+	// Waiters describes the operations that wait for the read. It may be nil.
+	Waiters Waiters
+}
+
+// Waiters describes the operations that wait for a read. Priority and Deadline may increase while the read waits for the rate limiter,
+// because more operations can join.
+type Waiters interface {
 	// Priority returns the greatest priority of the operations.
 	Priority() Priority
 	// Deadline returns the latest deadline of the operations. ok is false if an operation has no deadline.
@@ -15,24 +28,26 @@ type Call interface {
 	// Trace returns the trace context of one of the operations. It returns the zero value if no operation is traced.
 	Trace() TraceContext
 	// NoteCall records an ended HTTP call of the read.
-	NoteCall(c UpstreamCall)
+	NoteCall(c HTTPCall)
 }
 
 type callKey struct{}
 
-// WithCall returns a context for the HTTP calls of one read of the venue.
-func WithCall(ctx context.Context, c Call) context.Context {
-	return context.WithValue(ctx, callKey{}, c)
+// With returns a context for the HTTP calls of one read of the venue.
+func With(ctx context.Context, c Call) context.Context { return context.WithValue(ctx, callKey{}, &c) }
+
+var none Call
+
+// From returns the Call of ctx, or the zero Call if ctx has none.
+func From(ctx context.Context) *Call {
+	if c, ok := ctx.Value(callKey{}).(*Call); ok {
+		return c
+	}
+	return &none
 }
 
-// CallFrom returns the Call that WithCall has stored in ctx. ok is false if ctx has no Call.
-func CallFrom(ctx context.Context) (c Call, ok bool) {
-	c, ok = ctx.Value(callKey{}).(Call)
-	return c, ok
-}
-
-// UpstreamCall is one HTTP call to the venue.
-type UpstreamCall struct {
+// HTTPCall is one HTTP call to the venue.
+type HTTPCall struct {
 	// Endpoint is the name of the endpoint; see Endpoint.String.
 	Endpoint string
 	// Keys is the number of ids in the request.
@@ -51,6 +66,9 @@ type UpstreamCall struct {
 	Date time.Time
 }
 
+// OutcomeOK is the outcome of a call or a batch without an error.
+const OutcomeOK = "ok"
+
 // CallCancelled is the outcome of an HTTP call that was cancelled because no operation waited for it any more.
 const CallCancelled = "CANCELLED"
 
@@ -66,7 +84,7 @@ type Batch struct {
 	// Formed is the time when the first key was requested, and Admitted the time when the rate limiter admitted the batch. Left is the
 	// time when the batch was sent, and Ended the time when all keys had a result. A time is zero before its event.
 	Formed, Admitted, Left, Ended time.Time
-	Calls                         []UpstreamCall
+	Calls                         []HTTPCall
 	// Outcome is OutcomeOK or the error code of the whole batch.
 	Outcome string
 }

@@ -1,7 +1,6 @@
-package reqctx
+package request
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -145,24 +144,4 @@ func (d *Dependencies) Snapshot() (s Snapshot, ok bool) {
 		s.FreshUntil = time.Unix(0, d.freshUntil)
 	}
 	return s, !d.unknown
-}
-
-// ResponseContext is the context of one response. It contains the response's Dependencies, so that the context and the Dependencies
-// need only one allocation. All reads of the same token in this context count as one poll. Init must be called first.
-type ResponseContext struct {
-	valuesContext
-	Dependencies Dependencies
-}
-
-// Init derives the context from ctx.
-func (r *ResponseContext) Init(ctx context.Context) {
-	r.valuesContext = derive(ctx)
-	r.dependencies, r.poll = &r.Dependencies, polls.Add(1)
-}
-
-// WithDependencies returns a context and new Dependencies that record all reads of this context.
-func WithDependencies(ctx context.Context) (context.Context, *Dependencies) {
-	r := &ResponseContext{}
-	r.Init(ctx)
-	return r, &r.Dependencies
 }

@@ -1,4 +1,4 @@
-package reqctx
+package upstream
 
 import (
 	"context"
@@ -62,7 +62,7 @@ type CallRequest struct {
 	// Endpoint is the endpoint that the read calls first. Some venues have a separate limit for some of their endpoints, and a venue may
 	// refuse the calls of one endpoint.
 	Endpoint Endpoint
-	// Caller is the name of the client. The rate limiter counts the calls of the read for this client; see WithCaller.
+	// Caller is the name of the client. The rate limiter counts the calls of the read for this client.
 	Caller string
 	// Deadline is the time when the last operation stops waiting for the read. It is zero if an operation has no deadline. A read
 	// whose turn is not before Deadline is refused.
@@ -99,18 +99,11 @@ func RateLimited(wait time.Duration) *market.Error {
 	return e
 }
 
-type permitKey struct{}
-
-// WithPermit returns a context in which p admits the HTTP calls.
-func WithPermit(ctx context.Context, p Permit) context.Context {
-	return context.WithValue(ctx, permitKey{}, p)
-}
-
 // AdmitCall waits until the read of ctx may make one more HTTP call; see Permit.AdmitCall. Call it immediately before every HTTP
 // call, including further pages, retries, and separate calls for the ids of a list. AdmitCall returns nil at once if ctx has no
 // Permit.
 func AdmitCall(ctx context.Context) error {
-	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
+	if p := From(ctx).Permit; p != nil {
 		return p.AdmitCall(ctx)
 	}
 	return nil
@@ -118,7 +111,7 @@ func AdmitCall(ctx context.Context) error {
 
 // ReportAnswer calls Permit.Answered for the Permit of ctx, if ctx has one.
 func ReportAnswer(ctx context.Context, a Answer) {
-	if p, ok := ctx.Value(permitKey{}).(Permit); ok {
+	if p := From(ctx).Permit; p != nil {
 		p.Answered(a)
 	}
 }

@@ -1,12 +1,6 @@
-package reqctx
+package upstream
 
 import "fmt"
-
-// Span is the span of an operation. The tracer's type implements it.
-type Span interface {
-	// Context returns the ids of the trace and of the span.
-	Context() TraceContext
-}
 
 // TraceContext identifies a span in the form that https://www.w3.org/TR/trace-context/ defines. The zero value identifies no span.
 type TraceContext struct {

@@ -1,4 +1,4 @@
-package reqctx
+package upstream
 
 // Kind is a kind of data that is read.
 type Kind uint8

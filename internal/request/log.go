@@ -1,12 +1,19 @@
-package reqctx
+package request
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"oddsgraph/internal/upstream"
 )
+
+// Span is the span of an operation. The tracer's type implements it.
+type Span interface {
+	// Context returns the ids of the trace and of the span.
+	Context() upstream.TraceContext
+}
 
 // OperationInfo describes an operation of a client's document. It is shared and must not be changed.
 type OperationInfo struct {
@@ -21,7 +28,7 @@ type OperationInfo struct {
 // OutcomeOK and OutcomeCancelled are the outcomes of an operation without an error code. OutcomeCancelled means that the client
 // disconnected, or cancelled the operation, before the response.
 const (
-	OutcomeOK        = "ok"
+	OutcomeOK        = upstream.OutcomeOK
 	OutcomeCancelled = "cancelled"
 )
 
@@ -70,12 +77,12 @@ type Log struct {
 	// Explained reports that the response contains the log for the client. It must be set before the first read.
 	Explained bool
 
-	// reads is nil before WithLog.
-	reads *[Kinds]counts
+	// reads is nil before Request.Record.
+	reads *[upstream.Kinds]counts
 
 	// mu protects the fields below.
 	mu      sync.Mutex
-	batches []Batch
+	batches []upstream.Batch
 	// served contains the spans of the operations that got this operation's response.
 	served []Span
 	// by is the span of the operation whose response this operation got. It is nil if this operation made its own response.
@@ -84,22 +91,6 @@ type Log struct {
 
 // counts contains the numbers of CacheCounts as atomic integers.
 type counts struct{ hits, stale, absent, misses, joined, excused, shared atomic.Uint32 }
-
-// logContext contains a context and the read counts of its log, so that the context and the counts need only one allocation.
-type logContext struct {
-	valuesContext
-	reads [Kinds]counts
-}
-
-// WithLog returns a context whose reads are counted in l. It must be called once for each log, before the first read.
-func WithLog(ctx context.Context, l *Log) context.Context {
-	c := &logContext{valuesContext: derive(ctx)}
-	c.log = l
-	if l != nil {
-		l.reads = &c.reads
-	}
-	return c
-}
 
 // CacheCounts counts the keys of one kind that an operation has read. Each key counts once as Hits, Stale, Absent or Misses.
 type CacheCounts struct {
@@ -121,7 +112,7 @@ func (c CacheCounts) Plus(d CacheCounts) CacheCounts {
 }
 
 // CountReads adds c to the counts of a kind.
-func (l *Log) CountReads(k Kind, c CacheCounts) {
+func (l *Log) CountReads(k upstream.Kind, c CacheCounts) {
 	if l == nil || l.reads == nil {
 		return
 	}
@@ -136,7 +127,7 @@ func (l *Log) CountReads(k Kind, c CacheCounts) {
 }
 
 // Counts returns the counts of a kind so far.
-func (l *Log) Counts(k Kind) CacheCounts {
+func (l *Log) Counts(k upstream.Kind) CacheCounts {
 	if l.reads == nil {
 		return CacheCounts{}
 	}
@@ -149,20 +140,20 @@ const maxBatches = 256
 // NoteBatch records a batch that the operation waits for. If a batch with the same Serial is already recorded, b replaces this
 // batch, and Own becomes the sum of Own in both batches. If maxBatches batches are recorded, NoteBatch ignores a batch with a new
 // Serial.
-func (l *Log) NoteBatch(b Batch) {
+func (l *Log) NoteBatch(b upstream.Batch) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if i := slices.IndexFunc(l.batches, func(known Batch) bool { return known.Serial == b.Serial }); i >= 0 {
+	if i := slices.IndexFunc(l.batches, func(known upstream.Batch) bool { return known.Serial == b.Serial }); i >= 0 {
 		b.Own += l.batches[i].Own
 		l.batches[i] = b
 		return
 	}
 	if len(l.batches) < maxBatches {
 		if l.batches == nil {
-			l.batches = make([]Batch, 0, 8)
+			l.batches = make([]upstream.Batch, 0, 8)
 		}
 		l.batches = append(l.batches, b)
 	}
@@ -170,7 +161,7 @@ func (l *Log) NoteBatch(b Batch) {
 
 // Batches returns the batches that the operation has waited for, at most maxBatches. They are in the order in which they were
 // first recorded.
-func (l *Log) Batches() []Batch {
+func (l *Log) Batches() []upstream.Batch {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.batches)
