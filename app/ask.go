@@ -17,7 +17,6 @@ import (
 	"oddsgraph/internal/market/reqctx"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
-	"oddsgraph/internal/venue/stream"
 )
 
 const askMarkets = 5
@@ -43,8 +42,14 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	defer client.Close()
 	q := &inquiry{client: client, unread: &unread, out: stdout}
 	markets := q.askREST(ctx)
-	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
-		q.askStream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
+	socket, err := streamConfig(cfg, nil, market.SystemClock{})
+	if err != nil {
+		return err
+	}
+	isOfVenue := cfg.StreamURL != "" || cfg.Venue.URL == "" // the driver's own stream does not belong to another URL
+	if socket.URL != "" && isOfVenue && len(markets) > 0 && ctx.Err() == nil {
+		socket.Log, socket.Observer = log, streamParts{&unread}
+		q.askStream(ctx, withProtocol(client, socket), cfg.Venue.Timeout, markets[0])
 	}
 	for e := reqctx.EndpointBalance; int(e) < reqctx.Endpoints; e++ {
 		if err := client.Can(e); err != nil {

@@ -44,7 +44,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"have the venue's spelling":                                           {"internal/venue/generic TestOrderForms UNKNOWN(BORROW)"},
 		"`statusRaw`, `sideRaw` and `kindRaw`":                                {"tests/e2e TestPositionsWithoutTokens sideRaw", "tests/e2e TestPositionsWithoutTokens statusRaw", "tests/e2e TestTradesByOffset kindRaw"},
 		"of the stream that name a market instead of a token":                 {"tests/e2e TestFramesThatNameAMarket"},
-		"if the market was read before: with the label of an outcome, or without a label if the market has YES and NO": {"tests/e2e TestFramesThatNameAMarket", "internal/venue/stream TestBadFrames M9"},
+		"if the market was read before: with the label of an outcome, or without a label if the market has YES and NO": {"tests/e2e TestFramesThatNameAMarket", "internal/venue/generic/codec TestBadFrames M9"},
 		"to prices, trades, markets and accounts without a snapshot":                                                   {"internal/feed/follow TestQuietPrice", "internal/feed/follow TestAccountWithoutSnapshot", "tests/e2e TestQuietMarkets"},
 		"Without the latest trades, `TradesUpdate.known` is false":                                                     {"internal/feed/follow TestQuietTradesOfAVenueWithoutAList"},
 		"in the status": {"internal/venue/generic TestStatuses", "internal/venue/generic TestDemoFaults FaultStatus"},

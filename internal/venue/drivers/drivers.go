@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/generic"
+	"oddsgraph/internal/venue/generic/codec"
 	"oddsgraph/internal/venue/kalshi"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
@@ -64,7 +65,7 @@ var registry = map[string]Kind{
 		open: func(c Config) (venue.Driver, error) {
 			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
 		},
-		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
+		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, codec.Protocol(), refuseKey(c) },
 		Limits: func(bool) []rest.PublishedLimit { return nil },
 	},
 	"kalshi": {open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD"},

@@ -103,9 +103,9 @@ func (d *depths) Message(m *messages.Message) {
 }
 
 // TestDepth checks that subscriptions, books and changes have the depth in the venue's hello. If the depth in the hello is 0, they
-// must have the depth assumedDepth.
+// must have the depth AssumedDepth.
 func TestDepth(t *testing.T) {
-	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
+	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, AssumedDepth}} {
 		heard := &depths{record: &record{}}
 		inBubble(t, func(_ *Config, v *venue) {
 			v.handler = heard
@@ -185,7 +185,7 @@ func TestNoHello(t *testing.T) {
 		b.equal("state", b.Stats().State, StateConnecting)
 		b.advance(time.Millisecond)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
-		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
+		b.equal("depth", b.venue.sent("subscribe")[0].Depth, AssumedDepth)
 		// The client still applies a late hello.
 		b.conn(0).send(helloFrame)
 		b.conn(0).snapshot("orderbook", "T1", 7)
