@@ -41,6 +41,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	}
 	defer client.Close()
 	q := &inquiry{client: client, unread: &unread, out: stdout}
+	probed := q.probe(ctx)
 	markets := q.askREST(ctx)
 	socket, err := streamConfig(cfg, nil, market.SystemClock{})
 	if err != nil {
@@ -60,10 +61,25 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 		q.print("cash", "unsupported: "+err.Error())
 	}
 	q.print("accounts", "not requested: "+noAccountsReason(cfg))
+	probed()
 	if err := errors.Join(q.readErr, ctx.Err()); err != nil {
 		return err
 	}
 	return q.printErr
+}
+
+// probe lets the driver find out how its venue is asked. It returns a function that prints the settings.
+func (q *inquiry) probe(ctx context.Context) (print func()) {
+	const what = "settings for --venue-table"
+	driver, ok := q.client.(venue.Prober)
+	if !ok {
+		return func() { q.print(what, "none: the driver knows how its venue is asked") }
+	}
+	err := driver.Probe(ctx)
+	q.unread.take() // the reads show what is unreadable
+	return func() {
+		q.read(what, func() (string, error) { return driver.Settings(), err })
+	}
 }
 
 // noAccountsReason returns the reason why ask requests no data of accounts.

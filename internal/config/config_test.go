@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 		JWT:             config.JWT{AccountClaim: "sub"},
 		Client:          config.Client{Sockets: 2000, Connections: 1000, Operations: 9000},
 		Log:             config.Log{Level: slog.LevelInfo, Format: "text"},
-		Venue:           config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, Batch: 100, MaxURL: 2 << 10, PublicPerMinute: 100, KeyPerMinute: 300},
+		Venue:           config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, Batch: 100, PublicPerMinute: 100, KeyPerMinute: 300},
 		StreamTopics:    2000,
 		Shared:          config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{

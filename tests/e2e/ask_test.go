@@ -22,6 +22,7 @@ func TestConfigCheckAsks(t *testing.T) {
 		"public trades: unsupported: UNSUPPORTED: the venue's API has no list of public trades.*",
 		"events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "stream of market: answered", "stream of prices: answered",
 		"stream of orderbook: answered", "accounts: not requested: .*",
+		"settings for --venue-table: market-ids=ids,market-tokens=tokenIds,spreads=tokenIds,search-options=yes,max-url=2048",
 	}
 	for _, test := range []struct {
 		name, path, body string
@@ -34,11 +35,16 @@ func TestConfigCheckAsks(t *testing.T) {
 		{"a price history with an unreadable row", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
 			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row",
 		}, len(complete), true},
-		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{5: "spreads: \\d+ of \\d+"}, len(complete), false},
-		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*"}, len(complete), true},
+		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{
+			5: "spreads: \\d+ of \\d+", 16: "settings for --venue-table: market-ids=ids,market-tokens=tokenIds,search-options=yes,max-url=2048",
+		}, len(complete), false},
+		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{
+			4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*", 16: "settings for --venue-table: market-ids=ids,market-tokens=tokenIds,spreads=tokenIds,search-options=yes",
+		}, len(complete), true},
 		{"no search", "/market-search", `{"success":false,"error":"no such endpoint","code":"NOT_FOUND"}`, map[int]string{
 			0: "search: nothing; error: .*", 1: "everything else: not requested: the search found no open market with tokens", 2: "accounts: .*",
-		}, 3, true},
+			3: "settings for --venue-table: error: .*",
+		}, 4, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			v := demo.New(demo.Config{Markets: 50})

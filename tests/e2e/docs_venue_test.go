@@ -58,7 +58,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"It calls the endpoint again when the backoff ends":                                            {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
 		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books": {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
 		"If the venue limits the calls for books, the client stops reading books":                      {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
-		"that the venue does not support: the client detects this and reads the ids one by one":        {"internal/venue/generic TestUnsupportedListIsLearned"},
+		"that the venue does not support: the service detects this after the start, and reads the ids one by one": {"internal/venue/generic TestProbe", "internal/venue/generic TestUndecidedLists"},
 	}
 	_, section, _ := strings.Cut(read(t, "docs/venues/generic.md"), "## What it tolerates\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -226,11 +226,12 @@ func FuzzSearch(f *testing.F) {
 		if !ok {
 			return
 		}
+		c := newDecodingClient(t, body)
 		for _, q := range []queries.Search{
 			{Limit: 2},
 			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: queries.SortVolume, Direction: queries.Descending},
 		} {
-			page, err := decodeSearch(payload, q, pageStart{}, &listTraits{}, &rest.Drift{})
+			page, err := c.decodeSearch(payload, q, pageStart{}, &rest.Drift{})
 			if checkError(t, err); err != nil {
 				continue
 			}
@@ -286,7 +287,8 @@ func FuzzUser(f *testing.F) {
 				t.Fatalf("the history record has no time or kind: %+v", h)
 			}
 		}
-		next, err := pageInfoOf(reqctx.EndpointTrades, list, pageStart{}, 100)
+		c := newDecodingClient(t, body)
+		next, err := c.pageInfo(&pagedList{endpoint: reqctx.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
 			if _, err := parsePageToken(reqctx.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the token of the next page is not valid: %v", err)

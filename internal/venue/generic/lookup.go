@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/reqctx"
@@ -12,30 +11,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-const (
-	// relearnAfter is the time from the venue's refusal of a parameter until the client tries this parameter again.
-	relearnAfter = 10 * time.Minute
-	// maxBisectCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64 ids,
-	// because the client halves the list six times and makes two calls each time.
-	maxBisectCalls = 12
-)
-
-// support is what the client has learned about a list parameter or an endpoint. A support is safe for concurrent use.
-type support struct {
-	name string
-	// confirmed reports that a response has shown that the venue supports the parameter or endpoint.
-	confirmed atomic.Bool
-	// disabledUntil is the time at which the parameter or endpoint may be used again, in nanoseconds since 1970.
-	disabledUntil atomic.Int64
-}
-
-func (p *support) usable(now time.Time) bool { return now.UnixNano() >= p.disabledUntil.Load() }
-
-// disable makes usable return false for relearnAfter.
-func (p *support) disable(now time.Time) {
-	p.confirmed.Store(false)
-	p.disabledUntil.Store(now.Add(relearnAfter).UnixNano())
-}
+// maxBisectCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64 ids,
+// because the client halves the list six times and makes two calls each time.
+const maxBisectCalls = 12
 
 // batchValues contains the values of one response, by requested id.
 type batchValues[T any] struct {
@@ -52,15 +30,14 @@ func newBatchValues[T any](n int) batchValues[T] {
 
 type lookup[T any] struct {
 	endpoint reqctx.Endpoint
-	// list is the name of the parameter for several ids. single is the parameter for one id.
-	list   string
-	single *parameter
-	// support is what the client has learned about the list parameter. It is nil if the venue documents the parameter.
-	support *support
-	// If preferSingle is true, a read of one id tries the single parameter first. If preferSingle is false, such a read tries the
-	// list parameter first.
-	preferSingle bool
-	decode       func(payload wire.Value, ids []string, drift *rest.Drift) (batchValues[T], error)
+	// list is the name of the parameter for several ids. If it is empty, ids are requested one by one.
+	list string
+	// single has the names of the parameter for one id. There are two names only until the setting is decided. If the venue does not
+	// find an id by the first name, the client uses the second. If list has a name and single has none, one id is a list of one.
+	single []string
+	// setting is the setting that gave list its name. It is settings if the venue's documentation gives it.
+	setting setting
+	decode  func(payload wire.Value, ids []string, drift *rest.Drift) (batchValues[T], error)
 }
 
 // read returns a result for each id, in the order of ids. If every call failed, and no id was waiting for the end of its backoff,
@@ -123,13 +100,13 @@ func (l *lookup[T]) recordOutcomes(c *Client, err error, keys []string, results 
 	return err
 }
 
-// readInBatches splits keys into lists that each fit into one call, and reads these lists. If the venue does not support the list
-// parameter, readInBatches reads each key with its own call. It returns an error only if every call failed.
+// readInBatches splits keys into lists that each fit into one call, and reads these lists. Without a list parameter, it reads each
+// key with its own call, and starts no further call after RATE_LIMITED. It returns an error only if every call failed.
 func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	if l.support != nil && !l.support.usable(c.Now()) {
-		return l.readEach(ctx, c, keys, out)
+	if l.list == "" {
+		return readUntilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]) })
 	}
-	ends := l.splitEnds(c, keys)
+	ends := c.splitEnds(l.endpoint, keys)
 	errs := make([]error, len(ends))
 	rest.ForEach(len(errs), func(i int) {
 		from := 0
@@ -141,168 +118,74 @@ func (l *lookup[T]) readInBatches(ctx context.Context, c *Client, keys []string,
 	return rest.ErrorIfAllFailed(errs)
 }
 
+// readBatch reads keys with the list parameter. If the venue refuses every list, the answer contradicts the setting.
 func (l *lookup[T]) readBatch(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	if len(keys) == 1 && l.usesSingle() {
-		return l.readOne(ctx, c, keys, out).err
-	}
-	if l.support == nil || l.support.confirmed.Load() {
-		d := bisection{callsLeft: maxBisectCalls}
-		err := l.bisect(ctx, c, keys, out, &d)
-		if l.support != nil && d.listRefused && !d.listAnswered {
-			l.support.confirmed.Store(false)
-		}
+	b := bisection{callsLeft: maxBisectCalls}
+	err := l.bisect(ctx, c, keys, out, &b)
+	if err == nil || !b.refused || b.answered || l.setting == settings {
 		return err
 	}
-	got := l.call(ctx, c, l.list, keys, out)
-	switch {
-	case got.err == nil && got.answered > 0:
-		l.support.confirmed.Store(true)
-		return nil
-	case urlTooLong(got.err) && len(keys) > 1:
-		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys)
-		return l.readInBatches(ctx, c, keys, out)
-	case got.err != nil && !rest.RefusesForm(got.err), got.unattributed:
-		return got.err
+	err = c.contradiction(l.endpoint, l.setting, "the venue refuses lists")
+	for i := range out {
+		out[i] = market.Result[*T]{Err: err}
 	}
-	return l.probe(ctx, c, keys, out, got.err)
+	return err
 }
 
-// usesSingle reports whether a read of one id tries the single parameter first. The result is preferSingle, with one exception: if
-// the venue is known to support the list parameter, but the name of the single parameter is unknown, the result is false.
-func (l *lookup[T]) usesSingle() bool {
-	return l.preferSingle && (l.support == nil || !l.support.confirmed.Load() || len(l.single.candidates()) == 1)
-}
-
-// readOne reads one key, the only element of keys. It tries the names of the single parameter one after the other. It stops when
-// the venue finds the key, or when a call fails for another reason than the name. If no name finds the key, readOne returns the
-// first response without an error, which has no value for the key. If the venue refused every call, readOne returns the last
-// refusal.
-func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (best callResult) {
-	names := l.single.candidates()
-	for i, name := range names {
+// readOne reads one key, the only element of keys, and tries the names of the single parameter one after the other. It stops when
+// the venue finds the key, or when a call fails for another reason than the name. If no name finds the key, the result is the first
+// response without an error, or the last refusal.
+func (l *lookup[T]) readOne(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) (err error) {
+	for i, name := range l.single {
 		var result [1]market.Result[*T]
 		got := l.call(ctx, c, name, keys, result[:])
-		if i == 0 || best.err != nil || got.answered > 0 { // a response without the value is better than a refusal
-			best, out[0] = got, result[0]
+		if i == 0 || err != nil || got.answered > 0 { // a response without the value is better than a refusal
+			err, out[0] = got.err, result[0]
 		}
 		switch {
 		case got.answered > 0:
-			l.single.confirm(name)
-			return got
+			return nil
 		case got.err != nil && !rest.RefusesForm(got.err):
 			out[0] = result[0]
-			return got
-		case got.err != nil && len(names) == 1:
-			l.single.doubt()
+			return got.err
 		}
 	}
-	return best
-}
-
-// maxProbes is the greatest number of ids that probe requests one by one to find out why a list call failed.
-const maxProbes = 2
-
-// probe is called after a list call that the venue refused, or that found none of the ids. If the list call found none of the ids,
-// listErr is nil. out contains the results of the list call.
-//
-// probe requests the first ids one by one to find out whether the cause is the list parameter or the ids. If a call for a single id
-// succeeds, the cause is the list parameter, and probe also requests the remaining ids one by one. If listErr is nil, a call counts
-// as a success only if it finds the id.
-func (l *lookup[T]) probe(ctx context.Context, c *Client, keys []string, out []market.Result[*T], listErr error) error {
-	probes := maxProbes
-	if listErr != nil && !rest.Refused(listErr) {
-		probes = 1
-	}
-	var last error
-	settled, i := false, 0
-	for ; i < min(probes, len(keys)) && !settled; i++ {
-		got := l.readOne(ctx, c, keys[i:i+1], out[i:i+1])
-		last = got.err
-		settled = got.err == nil && (listErr != nil || got.answered > 0)
-	}
-	switch {
-	case settled:
-		_ = l.readEach(ctx, c, keys[i:], out[i:])
-		if provesListUnsupported(out) {
-			l.support.disable(c.Now())
-			c.Log().Info("the venue refuses a list parameter: ids are requested one by one", "endpoint", l.endpoint.String(), "parameter", l.list)
-		}
-		return nil
-	case last == nil:
-		return nil // the single parameter does not find the ids either
-	case listErr == nil && rest.RefusesForm(last):
-		clear(out[:i]) // the venue supports only the list parameter, which has found none of the ids
-		return nil
-	case listErr == nil:
-		listErr = last
-	}
-	for ; i < len(out); i++ {
-		out[i] = market.Result[*T]{Err: listErr}
-	}
-	return listErr
-}
-
-// provesListUnsupported is called with the results of calls for single ids, after the venue has refused the list of these ids or
-// found none of them. It reports whether the venue does not support the list parameter. This is certain if the venue found at least
-// one single id and refused none of the calls.
-func provesListUnsupported[T any](results []market.Result[*T]) bool {
-	hits := 0
-	for _, r := range results {
-		if r.Err != nil && rest.RefusesForm(r.Err) {
-			return false
-		}
-		if r.Value != nil {
-			hits++
-		}
-	}
-	return hits > 0
+	return err
 }
 
 type bisection struct {
 	callsLeft int
-	// listRefused reports that the venue refused a list of several keys. listAnswered reports that the venue answered another list
-	// of several keys.
-	listRefused, listAnswered bool
-	// halvesAnswered reports that the venue answered both halves of a refused list.
-	halvesAnswered bool
+	// refused reports that the venue refused a list of several keys. answered reports that the venue answered a list.
+	refused, answered bool
 }
 
-// bisect reads keys with a list parameter that the venue supports. If the venue refuses the list because of its length or because
-// of one bad id, bisect reads the two halves of the list separately. Then the good ids do not fail together with the bad id. If
-// d.callsLeft is less than 2, bisect does not split a list with a bad id, and all ids of the list fail.
-func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], d *bisection) error {
-	if len(keys) == 1 && l.usesSingle() {
-		return l.readOne(ctx, c, keys, out).err
+// bisect reads keys with the list parameter. If the venue refuses the list because of its length or because of one bad id, bisect
+// reads the two halves of the list separately. Then the good ids do not fail together with the bad id. If b.callsLeft is less than
+// 2, bisect does not split the list, and all ids of the list fail.
+func (l *lookup[T]) bisect(ctx context.Context, c *Client, keys []string, out []market.Result[*T], b *bisection) error {
+	if len(keys) == 1 && len(l.single) > 0 {
+		return l.readOne(ctx, c, keys, out)
 	}
 	got := l.call(ctx, c, l.list, keys, out)
-	if len(keys) == 1 {
+	b.answered = b.answered || got.err == nil
+	if got.err == nil || len(keys) == 1 {
 		return got.err
 	}
-	d.listAnswered = d.listAnswered || got.err == nil
+	tooLong := urlTooLong(got.err)
 	switch {
-	case urlTooLong(got.err):
-		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys)
-	case got.err == nil || !rest.RefusesForm(got.err):
+	case tooLong:
+		c.Report(l.endpoint, rest.Drift{"contradicts " + settingMaxURL.String()})
+	case !rest.RefusesForm(got.err):
 		return got.err
 	default:
-		d.listRefused = true
-		if d.callsLeft < 2 || !rest.Refused(got.err) {
-			return got.err
-		}
-		d.callsLeft -= 2
+		b.refused = true
 	}
+	if b.callsLeft < 2 || !tooLong && !rest.Refused(got.err) {
+		return got.err
+	}
+	b.callsLeft -= 2
 	half := len(keys) / 2
-	errs := []error{l.bisect(ctx, c, keys[:half], out[:half], d), l.bisect(ctx, c, keys[half:], out[half:], d)}
-	if errs[0] == nil && errs[1] == nil && half > 1 && !urlTooLong(got.err) && !d.halvesAnswered {
-		c.urlLimits[l.endpoint].shorten(c, l.endpoint, keys) // the venue accepted both halves, so the list was too long
-	}
-	d.halvesAnswered = d.halvesAnswered || errs[0] == nil && errs[1] == nil
-	return rest.ErrorIfAllFailed(errs)
-}
-
-// readEach reads each key with its own call. After RATE_LIMITED, readEach starts no further call.
-func (l *lookup[T]) readEach(ctx context.Context, c *Client, keys []string, out []market.Result[*T]) error {
-	return readUntilLimited(out, func(i int) error { return l.readOne(ctx, c, keys[i:i+1], out[i:i+1]).err })
+	return rest.ErrorIfAllFailed([]error{l.bisect(ctx, c, keys[:half], out[:half], b), l.bisect(ctx, c, keys[half:], out[half:], b)})
 }
 
 // readUntilLimited calls read for each index of results, until a call returns RATE_LIMITED. All elements without a call get this
@@ -325,20 +208,17 @@ type callResult struct {
 	err error
 	// answered is the number of keys that have an element in the response, good or bad.
 	answered int
-	// unattributed reports that an element had no readable id; see batchValues.
-	unattributed bool
 }
 
-// call makes one call and writes a result for each key.
+// call makes one call and writes a result for each key. An endpoint that does not know the only key has no value for it. But if
+// spreads responds with 404, the endpoint may be missing, so the result is an error.
 func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, keys []string, out []market.Result[*T]) callResult {
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(keys)}
 	rq.Query.List(parameter, keys)
 	payload, err := c.Get(ctx, rq)
-	if len(keys) == 1 && (parameter != l.list || l.support.confirmed.Load()) {
-		if market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull() {
-			out[0] = market.Result[*T]{}
-			return callResult{}
-		}
+	if len(keys) == 1 && l.endpoint != reqctx.EndpointSpreads && (market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull()) {
+		out[0] = market.Result[*T]{}
+		return callResult{}
 	}
 	var drift rest.Drift
 	var got batchValues[T]
@@ -362,5 +242,5 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, keys 
 		}
 		out[i] = r
 	}
-	return callResult{answered: len(got.byID), unattributed: got.unattributed}
+	return callResult{answered: len(got.byID)}
 }

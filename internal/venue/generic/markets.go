@@ -13,24 +13,39 @@ import (
 // MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
 // market.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	l := lookup[market.Market]{
-		endpoint: reqctx.EndpointMarketsByID,
-		list:     c.marketIDsSupport.name, single: &c.marketIDParam, preferSingle: true,
-		support: &c.marketIDsSupport,
-		decode:  decodeMarketsByID,
-	}
-	return l.read(ctx, c, ids)
+	return c.marketsByID().read(ctx, c, ids)
 }
+
+func (c *Client) marketsByID() *lookup[market.Market] {
+	l := &lookup[market.Market]{
+		endpoint: reqctx.EndpointMarketsByID, list: c.listParameter(settingMarketIDs), setting: settingMarketIDs, decode: decodeMarketsByID,
+	}
+	switch {
+	case l.list != "":
+	case c.decided(settingMarketID):
+		l.single = []string{c.value(settingMarketID)}
+	default:
+		l.single = marketIDNames
+	}
+	return l
+}
+
+// marketIDNames are the names of the parameter for one market that venues use, the documented name first.
+var marketIDNames = []string{"marketId", "id"}
 
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	l := lookup[market.Market]{
-		endpoint: reqctx.EndpointMarketsByToken,
-		list:     c.marketTokensSupport.name, single: &c.marketTokenParam,
-		support: &c.marketTokensSupport,
-		decode:  decodeMarketsByToken,
+	return c.marketsByToken().read(ctx, c, tokenIDs)
+}
+
+func (c *Client) marketsByToken() *lookup[market.Market] {
+	l := &lookup[market.Market]{
+		endpoint: reqctx.EndpointMarketsByToken, list: c.listParameter(settingMarketTokens), setting: settingMarketTokens, decode: decodeMarketsByToken,
 	}
-	return l.read(ctx, c, tokenIDs)
+	if l.list == "" {
+		l.single = []string{c.value(settingMarketToken)}
+	}
+	return l
 }
 
 // MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
@@ -45,7 +60,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
 	const e = reqctx.EndpointMarketBySlug
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set(c.marketSlugParam.names[0], slug)
+	rq.Query.Set(c.value(settingMarketSlug), slug)
 	payload, err := c.Get(ctx, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
