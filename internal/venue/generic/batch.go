@@ -52,22 +52,22 @@ func (c *Client) listCost(e reqctx.Endpoint, keys, bytes int) int {
 	return min(max(rest.CeilDiv(keys, c.maxListIDs(e)), rest.CeilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
-// splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is
-// keys[:ends[0]]. An id that is too long for a URL is a list of its own.
-func (c *Client) splitEnds(e reqctx.Endpoint, keys []string) (ends []int) {
+// lists divides ids into lists that each fit into one call. If single is true, each id is a list of its own, and so is an id that is
+// too long for a URL.
+func (c *Client) lists(e reqctx.Endpoint, ids []string, single bool) (lists [][]string) {
 	maxBytes, most, from, bytes := c.idBytes(e), c.maxListIDs(e), 0, 0
-	for i := range keys {
-		more := escapedBytes(keys[i : i+1])
-		if i > from && (i-from == most || bytes+more > maxBytes) {
-			ends = append(ends, i)
+	for i := range ids {
+		more := escapedBytes(ids[i : i+1])
+		if i > from && (single || i-from == most || bytes+more > maxBytes) {
+			lists = append(lists, ids[from:i])
 			from, bytes = i, 0
 		}
 		bytes += more
 	}
-	if len(keys) > 0 {
-		ends = append(ends, len(keys))
+	if len(ids) > 0 {
+		lists = append(lists, ids[from:])
 	}
-	return ends
+	return lists
 }
 
 func urlTooLong(err error) bool {

@@ -97,7 +97,7 @@ func FuzzPrices(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := priceDecoder.decode(payload, asked, &rest.Drift{})
+			got, err := priceDecoder.decode(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, bytes.Contains(body, []byte("null")), func(id string, p *market.Price) {
 				checkUnit(t, &p.Price)
 				if p.TokenID != id || p.Basis == "" {
@@ -116,7 +116,7 @@ func FuzzSpreads(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := spreadDecoder.decode(payload, asked, &rest.Drift{})
+			got, err := spreadDecoder.decode(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, s *market.Spread) {
 				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
 				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
@@ -201,7 +201,7 @@ func FuzzMarkets(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"M1"}, {"M1", "M2", "M3"}} {
-			got, err := decodeMarketsByID(payload, asked, &rest.Drift{})
+			got, err := decodeMarketsByID(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.MarketID != id {
 					t.Fatalf("the market of %q is %+v", id, m)
@@ -209,7 +209,7 @@ func FuzzMarkets(f *testing.F) {
 			})
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "202"}} {
-			got, err := decodeMarketsByToken(payload, asked, &rest.Drift{})
+			got, err := decodeMarketsByToken(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
 					t.Fatalf("the market of %q is %+v", id, m)

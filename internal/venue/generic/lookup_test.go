@@ -74,6 +74,9 @@ func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// maxBisectCalls is the number of calls that rest.Lookup may make for the parts of a refused list.
+const maxBisectCalls = 12
+
 func marketIDs(results []market.Result[*market.Market]) string {
 	return strings.ReplaceAll(showResults(results, func(m *market.Market) string { return m.MarketID }), "\n", " ")
 }
@@ -102,11 +105,16 @@ func TestRefusedLists(t *testing.T) {
 			o := &recordingObserver{}
 			c := v.client(t, func(cfg *Config) { cfg.Observer, cfg.Clock = o, tool.NewClock(time.Unix(1_700_000_000, 0)) })
 			results, err := c.MarketsByID(t.Context(), []string{"M1", "M2", "M3"})
-			if name == "an empty list" { // the venue may know none of them
+			switch names := err != nil && strings.Contains(err.Error(), "market-ids=ids"); name {
+			case "an empty list", "404": // the venue may know none of them
 				must(t, err)
 				assertEqual(t, marketIDs(results), "absent absent absent")
-			} else if market.CodeOf(err) == "" || name != "200 with failure" && name != "404" && !strings.Contains(err.Error(), "market-ids=ids") {
-				t.Errorf("the read returned %s and the error %v, want an error that names the setting", marketIDs(results), err)
+			case "200 with failure": // the venue may be down
+				assertEqual(t, string(market.CodeOf(err)), string(market.CodeUpstreamUnavailable))
+			default:
+				if assertEqual(t, marketIDs(results), strings.Repeat(" UPSTREAM_BAD_RESPONSE", 3)[1:]); !names {
+					t.Errorf("got the error %v, want one that names the setting", err)
+				}
 			}
 			if got := c.Cost(reqctx.EndpointMarketsByID, 3, 6); got != 1 {
 				t.Errorf("after the refusal, the cost of three ids is %d, want 1", got)

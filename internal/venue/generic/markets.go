@@ -110,9 +110,9 @@ func isMarket(v wire.Value) bool {
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
-func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(reqctx.EndpointMarketsByID, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(reqctx.EndpointMarketsByID, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
@@ -127,15 +127,15 @@ func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift
 	})
 }
 
-func decodeMarketsByToken(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
-	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+func decodeMarketsByToken(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
+	return decodeMarkets(reqctx.EndpointMarketsByToken, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(requested, id) })
 	})
 }
 
 // decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
 // row's market. If the row is bad, keysOf gets a nil market.
-func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, note func(string), keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
@@ -143,7 +143,7 @@ func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, dr
 	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(requested) > 1 {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
 	}
-	out, note := newBatchValues[market.Market](len(requested)), drift.Add
+	out := newBatchValues[market.Market](len(requested))
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		var m *market.Market
@@ -152,7 +152,7 @@ func decodeMarkets(e reqctx.Endpoint, payload wire.Value, requested []string, dr
 		}
 		var result market.Result[*market.Market]
 		if r.Err != nil {
-			drift.Add("bad element")
+			note("bad element")
 			result.Err, m = rest.BadElement(e, r.Err), nil
 		}
 		keys := keysOf(r, m)

@@ -109,8 +109,8 @@ func (p *probe) judge(err error, all bool) verdict {
 
 // try makes one call for ids, which the venue has, with a parameter.
 func try[T any](ctx context.Context, p *probe, l *lookup[T], parameter string, ids []string) verdict {
-	got := l.call(ctx, p.Client, parameter, ids, make([]market.Result[*T], len(ids)))
-	return p.judge(got.err, got.answered == len(ids))
+	values, err := l.call(ctx, p.Client, parameter, ids, func(string) {})
+	return p.judge(err, len(values) == len(ids))
 }
 
 // search decides how the search is asked, and collects ids for the other calls.
@@ -261,18 +261,18 @@ func (p *probe) urls(ctx context.Context) {
 	e := reqctx.EndpointPrices
 	slices.Sort(p.tokens)
 	p.tokens = slices.Compact(p.tokens)
-	tokens := p.tokens[:p.splitEnds(e, p.tokens)[0]]
+	tokens := p.lists(e, p.tokens, false)[0]
 	if !p.undecided(settingMaxURL) || escapedBytes(tokens) < p.idBytes(e)/2 {
 		return
 	}
-	got := priceLookup.call(ctx, p.Client, priceLookup.list, tokens, make([]market.Result[*market.Price], len(tokens)))
+	values, err := priceLookup.call(ctx, p.Client, priceLookup.list, tokens, func(string) {})
 	switch {
-	case got.err == nil && got.answered > 0:
+	case err == nil && len(values) > 0:
 		p.table[settingMaxURL] = definitions[settingMaxURL].undecided
-	case urlTooLong(got.err), rest.RefusesParameter(got.err):
+	case urlTooLong(err), rest.RefusesParameter(err):
 		p.table[settingMaxURL] = strconv.Itoa(DefaultMaxURL / 2)
 	default:
-		p.judge(got.err, true)
+		p.judge(err, true)
 	}
 }
 

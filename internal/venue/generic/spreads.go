@@ -114,14 +114,18 @@ func mayBeMissing(err error) bool {
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	results := make([]market.Result[*market.Spread], len(tokenIDs))
-	return results, readUntilLimited(results, func(i int) error {
+	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
+	rest.ForEachUntilLimited(errs, func(i int) error {
 		book, err := c.Book(ctx, tokenIDs[i], 1)
-		if results[i].Err = err; book != nil {
+		if book != nil {
 			results[i].Value = rest.SpreadOf(book)
 		}
 		return err
 	})
+	for i, err := range errs {
+		results[i].Err = err
+	}
+	return results, rest.ErrorIfAllFailed(errs)
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the
