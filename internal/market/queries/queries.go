@@ -55,6 +55,11 @@ func (q Search) MatchesEnd(end time.Time) bool {
 	return !end.IsZero() && !IsOutside(end, q.EndsAfter, q.EndsBefore)
 }
 
+// MatchesState reports whether a market meets Status, EndsAfter and EndsBefore.
+func (q Search) MatchesState(m *market.Market) bool {
+	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) && q.MatchesEnd(m.EndsAt)
+}
+
 // SearchKey is a comparable Search.
 type SearchKey struct {
 	Text, Status, Category, Tag string

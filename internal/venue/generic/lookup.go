@@ -99,11 +99,7 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, ids [
 	case len(got.byID) == 0 && got.otherIDs:
 		return nil, rest.UnknownForm(l.endpoint, "the answer is about other ids")
 	case got.unattributed:
-		for _, id := range ids {
-			if _, ok := got.byID[id]; !ok {
-				got.byID[id] = market.Result[*T]{Err: rest.BadElement(l.endpoint, errors.New("an element has no readable id, so it may belong to this id"))}
-			}
-		}
+		got.byID.FailMissing(l.endpoint, ids)
 	}
 	return got.byID, nil
 }

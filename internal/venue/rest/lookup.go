@@ -3,6 +3,7 @@ package rest
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"oddsgraph/internal/market"
@@ -22,6 +23,26 @@ func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	}
 	v[id] = market.Result[*T]{Value: value}
 }
+
+// Missing returns the ids without a result.
+func (v Values[T]) Missing(ids []string) (missing []string) {
+	for _, id := range ids {
+		if _, ok := v[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+// FailMissing gives an error to each id without a result. It is for a response with an element whose id is unreadable, because the
+// element may belong to any of these ids.
+func (v Values[T]) FailMissing(e reqctx.Endpoint, ids []string) {
+	for _, id := range v.Missing(ids) {
+		v[id] = market.Result[*T]{Err: BadElement(e, errNoID)}
+	}
+}
+
+var errNoID = errors.New("an element has no readable id, so it may belong to this id")
 
 // Lookup reads values by their ids.
 type Lookup[T any] struct {
