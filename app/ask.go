@@ -43,6 +43,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	q := &inquiry{client: client, unread: &unread, out: stdout}
 	probed := q.probe(ctx)
 	markets := q.askREST(ctx)
+	if cfg.Venue.Driver != drivers.Generic && len(markets) > 0 {
+		q.askSpecimens(ctx, drivers.Of(cfg.Venue.Driver).Variant)
+	}
 	socket, err := streamConfig(cfg, nil, market.SystemClock{})
 	if err != nil {
 		return err
@@ -62,6 +65,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	}
 	q.print("accounts", "not requested: "+noAccountsReason(cfg))
 	probed()
+	q.print("report", fmt.Sprintf("oddsgraph %s, driver %s, %s: %s", BuildVersion(), cfg.Venue.Driver, time.Now().UTC().Format(time.RFC3339), unread.report()))
 	if err := errors.Join(q.readErr, ctx.Err()); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/generic"
 	"oddsgraph/internal/venue/generic/codec"
@@ -55,6 +56,8 @@ type Kind struct {
 	// MarketID converts the id of a market, in any form that the venue accepts, into the form that the data of the driver have. It
 	// is nil if there is only one form.
 	MarketID func(id string) string
+	// Variant returns the name of the variant of a market. It is nil if the data of all markets have the same forms.
+	Variant func(m *market.Market) string
 }
 
 var registry = map[string]Kind{
@@ -77,7 +80,7 @@ var registry = map[string]Kind{
 			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
 		},
 		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
-		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID,
+		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 	},
 }
 
