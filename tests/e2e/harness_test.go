@@ -201,14 +201,19 @@ func withoutStale(w *app.Wiring) {
 // limit.
 func withUnusedLimit(w *app.Wiring) { w.Fresh = true }
 
-// withTable tells the service how a venue is asked that serves what the demo venue serves. Otherwise the service would probe the
-// venues of tests, which count calls.
+// demoTable says how a venue is asked that serves what the demo venue serves.
+var demoTable = []string{
+	"market-id=marketId", "market-ids=ids", "market-tokens=tokenIds", "spreads=tokenIds", "search-options=yes", "search-paging=cursor",
+	"account-options=yes", "max-url=2048",
+}
+
+// toldFlag is demoTable as a flag.
+var toldFlag = "--venue-table=" + strings.Join(demoTable, ",")
+
+// withTable tells the service demoTable. Otherwise the service would probe the venues of tests, which count calls.
 func withTable(w *app.Wiring) {
 	if len(w.Client.Table) == 0 && w.Client.Driver == "generic" {
-		w.Client.Table = []string{
-			"market-id=marketId", "market-ids=ids", "market-tokens=tokenIds", "spreads=tokenIds", "search-options=yes", "search-paging=cursor",
-			"account-options=yes", "max-url=2048",
-		}
+		w.Client.Table = demoTable
 	}
 }
 

@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
 	"testing"
 
 	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // minimalEndpoints returns the endpoints of a minimal venue, which accepts only the parameters that the service cannot do without.
@@ -121,4 +124,22 @@ func TestOneEndpointIsMissing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVenueIsProbed checks that the service, which is told nothing, finds out how a venue of exactly the description is asked, logs it
+// as settings, and is ready afterwards.
+func TestVenueIsProbed(t *testing.T) {
+	v := demo.New(demo.Config{Markets: 150, Strict: true, Clock: tool.NewClock(startTime)})
+	defer v.Close()
+	server := httptest.NewServer(v)
+	defer server.Close()
+	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Table = nil }, "--venue-url="+server.URL)
+	eventually(t, "the process is ready", func() bool { return s.get(t, "/readyz").status == http.StatusOK })
+	const want = "market-id=marketId,market-ids=none,market-tokens=none,spreads=tokenIds,search-options=yes,search-paging=cursor,max-url=2048"
+	if log := s.log.String(); !strings.Contains(log, `venue_table="`+want+`"`) {
+		t.Errorf("the log does not have the settings %s:\n%s", want, log)
+	}
+	tokens := v.Tokens()
+	s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question outcomes: tokens { spread { bestBid } price { price } } } }`,
+		vars{"ids": []string{tokens[0].MarketID, tokens[2].MarketID}}, anonymous)
 }
