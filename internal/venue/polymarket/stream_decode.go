@@ -176,8 +176,7 @@ func (c *codec) handleUnusable(a *asset, r *wire.Row) []stream.Event {
 func (c *codec) lossEvents(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
-			c.numbers.Next(t)
-			return []stream.Event{{Kind: stream.EventBad, Topic: t}}
+			return c.numbers.Lose(t)
 		}
 	}
 	return nil
