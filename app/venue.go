@@ -141,14 +141,14 @@ func table(cfg *config.Config) []string {
 		return cfg.Venue.Table
 	}
 	t := []string{
-		"market-id=marketId", "market-ids=ids", "market-tokens=tokenIds", "spreads=tokenIds", "search-options=yes", "search-paging=cursor",
-		"account-options=yes", "max-url=2048",
+		"market-id:marketId", "market-ids:ids", "market-tokens:tokenIds", "spreads:tokenIds", "search-options:yes", "search-paging:cursor",
+		"account-options:yes", "max-url:2048",
 	}
 	if cfg.Demo.Strict {
-		t = append(t, "market-ids=none", "market-tokens=none")
+		t = append(t, "market-ids:none", "market-tokens:none")
 	}
 	if slices.Contains(cfg.Demo.Without, "spreads") {
-		t = append(t, "spreads=books")
+		t = append(t, "spreads:books")
 	}
 	return append(t, cfg.Venue.Table...)
 }

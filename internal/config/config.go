@@ -131,7 +131,7 @@ type Venue struct {
 	Currency    string        `placeholder:"CODE" check:"currency" help:"Currency of the venue's money for serviceStatus: a code of ISO 4217 such as USD, or the venue's own unit. Empty means the currency of the driver, or USD with the demo venue. With the generic driver and a real venue, empty means that the currency is unknown."`
 	Timeout     time.Duration `default:"10s" min:"1ms" max:"5m" help:"Longest time for one call to the venue, including its body."`
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The length of the URL also limits this number."`
-	Table       List          `placeholder:"SETTINGS" check:"settings" help:"How the generic driver asks the venue, such as market-ids=none,spreads=books. config check --ask prints these settings, and docs/venues/generic.md explains them. The service finds out after the start what is not set."`
+	Table       List          `placeholder:"SETTINGS" check:"settings" help:"How the generic driver asks the venue, such as market-ids:none,spreads:books. config check --ask prints these settings, and docs/venues/generic.md explains them. The service finds out after the start what is not set."`
 
 	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream and the calls for several order books. --venue-key-file contains the private key. The key is never used for callers."`
 	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`

@@ -89,16 +89,16 @@ var kinds = map[string]kind{
 	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
 	"venue": {checkVenue, "an http:// or https:// URL with a host and without user info, query and fragment, or nothing",
 		"http:// or https:// URL"},
-	"redis":      {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
-	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
-	"currency":   {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
-	"text":       {checkNothing, "a text", "text"},
-	"file":       {checkNothing, "the path of a file, or nothing", "path"},
-	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
-	"headers":    {checkHeader, "names of headers, such as X-B3-TraceId, or *", "names of headers, or *"},
-	"hosts":      {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
-	"networks":   {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
-	"settings":   {checkSetting, "settings with an equals sign and a value, such as spreads=books", "settings, each with = and a value"},
+	"redis":    {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
+	"stream":   {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
+	"currency": {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
+	"text":     {checkNothing, "a text", "text"},
+	"file":     {checkNothing, "the path of a file, or nothing", "path"},
+	"origins":  {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
+	"headers":  {checkHeader, "names of headers, such as X-B3-TraceId, or *", "names of headers, or *"},
+	"hosts":    {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
+	"networks": {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
+	"settings": {checkSetting, "settings with a colon and a value, such as spreads:books", "settings, each with a colon and a value"},
 }
 
 // kindOf returns the kind for a field with the struct tag check or oneof. For a oneof, choice is the first word of the description,
@@ -319,11 +319,11 @@ func checkHeader(s string) error {
 	return nil
 }
 
-var setting = regexp.MustCompile(`^[a-z-]+=[A-Za-z0-9_.-]+$`)
+var settingForm = regexp.MustCompile(`^[a-z-]+:[A-Za-z0-9_.-]+$`)
 
 // checkSetting checks the form of an element of --venue-table. The driver knows the settings and their values.
 func checkSetting(s string) error {
-	if !setting.MatchString(s) {
+	if !settingForm.MatchString(s) {
 		return errors.New("is no setting with a value")
 	}
 	return nil

@@ -22,7 +22,7 @@ func TestConfigCheckAsks(t *testing.T) {
 		"public trades: unsupported: UNSUPPORTED: the venue's API has no list of public trades.*",
 		"events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "stream of market: answered, \\d+ messages", "stream of prices: answered, \\d+ messages",
 		"stream of orderbook: answered, \\d+ messages", "stream of trades: answered, \\d+ messages", "accounts: not requested: .*",
-		"settings for --venue-table: market-ids=ids,market-tokens=tokenIds,spreads=tokenIds,search-options=yes,max-url=2048",
+		"settings for --venue-table: market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes,max-url:2048",
 		"report: oddsgraph .*, driver generic, .*Z: no difference from the known forms",
 	}
 	for _, test := range []struct {
@@ -39,10 +39,10 @@ func TestConfigCheckAsks(t *testing.T) {
 			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row", 18: "report: .*: differences from the known forms: price-history: bad row .1.",
 		}, len(complete), true},
 		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{
-			5: "spreads: \\d+ of \\d+", 17: "settings for --venue-table: market-ids=ids,market-tokens=tokenIds,search-options=yes,max-url=2048",
+			5: "spreads: \\d+ of \\d+", 17: "settings for --venue-table: market-ids:ids,market-tokens:tokenIds,search-options:yes,max-url:2048",
 		}, len(complete), false},
 		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{
-			4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*", 17: "settings for --venue-table: market-ids=ids,market-tokens=tokenIds,spreads=tokenIds,search-options=yes",
+			4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*", 17: "settings for --venue-table: market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes",
 		}, len(complete), true},
 		{"no search", "/market-search", `{"success":false,"error":"no such endpoint","code":"NOT_FOUND"}`, map[int]string{
 			0: "search: nothing; error: .*", 1: "everything else: not requested: the search found no open market with tokens", 2: "accounts: .*",

@@ -55,9 +55,9 @@ func TestTolerancesAreTested(t *testing.T) {
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestMinimalVenue ORDER_BOOK"},
 		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {
 			"internal/venue/generic TestSpreadsFailOverToBooks timeout", "internal/venue/generic TestSpreadsFailOverToBooks 503", "internal/venue/generic TestSpreadsFailOverToBooks bad elements"},
-		"It calls the endpoint again when the backoff ends":                                            {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
-		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books": {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
-		"If the venue limits the calls for books, the client stops reading books":                      {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
+		"It calls the endpoint again when the backoff ends":                                                       {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
+		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books":            {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
+		"If the venue limits the calls for books, the client stops reading books":                                 {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
 		"that the venue does not support: the service detects this after the start, and reads the ids one by one": {"internal/venue/generic TestProbe", "internal/venue/generic TestUndecidedLists"},
 	}
 	_, section, _ := strings.Cut(read(t, "docs/venues/generic.md"), "## What it tolerates\n")

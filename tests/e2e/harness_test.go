@@ -203,8 +203,8 @@ func withUnusedLimit(w *app.Wiring) { w.Fresh = true }
 
 // demoTable says how a venue is asked that serves what the demo venue serves.
 var demoTable = []string{
-	"market-id=marketId", "market-ids=ids", "market-tokens=tokenIds", "spreads=tokenIds", "search-options=yes", "search-paging=cursor",
-	"account-options=yes", "max-url=2048",
+	"market-id:marketId", "market-ids:ids", "market-tokens:tokenIds", "spreads:tokenIds", "search-options:yes", "search-paging:cursor",
+	"account-options:yes", "max-url:2048",
 }
 
 // toldFlag is demoTable as a flag.

@@ -201,7 +201,7 @@ func start(t *testing.T, v *venue, args ...string) *replica {
 }
 
 // told says how the venue is asked. Otherwise each replica would probe the venue, whose calls the tests count.
-const told = "--venue-table=market-id=marketId,market-ids=ids,market-tokens=tokenIds,spreads=tokenIds,search-options=yes,search-paging=cursor,account-options=yes,max-url=2048"
+const told = "--venue-table=market-id:marketId,market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes,search-paging:cursor,account-options:yes,max-url:2048"
 
 // startIn is like start, but adds environment variables.
 func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {

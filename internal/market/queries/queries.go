@@ -3,6 +3,7 @@
 package queries
 
 import (
+	"slices"
 	"strings"
 	"time"
 

@@ -2,6 +2,8 @@ package generic
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"strconv"
 
 	"oddsgraph/internal/market"
@@ -35,7 +37,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	switch {
 	case start.guessed && rest.Refused(err):
 		return rest.RowList{}, pageInfo{}, nil, nil
-	case options && rest.RefusesParameter(err):
+	case options && refusesOptions(err):
 		return rest.RowList{}, pageInfo{}, nil, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
 	case err != nil:
 		return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
@@ -46,7 +48,7 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	if l.repeats(start, rows.Rows) {
 		if c.decided(l.paging) {
-			return rest.RowList{}, pageInfo{}, nil, c.contradiction(e, l.paging, "the venue repeats its pages")
+			return rest.RowList{}, pageInfo{}, nil, c.repeatedPage(e, l.paging)
 		}
 		return rest.RowList{Object: rows.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
 	}
@@ -62,4 +64,10 @@ func (c *Client) readPage(ctx context.Context, e reqctx.Endpoint, a market.Addre
 	}
 	t.numbering, err = market.ParseNumbering(start.numbering)
 	return rows, t, nil, err
+}
+
+// refusesOptions reports whether an error may mean that the venue refuses optional parameters.
+func refusesOptions(err error) bool {
+	why, ok := errors.AsType[*rest.CallFailure](err)
+	return ok && rest.RefusesParameter(err) && why.Status != http.StatusNotImplemented
 }

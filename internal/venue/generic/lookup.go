@@ -86,7 +86,8 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, ids [
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(ids)}
 	rq.Query.List(parameter, ids)
 	payload, err := c.Get(ctx, rq)
-	if len(ids) == 1 && l.endpoint != reqctx.EndpointSpreads && (market.CodeOf(err) == market.CodeNotFound || err == nil && payload.IsNull()) {
+	notFound := market.CodeOf(err) == market.CodeNotFound && l.endpoint != reqctx.EndpointSpreads
+	if len(ids) == 1 && (notFound || err == nil && payload.IsNull()) {
 		return nil, nil
 	}
 	if err != nil {

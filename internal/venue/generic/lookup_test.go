@@ -105,7 +105,7 @@ func TestRefusedLists(t *testing.T) {
 			o := &recordingObserver{}
 			c := v.client(t, func(cfg *Config) { cfg.Observer, cfg.Clock = o, tool.NewClock(time.Unix(1_700_000_000, 0)) })
 			results, err := c.MarketsByID(t.Context(), []string{"M1", "M2", "M3"})
-			switch names := err != nil && strings.Contains(err.Error(), "market-ids=ids"); name {
+			switch names := err != nil && strings.Contains(err.Error(), "market-ids:ids"); name {
 			case "an empty list", "404": // the venue may know none of them
 				must(t, err)
 				assertEqual(t, marketIDs(results), "absent absent absent")

@@ -226,6 +226,15 @@ func (l *pagedList) repeats(p pageStart, rows []wire.Value) bool {
 	return p.previous != "" && p.previous == l.hashOf(rows)
 }
 
+// repeatedPage returns the error of a page that repeats an earlier page.
+func (c *Client) repeatedPage(e reqctx.Endpoint, paging setting) error {
+	const why = "the venue repeats its pages"
+	if c.decided(paging) {
+		return c.contradiction(e, paging, why)
+	}
+	return rest.UnknownForm(e, why)
+}
+
 // cursorOf reads a cursor, which may be missing. If the cursor is too long, or is neither a text nor a number, the second result is
 // false.
 func cursorOf(v wire.Value) (string, bool) {

@@ -275,4 +275,3 @@ func (p *probe) urls(ctx context.Context) {
 		p.judge(err, true)
 	}
 }
-

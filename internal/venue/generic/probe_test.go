@@ -86,7 +86,7 @@ func searchBy(ignore bool, says func(from, to, all int) string) func(http.Handle
 func nothing(int, int, int) string { return "" }
 
 // described is what Probe decides about a venue of exactly the description, for which the strict demo venue stands.
-const described = "market-id=marketId,market-ids=none,market-tokens=none,spreads=tokenIds,search-options=yes,search-paging=cursor,max-url=2048"
+const described = "market-id:marketId,market-ids:none,market-tokens:none,spreads:tokenIds,search-options:yes,search-paging:cursor,max-url:2048"
 
 // deviations are venues with one deviation from the description, and what Probe changes in described.
 var deviations = map[string]struct {
@@ -95,24 +95,26 @@ var deviations = map[string]struct {
 	loose  bool // the venue takes all parameters of the demo venue
 }{
 	"described":                  {func(h http.Handler) http.Handler { return h }, "", false},
-	"lists of markets":           {refuseParameters("market-details", badParameter), "market-id=,market-ids=ids,market-tokens=tokenIds", true},
-	"lists of ids alone":         {refuseParameters("market-details", badParameter, "tokenIds"), "market-id=,market-ids=ids", true},
-	"lists of tokens alone":      {refuseParameters("market-details", answerWith(404, "application/json", `{"success":false}`), "ids"), "market-tokens=tokenIds", true},
+	"lists of markets":           {refuseParameters("market-details", badParameter), "market-id:,market-ids:ids,market-tokens:tokenIds", true},
+	"lists of ids alone":         {refuseParameters("market-details", badParameter, "tokenIds"), "market-id:,market-ids:ids", true},
+	"lists of tokens alone":      {refuseParameters("market-details", answerWith(404, "application/json", `{"success":false}`), "ids"), "market-tokens:tokenIds", true},
 	"lists are misread":          {refuseParameters("market-details", answer(marketJSON("1")), "ids", "tokenIds"), "", true},
 	"lists fail with status 200": {refuseParameters("market-details", answer(`{"success":false,"error":"id is required"}`), "ids", "tokenIds"), "", true},
 	"lists are empty":            {refuseParameters("market-details", answer(`{"markets":[]}`), "ids", "tokenIds"), "", true},
-	"id":                         {rename("marketId", "id"), "market-id=id", false},
-	"spreads of one token":       {refuseParameters("spreads", badParameter, "tokenIds"), "spreads=tokenId", false},
-	"no spreads, 404":            {refuseParameters("spreads", answerWith(404, "application/json", `{"success":false}`), ""), "spreads=books", false},
-	"no spreads, HTML":           {refuseParameters("spreads", answerWith(404, "text/html", `<h1>Not Found</h1>`), ""), "spreads=books", false},
-	"no spreads, 501":            {refuseParameters("spreads", answerWith(501, "", ""), ""), "spreads=books", false},
-	"spreads are empty":          {refuseParameters("spreads", answer(`{"spreads":[]}`), ""), "spreads=", false},
-	"search without options":     {refuseParameters("market-search", badParameter, "sort", "order", "limit"), "search-options=no,max-url=", false},
-	"search by offset, total": {searchBy(false, func(_, _, all int) string { return `,"total":` + strconv.Itoa(all) }), "search-paging=offset", false},
-	"search by offset, more": {searchBy(false, func(_, to, all int) string { return `,"hasMore":` + strconv.FormatBool(to < all) }), "search-paging=offset", false},
-	"search by offset, nothing": {searchBy(false, nothing), "search-paging=offset", false},
-	"search without pages":      {searchBy(true, nothing), "search-paging=none", false},
-	"search without offsets":    {func(h http.Handler) http.Handler { return refuseParameters("market-search", badParameter, "offset")(searchBy(true, nothing)(h)) }, "search-paging=none", false},
+	"id":                         {rename("marketId", "id"), "market-id:id", false},
+	"spreads of one token":       {refuseParameters("spreads", badParameter, "tokenIds"), "spreads:tokenId", false},
+	"no spreads, 404":            {refuseParameters("spreads", answerWith(404, "application/json", `{"success":false}`), ""), "spreads:books", false},
+	"no spreads, HTML":           {refuseParameters("spreads", answerWith(404, "text/html", `<h1>Not Found</h1>`), ""), "spreads:books", false},
+	"no spreads, 501":            {refuseParameters("spreads", answerWith(501, "", ""), ""), "spreads:books", false},
+	"spreads are empty":          {refuseParameters("spreads", answer(`{"spreads":[]}`), ""), "spreads:", false},
+	"search without options":     {refuseParameters("market-search", badParameter, "sort", "order", "limit"), "search-options:no", false},
+	"search by offset, total":    {searchBy(false, func(_, _, all int) string { return `,"total":` + strconv.Itoa(all) }), "search-paging:offset", false},
+	"search by offset, more":     {searchBy(false, func(_, to, all int) string { return `,"hasMore":` + strconv.FormatBool(to < all) }), "search-paging:offset", false},
+	"search by offset, nothing":  {searchBy(false, nothing), "search-paging:offset", false},
+	"search without pages":       {searchBy(true, nothing), "search-paging:none", false},
+	"search without offsets": {func(h http.Handler) http.Handler {
+		return refuseParameters("market-search", badParameter, "offset")(searchBy(true, nothing)(h))
+	}, "search-paging:none", false},
 	"short URLs": {func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if len(r.URL.RequestURI()) > 1500 {
@@ -121,7 +123,7 @@ var deviations = map[string]struct {
 			}
 			next.ServeHTTP(w, r)
 		})
-	}, "max-url=1024", false},
+	}, "max-url:1024", false},
 }
 
 // startDeviating starts a venue and returns its URL and the number of its calls.
@@ -154,7 +156,7 @@ func TestProbe(t *testing.T) {
 			must(t, err)
 			for change := range strings.SplitSeq(test.change, ",") {
 				for s := range want {
-					if name, value, _ := strings.Cut(change, "="); definitions[s].name == name {
+					if name, value, _ := strings.Cut(change, ":"); definitions[s].name == name {
 						want[s] = value
 					}
 				}
@@ -162,7 +164,7 @@ func TestProbe(t *testing.T) {
 			assertEqual(t, c.Settings(), want.String())
 			token := v.Tokens()[0]
 			for _, r := range readsFor([]string{token.TokenID, v.Tokens()[2].TokenID}, token.MarketID, token.Slug, date(t, "2026-03-14"), date(t, "2026-03-14")) {
-				text, left, err := r.text(withCredentials(t, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`), c)
+				text, left, err := r.text(withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`), c)
 				if err != nil || left != nil || text == "" || strings.Contains(text, "absent") || strings.Contains(text, "UPSTREAM") {
 					t.Errorf("the read of %s returned %q, left out %v and the error %v", r.name, text, left, err)
 				}
@@ -212,7 +214,7 @@ func TestProbeDecidesNothingInAnOutage(t *testing.T) {
 // TestProbeKeepsWhatIsTold checks that Probe asks for nothing that is told, and changes nothing of it.
 func TestProbeKeepsWhatIsTold(t *testing.T) {
 	_, url, calls := startDeviating(t, true, deviations["described"].venue)
-	table, err := ParseTable(strings.Split("market-ids=none,market-id=id,"+strings.TrimPrefix(described, "market-id=marketId,market-ids=none,"), ","))
+	table, err := ParseTable(strings.Split("market-ids:none,market-id:id,"+strings.TrimPrefix(described, "market-id:marketId,market-ids:none,"), ","))
 	must(t, err)
 	c := newClient(t, url, func(cfg *Config) { cfg.Table = table })
 	if err := c.Probe(t.Context()); err != nil || calls.Load() > 0 || c.Settings() != table.String() || c.Undecided() {

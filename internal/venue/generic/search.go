@@ -115,7 +115,7 @@ func (c *Client) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 	}
 	if searchPages.repeats(start, list.Rows) {
 		if c.decided(settingSearchPaging) {
-			return nil, c.contradiction(e, settingSearchPaging, "the venue repeats its pages")
+			return nil, c.repeatedPage(e, settingSearchPaging)
 		}
 		drift.Add("repeated page")
 		return &queries.SearchPage{}, nil

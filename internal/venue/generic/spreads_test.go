@@ -36,14 +36,14 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 				must(t, err)
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
-						t.Errorf("with spreads=%s, a result is %+v, want the spread of the book", value, r)
+						t.Errorf("with spreads:%s, a result is %+v, want the spread of the book", value, r)
 					}
 				}
 				if got := v.count() - before; got != calls {
-					t.Errorf("with spreads=%s, the read made %d calls, want %d: %v", value, got, calls, v.queries()[before:])
+					t.Errorf("with spreads:%s, the read made %d calls, want %d: %v", value, got, calls, v.queries()[before:])
 				}
 				if got := c.Cost(reqctx.EndpointSpreads, 2, 6); (got == 2) != (value == byBook) {
-					t.Errorf("with spreads=%s, the cost of two spreads is %d", value, got)
+					t.Errorf("with spreads:%s, the cost of two spreads is %d", value, got)
 				}
 			}
 		})

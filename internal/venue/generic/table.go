@@ -67,10 +67,10 @@ type Table [settings]string
 
 var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
 
-// ParseTable reads a table. Each element is the name of a setting, an equals sign and a value.
+// ParseTable reads a table. Each element is the name of a setting, a colon and a value.
 func ParseTable(elements []string) (t Table, err error) {
 	for _, element := range elements {
-		name, value, _ := strings.Cut(element, "=")
+		name, value, _ := strings.Cut(element, ":")
 		i := slices.IndexFunc(definitions[:], func(d definition) bool { return d.name == name })
 		if i < 0 {
 			return Table{}, fmt.Errorf("%q is no setting of a venue; the settings are %s", name, settingNames())
@@ -111,7 +111,7 @@ func (t Table) String() string {
 	var decided []string
 	for s, value := range t {
 		if value != "" {
-			decided = append(decided, definitions[s].name+"="+value)
+			decided = append(decided, definitions[s].name+":"+value)
 		}
 	}
 	return strings.Join(decided, ",")
@@ -140,6 +140,6 @@ func (c *Client) listParameter(s setting) string {
 // contradiction counts an answer that contradicts a setting, and returns its error, which names the setting.
 func (c *Client) contradiction(e reqctx.Endpoint, s setting, why string) error {
 	c.Report(e, rest.Drift{"contradicts " + s.String()})
-	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer contradicts the setting %s=%s (%s)", s, cmp.Or(c.value(s), "undecided"), e).
+	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer contradicts the setting %s:%s (%s)", s, cmp.Or(c.value(s), "undecided"), e).
 		Because(&rest.CallFailure{Kind: rest.KindShape, Text: why})
 }

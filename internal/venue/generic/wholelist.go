@@ -61,7 +61,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 			return all, moved, nil
 		}
 		if repeated && !(alike && (start.cursor != "" || c.value(settingAccountPaging) == byOffset)) {
-			return nil, false, c.contradiction(l.endpoint, settingAccountPaging, "the venue repeats its pages")
+			return nil, false, c.repeatedPage(l.endpoint, settingAccountPaging)
 		}
 		pages = append(pages, keys)
 		fresh, overlap := l.newRows(page.rows, keys, seen, n)
@@ -71,7 +71,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Addres
 		case start.guessed && len(fresh) == 0:
 			return all, moved, nil
 		case len(fresh) == 0 && !(last && len(keys) == 0):
-			return nil, false, c.contradiction(l.endpoint, settingAccountPaging, "the venue repeats its pages")
+			return nil, false, c.repeatedPage(l.endpoint, settingAccountPaging)
 		case len(all)+len(fresh) > maxRows:
 			return nil, false, rest.UnknownForm(l.endpoint, "the list has more than 10000 rows")
 		}
@@ -117,7 +117,7 @@ func (l wholeList[T, K]) readListPage(ctx context.Context, c *Client, a market.A
 	start.setQuery(&rq.Query)
 	payload, err := c.Get(ctx, rq)
 	switch {
-	case sized && rest.RefusesParameter(err):
+	case sized && refusesOptions(err):
 		return listPage[T]{}, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
 	case err != nil:
 		return listPage[T]{}, rest.BadIfNotFound(e, err)

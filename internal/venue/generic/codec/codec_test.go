@@ -422,6 +422,19 @@ func TestBadFrames(t *testing.T) {
 	}
 }
 
+// TestDepth checks that books and changes have the depth in the venue's hello, or else stream.AssumedDepth.
+func TestDepth(t *testing.T) {
+	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, stream.AssumedDepth}} {
+		d, _ := testDecoder(t, messages.Topic{})
+		d.Decode(fmt.Appendf(nil, `{"type":"hello","limits":{"depth":%d}}`, test.venue), received)
+		book := d.Decode([]byte(`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[],"asks":[]}`), received)[0].Message
+		changes := d.Decode([]byte(`{"type":"orderbook_update","tokenId":"T1","seq":2,"changes":[]}`), received)[0].Message
+		if book.Book.Depth != test.want || changes.Depth != test.want {
+			t.Errorf("with the depth %d in the hello, the book has the depth %d and the changes %d, want %d", test.venue, book.Book.Depth, changes.Depth, test.want)
+		}
+	}
+}
+
 // TestNoIdentity checks that account frames have no effect on a public connection.
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
