@@ -136,7 +136,7 @@ func TestVenueIsProbed(t *testing.T) {
 	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Table = nil }, "--venue-url="+server.URL)
 	eventually(t, "the process is ready", func() bool { return s.get(t, "/readyz").status == http.StatusOK })
 	const want = "market-id:marketId,market-ids:none,market-tokens:none,spreads:tokenIds,search-options:yes,search-paging:cursor,max-url:2048"
-	if log := s.log.String(); !strings.Contains(log, `venue_table="`+want+`"`) {
+	if log := s.log.String(); !strings.Contains(log, "venue_table="+want) {
 		t.Errorf("the log does not have the settings %s:\n%s", want, log)
 	}
 	tokens := v.Tokens()
