@@ -17,7 +17,6 @@ import (
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
-	"oddsgraph/internal/venue/stream"
 )
 
 const askMarkets = 5
@@ -42,9 +41,19 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	}
 	defer client.Close()
 	q := &inquiry{client: client, unread: &unread, out: stdout}
+	probed := q.probe(ctx)
 	markets := q.askREST(ctx)
-	if cfg.StreamURL != "" && len(markets) > 0 && ctx.Err() == nil {
-		q.askStream(ctx, withProtocol(client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}}), cfg.Venue.Timeout, markets[0])
+	if cfg.Venue.Driver != drivers.Generic && len(markets) > 0 {
+		q.askSpecimens(ctx, drivers.Of(cfg.Venue.Driver).Variant)
+	}
+	socket, err := streamConfig(cfg, nil, market.SystemClock{})
+	if err != nil {
+		return err
+	}
+	isOfVenue := cfg.StreamURL != "" || cfg.Venue.URL == "" // the driver's own stream does not belong to another URL
+	if socket.URL != "" && isOfVenue && len(markets) > 0 && ctx.Err() == nil {
+		socket.Log, socket.Observer = log, streamParts{&unread}
+		q.askStream(ctx, withProtocol(client, socket), cfg.Venue.Timeout, markets[0])
 	}
 	for e := upstream.EndpointBalance; int(e) < upstream.Endpoints; e++ {
 		if err := client.Can(e); err != nil {
@@ -55,10 +64,26 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 		q.print("cash", "unsupported: "+err.Error())
 	}
 	q.print("accounts", "not requested: "+noAccountsReason(cfg))
+	probed()
+	q.print("report", fmt.Sprintf("oddsgraph %s, driver %s, %s: %s", BuildVersion(), cfg.Venue.Driver, time.Now().UTC().Format(time.RFC3339), unread.report()))
 	if err := errors.Join(q.readErr, ctx.Err()); err != nil {
 		return err
 	}
 	return q.printErr
+}
+
+// probe lets the driver find out how its venue is asked. It returns a function that prints the settings.
+func (q *inquiry) probe(ctx context.Context) (print func()) {
+	const what = "settings for --venue-table"
+	driver, ok := q.client.(venue.Prober)
+	if !ok {
+		return func() { q.print(what, "none: the driver knows how its venue is asked") }
+	}
+	err := driver.Probe(ctx)
+	q.unread.take() // the reads show what is unreadable
+	return func() {
+		q.read(what, func() (string, error) { return driver.Settings(), err })
+	}
 }
 
 // noAccountsReason returns the reason why ask requests no data of accounts.

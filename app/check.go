@@ -82,6 +82,9 @@ func validate(cfg *config.Config) error {
 	if cfg.Venue.Credentials == credentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
 	}
+	if err := drivers.CheckTable(cfg.Venue.Driver, cfg.Venue.Table); err != nil {
+		return fmt.Errorf("--venue-table (ODDSGRAPH_VENUE_TABLE): %w", err)
+	}
 	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}

@@ -65,7 +65,7 @@ func streamConfig(cfg *config.Config, d *demoVenue, clock market.Clock) (out str
 		c.URL = "ws://" + d.Addr().String() + d.streamPath
 	}
 	if out.URL, out.Protocol, err = drivers.OpenStream(c); err != nil {
-		return out, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", cfg.Venue.KeyFile, err)
+		return stream.Config{}, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", cfg.Venue.KeyFile, err)
 	}
 	return out, nil
 }

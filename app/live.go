@@ -19,10 +19,11 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream. linger is how
+// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream, and
+// the protocol may be missing. linger is how
 // long a topic stays open after its last feed.Watch was closed.
 func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, p process) (*live, error) {
-	cfg.Protocol = cmp.Or(cfg.Protocol, stream.Documented())
+	cfg.Protocol = cmp.Or(cfg.Protocol, &stream.Protocol{})
 	state := feed.Config{
 		Sink: c, Snapshots: cfg.Protocol.Snapshots, Clock: p.clock, Log: p.log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}

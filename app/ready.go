@@ -3,16 +3,20 @@ package app
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
+	"oddsgraph/internal/venue"
 	"oddsgraph/loaders"
 )
 
-// startWait is how long a new process waits for the venue's first answer before it is ready.
+// startWait is how long a new process waits for the venue's first answer, and for the first probe, before it is ready.
 const startWait = 5 * time.Second
 
 // Ready returns an error while this process must not get requests: during the shutdown, and after the start until the venue has
@@ -40,9 +44,49 @@ func (s *App) state() error {
 	return nil
 }
 
-// ready reports whether the venue has answered, or had startWait to do so.
+// ready reports whether the venue has answered and has been probed, or had startWait to do so.
 func (u *unit) ready() bool {
-	return u.health.answered.Load() || u.clock.Now().Sub(u.started) >= startWait
+	return u.health.answered.Load() && u.probed.Load() || u.clock.Now().Sub(u.started) >= startWait
+}
+
+// probeBackoff is the wait until a venue is probed again that could not show how it is asked.
+var probeBackoff = market.Backoff{Min: time.Second, Max: 5 * time.Minute}
+
+// probe lets the driver find out how its venue is asked. It returns when nothing more can be found out, or when ctx ends.
+func (u *unit) probe(ctx context.Context) {
+	driver, _ := u.Client.(venue.Prober)
+	for attempt := 1; driver != nil && driver.Undecided(); attempt++ {
+		err := u.admitted(ctx, driver.Probe)
+		u.probed.Store(true)
+		if err == nil {
+			return
+		}
+		wait := probeBackoff.Wait(attempt, rand.Float64())
+		u.log.Debug("the venue did not show how it is asked", "error", err, "again_in", wait)
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// admitted calls read when the rate limiter admits it, after all reads that somebody waits for.
+func (u *unit) admitted(ctx context.Context, read func(context.Context) error) error {
+	if u.budget == nil {
+		return read(ctx)
+	}
+	r := u.budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Endpoint: upstream.EndpointSearch})
+	defer r.Release(false)
+	select {
+	case <-r.Decided():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	return read(upstream.With(ctx, upstream.Call{Permit: r}))
 }
 
 // firstCall waits until Ready needs an answer of the venue, and then searches once. It returns when ctx ends, or startWait after the

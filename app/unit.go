@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -35,6 +36,8 @@ type unit struct {
 	health   health
 	// asked has a value if Ready needs an answer of the venue.
 	asked chan struct{}
+	// probed is set when the driver has been told, or has tried to find out, how the venue is asked.
+	probed atomic.Bool
 	// constant is the part of status that never changes.
 	constant model.ServiceStatus
 	stop     context.CancelFunc // ends what start has started
@@ -62,6 +65,8 @@ func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 		return nil, err
 	}
 	u.opened = append(u.opened, u.Client.Close)
+	driver, ok := u.Client.(venue.Prober)
+	u.probed.Store(!ok || !driver.Undecided())
 	u.Cache = cache.New(u.Client, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)
 	if u.fleet != nil {
@@ -76,11 +81,12 @@ func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 	return u, nil
 }
 
-// start runs the stream and the first call in g. They run until ctx or end ends them.
+// start runs the stream, the first call and the probe in g. They run until ctx or end ends them.
 func (u *unit) start(ctx context.Context, g *errgroup.Group) {
 	ctx, u.stop = context.WithCancel(ctx)
 	g.Go(func() error { return u.Live.run(ctx) })
 	g.Go(func() error { u.firstCall(ctx); return nil })
+	g.Go(func() error { u.probe(ctx); return nil })
 }
 
 // end ends what start has started. Then it closes the cache, the client of the venue, the rate limiter and Redis, in this order.

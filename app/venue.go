@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"math"
+	"slices"
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
@@ -124,13 +125,30 @@ func credentialsMode(cfg *config.Config) string {
 
 // venueConfig returns the configuration of the driver without its Clock, Observer and Log.
 func venueConfig(cfg *config.Config, url string, key drivers.APIKey) drivers.Config {
-	names := cfg.Venue.Parameters.Names()
 	return drivers.Config{
 		Config: rest.Config{
 			BaseURL: url, CredentialsMode: sentCredentials(cfg), Timeout: cfg.Venue.Timeout,
 			UserAgent: "oddsgraph/" + BuildVersion(),
 		},
-		Driver: cfg.Venue.Driver, Key: key, MaxIDs: cfg.Venue.Batch, MaxURL: int(cfg.Venue.MaxURL),
-		Names: drivers.DetailNames{ID: names["id"], IDs: names["ids"], Slug: names["slug"], TokenID: names["tokenId"], TokenIDs: names["tokenIds"]},
+		Driver: cfg.Venue.Driver, Key: key, MaxIDs: cfg.Venue.Batch, Table: table(cfg),
 	}
+}
+
+// table returns the settings of --venue-table. For the embedded demo venue it returns all settings before them, so that they replace
+// these.
+func table(cfg *config.Config) []string {
+	if !embedded(cfg) {
+		return cfg.Venue.Table
+	}
+	t := []string{
+		"market-id:marketId", "market-ids:ids", "market-tokens:tokenIds", "spreads:tokenIds", "search-options:yes", "search-paging:cursor",
+		"account-options:yes", "max-url:2048",
+	}
+	if cfg.Demo.Strict {
+		t = append(t, "market-ids:none", "market-tokens:none")
+	}
+	if slices.Contains(cfg.Demo.Without, "spreads") {
+		t = append(t, "spreads:books")
+	}
+	return append(t, cfg.Venue.Table...)
 }

@@ -57,7 +57,7 @@ func TestDefaults(t *testing.T) {
 		JWT:             config.JWT{AccountClaim: "sub"},
 		Client:          config.Client{Sockets: 2000, Connections: 1000, Operations: 9000},
 		Log:             config.Log{Level: slog.LevelInfo, Format: "text"},
-		Venue:           config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, Batch: 100, MaxURL: 2 << 10, PublicPerMinute: 100, KeyPerMinute: 300},
+		Venue:           config.Venue{Driver: "generic", Credentials: "auto", Timeout: 10 * time.Second, Batch: 100, PublicPerMinute: 100, KeyPerMinute: 300},
 		StreamTopics:    2000,
 		Shared:          config.Shared{Replicas: 5, Timeout: 25 * time.Millisecond},
 		Cache: config.Cache{
@@ -109,7 +109,7 @@ func TestEveryFlagAndVariable(t *testing.T) {
 		t.Fatalf("got %d settings, want from 40 to 75: %v", len(lines), lines)
 	}
 	values := map[string]string{"ODDSGRAPH_CONFIG": configFile(t, "")}
-	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "id:conditionId,ids:conditionIds"} {
+	for _, candidate := range []string{"7", "77", "7s", "7KiB", "7MiB", "false", "true", "header", "polymarket", "json", "warn", "allow", "on", "127.0.0.1:7", "http://venue:7/a", "ws://venue:7/a", "redis://redis:7/7", "70ms", "http://page:7,*", "10.0.0.7,fd00::/8", "spreads,orders", "market-ids:none,spreads:books"} {
 		// environ sets each variable without a valid value to the candidate. The error then names the variables that reject the
 		// candidate.
 		var environ []string

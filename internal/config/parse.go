@@ -29,7 +29,7 @@ type grammar struct {
 
 	Settings struct {
 		Check struct {
-			Ask bool `help:"Also try the Redis of --shared-url, request public data of every kind from the venue, about twenty calls, and print what could not be read."`
+			Ask bool `help:"Also try the Redis of --shared-url, request public data of every kind from the venue, about thirty calls, and print what could not be read."`
 		} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 if there is an error."`
 		Show struct{} `cmd:"" help:"Print every setting with its value and its source."`
 	} `cmd:"" name:"config" help:"Check or print the configuration."`

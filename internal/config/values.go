@@ -89,16 +89,16 @@ var kinds = map[string]kind{
 	"admin":  {checkAdmin, "a host and a port from 0 to 65535, such as 127.0.0.1:9091, or off", "host:port, or off"},
 	"venue": {checkVenue, "an http:// or https:// URL with a host and without user info, query and fragment, or nothing",
 		"http:// or https:// URL"},
-	"redis":      {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
-	"stream":     {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
-	"currency":   {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
-	"text":       {checkNothing, "a text", "text"},
-	"file":       {checkNothing, "the path of a file, or nothing", "path"},
-	"origins":    {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
-	"headers":    {checkHeader, "names of headers, such as X-B3-TraceId, or *", "names of headers, or *"},
-	"hosts":      {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
-	"networks":   {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
-	"parameters": {checkParameter, "id, ids, slug, tokenId or tokenIds, each with a colon and a name, such as id:conditionId", "id, ids, slug, tokenId or tokenIds, a colon and a name"},
+	"redis":    {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
+	"stream":   {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
+	"currency": {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
+	"text":     {checkNothing, "a text", "text"},
+	"file":     {checkNothing, "the path of a file, or nothing", "path"},
+	"origins":  {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},
+	"headers":  {checkHeader, "names of headers, such as X-B3-TraceId, or *", "names of headers, or *"},
+	"hosts":    {checkHost, "names of hosts without a port, such as odds.example.com, or *", "names of hosts, or *"},
+	"networks": {checkNetwork, "addresses and networks, such as 10.0.0.0/8, fd00::1", "addresses and networks"},
+	"settings": {checkSetting, "settings with a colon and a value, such as spreads:books", "settings, each with a colon and a value"},
 }
 
 // kindOf returns the kind for a field with the struct tag check or oneof. For a oneof, choice is the first word of the description,
@@ -319,28 +319,14 @@ func checkHeader(s string) error {
 	return nil
 }
 
-var parameterName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.-]{0,31}$`)
+var settingForm = regexp.MustCompile(`^[a-z-]+:[A-Za-z0-9_.-]+$`)
 
-// checkParameter checks an element of --venue-parameters: a parameter of market-details, a colon, and the venue's name for it.
-func checkParameter(s string) error {
-	role, name, _ := strings.Cut(s, ":")
-	if !slices.Contains([]string{"id", "ids", "slug", "tokenId", "tokenIds"}, role) {
-		return errors.New("names no parameter")
-	}
-	if !parameterName.MatchString(name) {
-		return errors.New("has no name of a parameter")
+// checkSetting checks the form of an element of --venue-table. The driver knows the settings and their values.
+func checkSetting(s string) error {
+	if !settingForm.MatchString(s) {
+		return errors.New("is no setting with a value")
 	}
 	return nil
-}
-
-// Names returns the list of --venue-parameters as a map from the part before the colon to the part after the colon.
-func (l List) Names() map[string]string {
-	names := make(map[string]string, len(l))
-	for _, element := range l {
-		role, name, _ := strings.Cut(element, ":")
-		names[role] = name
-	}
-	return names
 }
 
 func checkNetwork(s string) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/generic/codec"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -70,7 +71,7 @@ func TestLossBetweenParts(t *testing.T) {
 		v := &bareVenue{toClient: make(chan string, 10), fromClient: make(chan string, 100), done: make(chan struct{})}
 		f := &lossyFeed{Feed: New(Config{Sink: newSink()})}
 		f.lose.Store(0)
-		client, err := stream.New(stream.Config{URL: "ws://venue.example/ws", Dial: v}, f)
+		client, err := stream.New(stream.Config{URL: "ws://venue.example/ws", Protocol: codec.Protocol(), Dial: v}, f)
 		if err != nil {
 			t.Fatal(err)
 		}

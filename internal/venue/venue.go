@@ -58,6 +58,17 @@ type Driver interface {
 	Close()
 }
 
+// Prober is a driver that is told how its venue is asked, and finds out what it has not been told.
+type Prober interface {
+	// Undecided reports whether Probe would ask the venue.
+	Undecided() bool
+	// Probe asks the venue with few calls, and decides what the answers show. What is decided stays until the program stops. Probe
+	// returns an error if another Probe may decide more. It must not be called concurrently.
+	Probe(ctx context.Context) error
+	// Settings returns what has been told or decided, in the form of --venue-table. It may be empty.
+	Settings() string
+}
+
 // Streamer is a driver that provides the protocol of its venue's stream.
 type Streamer interface {
 	// Stream returns the address and the protocol of the venue's stream.

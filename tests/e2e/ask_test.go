@@ -20,8 +20,10 @@ func TestConfigCheckAsks(t *testing.T) {
 		"search: 5 markets", "markets by id: 5 of 5", "markets by token: 1 of 1", "market by slug: 1 of 1", "prices: \\d+ of \\d+",
 		"spreads: \\d+ of \\d+", "book: 1 of 1", "price history: \\d+ points",
 		"public trades: unsupported: UNSUPPORTED: the venue's API has no list of public trades.*",
-		"events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "stream of market: answered", "stream of prices: answered",
-		"stream of orderbook: answered", "accounts: not requested: .*",
+		"events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "stream of market: answered, \\d+ messages", "stream of prices: answered, \\d+ messages",
+		"stream of orderbook: answered, \\d+ messages", "stream of trades: answered, \\d+ messages", "accounts: not requested: .*",
+		"settings for --venue-table: market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes,max-url:2048",
+		"report: oddsgraph .*, driver generic, .*Z: no difference from the known forms",
 	}
 	for _, test := range []struct {
 		name, path, body string
@@ -30,17 +32,25 @@ func TestConfigCheckAsks(t *testing.T) {
 		fails            bool
 	}{
 		{"a complete venue", "", "", nil, len(complete), false},
-		{"an unreadable book", "/orderbook", `{"bids":[{"price":"many","size":1}],"asks":[]}`, map[int]string{6: "book: 0 of 1; error: UPSTREAM_BAD_RESPONSE: .*"}, len(complete), true},
-		{"a price history with an unreadable row", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
-			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row",
+		{"an unreadable book", "/orderbook", `{"bids":[{"price":"many","size":1}],"asks":[]}`, map[int]string{
+			6: "book: 0 of 1; error: UPSTREAM_BAD_RESPONSE: .*", 18: "report: .*: differences from the known forms: orderbook: .*",
 		}, len(complete), true},
-		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{5: "spreads: \\d+ of \\d+"}, len(complete), false},
-		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*"}, len(complete), true},
+		{"a price history with an unreadable row", "/price-history", `{"history":[{"timestamp":"never","price":0.5}]}`, map[int]string{
+			7: "price history: nothing; error: UPSTREAM_BAD_RESPONSE: .*; unreadable: bad row", 18: "report: .*: differences from the known forms: price-history: bad row .1.",
+		}, len(complete), true},
+		{"spreads are missing, and are read from books", "/spreads", `[]`, map[int]string{
+			5: "spreads: \\d+ of \\d+", 17: "settings for --venue-table: market-ids:ids,market-tokens:tokenIds,search-options:yes,max-url:2048",
+		}, len(complete), false},
+		{"control characters in an error", "/prices", "{\"success\":false,\"error\":\"\\u001b[2Jclean\\nscreen\"}", map[int]string{
+			4: "prices: 0 of \\d+; error: .* \\[2Jclean screen.*", 17: "settings for --venue-table: market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes",
+		}, len(complete), true},
 		{"no search", "/market-search", `{"success":false,"error":"no such endpoint","code":"NOT_FOUND"}`, map[int]string{
 			0: "search: nothing; error: .*", 1: "everything else: not requested: the search found no open market with tokens", 2: "accounts: .*",
-		}, 3, true},
+			3: "settings for --venue-table: error: .*", 4: "report: .*: no difference from the known forms",
+		}, 5, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel() // each listens to the stream for the whole timeout
 			v := demo.New(demo.Config{Markets: 50})
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if test.path != "" && strings.HasSuffix(r.URL.Path, test.path) {
@@ -54,7 +64,7 @@ func TestConfigCheckAsks(t *testing.T) {
 			defer v.Close()
 			var out bytes.Buffer
 			err := run(t.Context(), []string{
-				"config", "check", "--ask", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
+				"config", "check", "--ask", "--venue-timeout=5s", "--venue-url=" + server.URL, "--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + demo.StreamPath,
 			}, nil, &out, io.Discard)
 			if (err != nil) != test.fails {
 				t.Errorf("got the error %v, want an error: %t", err, test.fails)
@@ -91,7 +101,7 @@ func TestConfigCheckAsksDriver(t *testing.T) {
 	defer server.Close()
 	var out bytes.Buffer
 	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-url=" + server.URL}, nil, &out, io.Discard)
-	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "cash: unsupported: UNSUPPORTED: .* blockchain.*"} {
+	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "v1 market: .*, details 1 of 1, .*", "resolved market: .*", "settings for --venue-table: none: .*", "report: .*, driver polymarket, .*", "cash: unsupported: UNSUPPORTED: .* blockchain.*"} {
 		if !regexp.MustCompile("(?m)^" + line + "$").MatchString(out.String()) {
 			t.Errorf("no line %q in\n%s", line, &out)
 		}

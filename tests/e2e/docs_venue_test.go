@@ -44,7 +44,7 @@ func TestTolerancesAreTested(t *testing.T) {
 		"have the venue's spelling":                                           {"internal/venue/generic TestOrderForms UNKNOWN(BORROW)"},
 		"`statusRaw`, `sideRaw` and `kindRaw`":                                {"tests/e2e TestPositionsWithoutTokens sideRaw", "tests/e2e TestPositionsWithoutTokens statusRaw", "tests/e2e TestTradesByOffset kindRaw"},
 		"of the stream that name a market instead of a token":                 {"tests/e2e TestFramesThatNameAMarket"},
-		"if the market was read before: with the label of an outcome, or without a label if the market has YES and NO": {"tests/e2e TestFramesThatNameAMarket", "internal/venue/stream TestBadFrames M9"},
+		"if the market was read before: with the label of an outcome, or without a label if the market has YES and NO": {"tests/e2e TestFramesThatNameAMarket", "internal/venue/generic/codec TestBadFrames M9"},
 		"to prices, trades, markets and accounts without a snapshot":                                                   {"internal/feed/follow TestQuietPrice", "internal/feed/follow TestAccountWithoutSnapshot", "tests/e2e TestQuietMarkets"},
 		"Without the latest trades, `TradesUpdate.known` is false":                                                     {"internal/feed/follow TestQuietTradesOfAVenueWithoutAList"},
 		"in the status": {"internal/venue/generic TestStatuses", "internal/venue/generic TestDemoFaults FaultStatus"},
@@ -55,10 +55,10 @@ func TestTolerancesAreTested(t *testing.T) {
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestMinimalVenue ORDER_BOOK"},
 		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {
 			"internal/venue/generic TestSpreadsFailOverToBooks timeout", "internal/venue/generic TestSpreadsFailOverToBooks 503", "internal/venue/generic TestSpreadsFailOverToBooks bad elements"},
-		"It calls the endpoint again when the backoff ends":                                            {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
-		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books": {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
-		"If the venue limits the calls for books, the client stops reading books":                      {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
-		"that the venue does not support: the client detects this and reads the ids one by one":        {"internal/venue/generic TestUnsupportedListIsLearned"},
+		"It calls the endpoint again when the backoff ends":                                                       {"internal/venue/generic TestSpreadsFailOverToBooks MaxBackoff"},
+		"If the endpoint responds with 429, the error is `RATE_LIMITED` and the client reads no books":            {"internal/venue/generic TestSpreadsWithoutNeedForBooks 429"},
+		"If the venue limits the calls for books, the client stops reading books":                                 {"internal/venue/generic TestBooksForSpreadsAreBounded rate limit"},
+		"that the venue does not support: the service detects this after the start, and reads the ids one by one": {"internal/venue/generic TestProbe", "internal/venue/generic TestUndecidedLists"},
 	}
 	_, section, _ := strings.Cut(read(t, "docs/venues/generic.md"), "## What it tolerates\n")
 	section, _, _ = strings.Cut(section, "\n## ")

@@ -135,7 +135,7 @@ func (w *recordedVenue) close() {
 // args returns the flags of a service that calls this venue.
 func (w *recordedVenue) args(more ...string) []string {
 	return append([]string{
-		"--venue-url=http://" + w.address, "--stream-url=ws://" + w.address + demo.StreamPath, "--trusted-proxies=127.0.0.1", "--log-level=error",
+		"--venue-url=http://" + w.address, "--stream-url=ws://" + w.address + demo.StreamPath, "--trusted-proxies=127.0.0.1", "--log-level=error", toldFlag,
 		fmt.Sprint("--venue-public-per-minute=", w.limits[0]), fmt.Sprint("--venue-key-per-minute=", w.limits[1]),
 	}, more...)
 }

@@ -156,7 +156,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...str
 		t.Fatal(err)
 	}
 	s := &service{client: newClient(), log: &logBuffer{}}
-	if s.App, err = app.Open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, withUnusedLimit, rig); err != nil {
+	if s.App, err = app.Open(cfg, telemetry.NewLogger(s.log, cfg.Log.Level, cfg.Log.Format), clock, withUnusedLimit, withTable, rig); err != nil {
 		t.Fatal(err)
 	}
 	if s.Demo != nil {
@@ -200,6 +200,28 @@ func withoutStale(w *app.Wiring) {
 // withUnusedLimit makes the service assume that no calls were made before its start, so the service may use the venue's whole rate
 // limit.
 func withUnusedLimit(w *app.Wiring) { w.Fresh = true }
+
+// demoTable says how a venue is asked that serves what the demo venue serves.
+var demoTable = []string{
+	"market-id:marketId", "market-ids:ids", "market-tokens:tokenIds", "spreads:tokenIds", "search-options:yes", "search-paging:cursor",
+	"account-options:yes", "max-url:2048",
+}
+
+// toldFlag is demoTable as a flag.
+var toldFlag = "--venue-table=" + strings.Join(demoTable, ",")
+
+// withTable tells the service demoTable. Otherwise the service would probe the venues of tests, which count calls.
+func withTable(w *app.Wiring) {
+	if len(w.Client.Table) == 0 && w.Client.Driver == "generic" {
+		w.Client.Table = demoTable
+	}
+}
+
+// awaitProbe waits until a service that is told nothing has probed its venue.
+func (s *service) awaitProbe(t testing.TB) {
+	t.Helper()
+	eventually(t, "the venue has been probed", func() bool { return strings.Contains(s.log.String(), "the venue has been probed") })
+}
 
 // graphError is an element of "errors" in a response.
 type graphError struct {

@@ -273,15 +273,6 @@ func testPortfolioOfManyPositions(t *testing.T, strict bool, flags ...string) {
 		total = add(total, mul(number(t, at(p, "size")), price))
 		markets[text(p, "marketId")] = true
 	}
-	if strict { // the service learns from a query for two other markets that the venue accepts only one market per call
-		var others []string
-		for _, token := range s.venue.Tokens() {
-			if id := token.MarketID; !markets[id] && !slices.Contains(others, id) && len(others) < 2 {
-				others = append(others, id)
-			}
-		}
-		s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question } }`, vars{"ids": others}, anonymous)
-	}
 	var data any
 	got := s.callsDuring(func() {
 		data = s.ask(t, `{ user(address: "`+addressOf2000+`") { portfolio { positionsValue } positions(first: 1) { totalCount } } }`, nil, keyOf2000)

@@ -293,7 +293,7 @@ func (w *witness) take() []*http.Request {
 func (w *witness) args() []string {
 	return []string{
 		"--venue-url=" + w.URL, "--stream-url=" + strings.Replace(w.URL, "http", "ws", 1) + demo.StreamPath,
-		"--venue-public-per-minute=0", "--venue-key-per-minute=0",
+		"--venue-public-per-minute=0", "--venue-key-per-minute=0", toldFlag,
 	}
 }
 

@@ -1,10 +1,16 @@
 package e2e
 
 import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
+	"oddsgraph/tests/tool"
 )
 
 // minimalEndpoints returns the endpoints of a minimal venue, which accepts only the parameters that the service cannot do without.
@@ -14,13 +20,20 @@ func minimalEndpoints() map[string]strictEndpoint {
 		record = `{"id":"H1","type":"DEPOSIT","amount":25,"timestamp":"2026-03-14T12:00:00Z"}`
 		order  = `{"orderId":"O1","marketId":"M1","side":"BUY","outcome":"YES","price":0.5,"size":3,"filledSize":1,"status":"OPEN","createdAt":"2026-03-14T12:00:00Z"}`
 		market = `{"marketId":"M1","question":"Will it?","outcomes":[{"tokenId":"7","outcome":"YES"},{"tokenId":"8","outcome":"NO"}]}`
+		other  = `{"marketId":"M2","question":"Or else?","outcomes":[{"tokenId":"9","outcome":"YES"},{"tokenId":"10","outcome":"NO"}]}`
 	)
+	search := func(_ *http.Request, q url.Values) (int, string) {
+		if q.Has("q") {
+			return http.StatusOK, `[` + market + `]`
+		}
+		return http.StatusOK, `[` + market + `,` + other + `]`
+	}
 	return map[string]strictEndpoint{
 		"prices":         {"tokenId tokenIds", always(`{"tokenId":"7","price":0.41,"timestamp":"2026-03-14T15:00:00Z"}`)},
 		"orderbook":      {"tokenId depth", always(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`)},
 		"price-history":  {"tokenId startDate endDate", always(`{"history":[{"timestamp":"2026-03-14T12:00:00Z","price":0.4,"volume":1}]}`)},
 		"spreads":        {"", always(`{}`)},
-		"market-search":  {"q", always(`[` + market + `]`)},
+		"market-search":  {"q", search},
 		"market-details": {"marketId", always(market)},
 		"balance":        {"address credentials", always(`{"portfolioValue":1,"cashBalance":2,"totalValue":3}`)},
 		"positions":      {"address credentials", always(`{"positions":[{"marketId":"M1","outcome":"YES","size":2,"avgPrice":0.3,"currentPrice":0.41,"unrealizedPnl":0.22}]}`)},
@@ -30,53 +43,50 @@ func minimalEndpoints() map[string]strictEndpoint {
 	}
 }
 
-// TestMinimalVenue checks that the service can read each endpoint of a minimal venue. A second read must not repeat calls that the
-// venue refused with status 400.
+// TestMinimalVenue checks that the service, which is told nothing, can read each endpoint of a minimal venue once it has probed the
+// venue. It makes no call that the venue refuses.
 func TestMinimalVenue(t *testing.T) {
 	user := func(selection string) string { return `{ user(address: "` + addressOf3 + `") { ` + selection + ` } }` }
 	for name, test := range map[string]struct {
 		query, want string
-		// firstCalls and secondCalls are the calls of the two reads. Each text has the endpoint, the
-		// parameters and the status of a call.
-		firstCalls, secondCalls []string
+		// calls are the calls of the read. Each text has the endpoint, the parameters and the status of a call.
+		calls []string
 	}{
 		"prices": {`{ tokenPrices(tokenIds: ["7"]) { price basis } }`, `{"tokenPrices":[{"basis":"VENUE","price":"0.41"}]}`,
-			[]string{"prices tokenId 200"}, []string{"prices tokenId 200"}},
+			[]string{"prices tokenId 200"}},
 		"orderbook": {`{ token(tokenId: "7") { orderbook { spread } } }`, `{"token":{"orderbook":{"spread":"0.03"}}}`,
-			[]string{"orderbook depth tokenId 200"}, []string{"orderbook depth tokenId 200"}},
+			[]string{"orderbook depth tokenId 200"}},
 		"price-history": {`{ token(tokenId: "7") { history { points { price } } } }`, `{"token":{"history":{"points":[{"price":"0.4"}]}}}`,
-			[]string{"price-history endDate startDate tokenId 200"}, []string{"price-history endDate startDate tokenId 200"}},
+			[]string{"price-history endDate startDate tokenId 200"}},
 		"spreads": {`{ token(tokenId: "7") { spread { bestBid basis } } }`, `{"token":{"spread":{"basis":"ORDER_BOOK","bestBid":"0.4"}}}`,
-			[]string{"spreads tokenId 400", "orderbook depth tokenId 200"}, []string{"orderbook depth tokenId 200"}},
+			[]string{"orderbook depth tokenId 200"}},
 		"market-search": {`{ searchMarkets(query: "will") { nodes { question } } }`, `{"searchMarkets":{"nodes":[{"question":"Will it?"}]}}`,
-			[]string{"market-search limit order q sort 400", "market-search q 200"}, []string{"market-search q 200"}},
+			[]string{"market-search q 200"}},
 		"market-details": {`{ market(marketId: "M1") { question } }`, `{"market":{"question":"Will it?"}}`,
-			[]string{"market-details marketId 200"}, []string{"market-details marketId 200"}},
+			[]string{"market-details marketId 200"}},
 		"balance": {user(`balance { totalValue }`), `{"user":{"balance":{"totalValue":"3"}}}`,
-			[]string{"balance address credentials 200"}, []string{"balance address credentials 200"}},
+			[]string{"balance address credentials 200"}},
 		"positions": {user(`positions { totalCount nodes { size token { tokenId } } }`), `{"user":{"positions":{"nodes":[{"size":"2","token":{"tokenId":"7"}}],"totalCount":1}}}`,
-			[]string{"positions address credentials 200", "market-details marketId 200"}, []string{"positions address credentials 200", "market-details marketId 200"}},
+			[]string{"positions address credentials 200", "market-details marketId 200"}},
 		"orders": {user(`orders { nodes { status remainingSize } }`), `{"user":{"orders":{"nodes":[{"remainingSize":"2","status":"PARTIALLY_FILLED"}]}}}`,
-			[]string{"orders address credentials 200"}, []string{"orders address credentials 200"}},
+			[]string{"orders address credentials 200"}},
 		"trades": {user(`trades(first: 5, marketId: "M1") { nodes { size } pageInfo { hasNextPage } }`), `{"user":{"trades":{"nodes":[{"size":"3"}],"pageInfo":{"hasNextPage":false}}}}`,
-			[]string{"trades address credentials marketId 400", "trades address credentials 200"}, []string{"trades address credentials 200"}},
+			[]string{"trades address credentials 200"}},
 		"history": {user(`history(first: 5, kinds: [DEPOSIT]) { nodes { amount } pageInfo { hasNextPage } }`), `{"user":{"history":{"nodes":[{"amount":"25"}],"pageInfo":{"hasNextPage":false}}}}`,
-			[]string{"history address credentials type 400", "history address credentials 200"}, []string{"history address credentials 200"}},
+			[]string{"history address credentials 200"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			venue := newStrictStub(t, minimalEndpoints())
-			s := startRigged(t, startTime, withoutStale, "--venue-url="+venue.URL, "--venue-credentials=query")
-			for i, want := range [][]string{test.firstCalls, test.secondCalls} {
-				venue.mu.Lock()
-				venue.asked = nil
-				venue.mu.Unlock()
-				wantJSON(t, "data", s.ask(t, test.query, nil, keyOf3), test.want)
-				venue.mu.Lock()
-				if !slices.Equal(venue.asked, want) {
-					t.Errorf("read %d: the venue received the calls %q, want %q", i+1, venue.asked, want)
-				}
-				venue.mu.Unlock()
-				s.clock.Advance(9 * time.Minute) // the cached data expire, but the service still remembers the refused parameters
+			s := startRigged(t, startTime, func(w *app.Wiring) { withoutStale(w); w.Client.Table = nil }, "--venue-url="+venue.URL, "--venue-credentials=query")
+			s.awaitProbe(t)
+			venue.mu.Lock()
+			venue.asked = nil
+			venue.mu.Unlock()
+			wantJSON(t, "data", s.ask(t, test.query, nil, keyOf3), test.want)
+			venue.mu.Lock()
+			defer venue.mu.Unlock()
+			if !slices.Equal(venue.asked, test.calls) {
+				t.Errorf("the venue received the calls %q, want %q", venue.asked, test.calls)
 			}
 		})
 	}
@@ -114,4 +124,22 @@ func TestOneEndpointIsMissing(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestVenueIsProbed checks that the service, which is told nothing, finds out how a venue of exactly the description is asked, logs it
+// as settings, and is ready afterwards.
+func TestVenueIsProbed(t *testing.T) {
+	v := demo.New(demo.Config{Markets: 150, Strict: true, Clock: tool.NewClock(startTime)})
+	defer v.Close()
+	server := httptest.NewServer(v)
+	defer server.Close()
+	s := startRigged(t, startTime, func(w *app.Wiring) { w.Client.Table = nil }, "--venue-url="+server.URL)
+	eventually(t, "the process is ready", func() bool { return s.get(t, "/readyz").status == http.StatusOK })
+	const want = "market-id:marketId,market-ids:none,market-tokens:none,spreads:tokenIds,search-options:yes,search-paging:cursor,max-url:2048"
+	if log := s.log.String(); !strings.Contains(log, "venue_table="+want) {
+		t.Errorf("the log does not have the settings %s:\n%s", want, log)
+	}
+	tokens := v.Tokens()
+	s.ask(t, `query ($ids: [String!]!) { markets(marketIds: $ids) { question outcomes: tokens { spread { bestBid } price { price } } } }`,
+		vars{"ids": []string{tokens[0].MarketID, tokens[2].MarketID}}, anonymous)
 }

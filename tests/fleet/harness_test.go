@@ -200,6 +200,9 @@ func start(t *testing.T, v *venue, args ...string) *replica {
 	return startIn(t, nil, v, args...)
 }
 
+// told says how the venue is asked. Otherwise each replica would probe the venue, whose calls the tests count.
+const told = "--venue-table=market-id:marketId,market-ids:ids,market-tokens:tokenIds,spreads:tokenIds,search-options:yes,search-paging:cursor,account-options:yes,max-url:2048"
+
 // startIn is like start, but adds environment variables.
 func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {
 	t.Helper()
@@ -208,7 +211,7 @@ func startIn(t *testing.T, env []string, v *venue, args ...string) *replica {
 		t.Fatal(err)
 	}
 	r := &replica{log: &logs{ready: make(chan [2]string, 1)}, ended: make(chan struct{})}
-	r.cmd = exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--venue-url=" + v.URL}, args...)...)
+	r.cmd = exec.Command(exe, append([]string{"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--log-format=json", "--venue-url=" + v.URL, told}, args...)...)
 	r.cmd.Dir = t.TempDir()
 	r.cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ODDSGRAPH_") }),
 		asProgram+"=1", "GORACE=atexit_sleep_ms=0")

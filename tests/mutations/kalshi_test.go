@@ -14,7 +14,7 @@ var kalshi = []mutation{
 	},
 	{
 		name: "after a gap, changes are applied to the old book",
-		file: "internal/venue/kalshi/decode.go", oldText: "state.book, state.askedAt = nil, time.Time{}\n\treturn c.lossEvents", newText: "return c.lossEvents",
+		file: "internal/venue/kalshi/decode.go", oldText: "state.book, state.askedAt = nil, time.Time{}\n\treturn c.numbers.Lose", newText: "return c.numbers.Lose",
 		run: "^TestGapOfSubscription$", message: "a change before the snapshot causes the events",
 	},
 	{

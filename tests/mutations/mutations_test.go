@@ -76,7 +76,7 @@ var mutations = []mutation{
 	},
 	{
 		name: "a bad element fails its whole list",
-		file: "internal/venue/generic/lookup.go", oldText: "c.Report(l.endpoint, drift)\n\tif err != nil {", newText: "c.Report(l.endpoint, drift)\n\tif len(drift) > 0 && err == nil {\n\t\terr = rest.BadElement(l.endpoint, errors.New(drift[0]))\n\t}\n\tif err != nil {",
+		file: "internal/venue/generic/lookup.go", oldText: "switch {\n\tcase err != nil:\n\t\treturn nil, err\n\tcase len(got.byID)", newText: "for _, r := range got.byID {\n\t\tif r.Err != nil {\n\t\t\treturn nil, r.Err\n\t\t}\n\t}\n\tswitch {\n\tcase err != nil:\n\t\treturn nil, err\n\tcase len(got.byID)",
 		run: "^(TestPriceForms|TestSpreadForms)$",
 	},
 	{

@@ -3,6 +3,7 @@
 package queries
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -71,6 +72,11 @@ func (q Search) MatchesEnd(end time.Time) bool {
 		return true
 	}
 	return !end.IsZero() && !IsOutside(end, q.EndsAfter, q.EndsBefore)
+}
+
+// MatchesState reports whether a market meets Status, EndsAfter and EndsBefore.
+func (q Search) MatchesState(m *market.Market) bool {
+	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) && q.MatchesEnd(m.EndsAt)
 }
 
 // SearchKey is a comparable Search.

@@ -8,17 +8,16 @@ import (
 	"slices"
 	"strings"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/generic"
+	"oddsgraph/internal/venue/generic/codec"
 	"oddsgraph/internal/venue/kalshi"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/stream"
 )
-
-// DetailNames are the names of the query parameters of market-details, an endpoint of the generic driver.
-type DetailNames = generic.DetailNames
 
 // Generic is the name of the default driver. It reads venues with the API that docs/venues/generic.md describes.
 const Generic = "generic"
@@ -28,9 +27,9 @@ type Config struct {
 	// Driver is one of the names that Names returns. If Driver is empty, the driver is Generic.
 	Driver string
 	rest.Config
-	// MaxIDs, MaxURL and Names are those of generic.Config. Other drivers ignore them.
-	MaxIDs, MaxURL int
-	Names          DetailNames
+	// MaxIDs is that of generic.Config, and Table has the elements of generic.ParseTable. Other drivers ignore both.
+	MaxIDs int
+	Table  []string
 	// Key is the operator's API key at the venue. Only the driver kalshi uses it, and it may be empty.
 	Key APIKey
 }
@@ -60,6 +59,8 @@ type Kind struct {
 	MarketID func(id string) string
 	// Searches is what the venue's search can do.
 	Searches queries.Searches
+	// Variant returns the name of the variant of a market. It is nil if the data of all markets have the same forms.
+	Variant func(m *market.Market) string
 }
 
 // anySort contains all sorts of a search.
@@ -68,9 +69,13 @@ var anySort = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.
 var registry = map[string]Kind{
 	Generic: {
 		open: func(c Config) (venue.Driver, error) {
-			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, MaxURL: c.MaxURL, Names: c.Names})
+			table, err := generic.ParseTable(c.Table)
+			if err != nil {
+				return nil, fmt.Errorf("venue: %w", err)
+			}
+			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, Table: table})
 		},
-		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, nil, refuseKey(c) },
+		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, codec.Protocol(), refuseKey(c) },
 		Limits: func(bool) []rest.PublishedLimit { return nil },
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
@@ -90,7 +95,7 @@ var registry = map[string]Kind{
 			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
 		},
 		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
-		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID,
+		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
 			Filters: []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterTag, queries.FilterEndsAt},
@@ -113,6 +118,15 @@ func kalshiKey(k APIKey) (*kalshi.Key, error) {
 		return nil, nil
 	}
 	return kalshi.ParseKey(k.ID, k.PEM)
+}
+
+// CheckTable checks the settings of Config.Table for a driver.
+func CheckTable(driver string, table []string) error {
+	if len(table) > 0 && driver != Generic {
+		return fmt.Errorf("the driver %s knows how its venue is asked", driver)
+	}
+	_, err := generic.ParseTable(table)
+	return err
 }
 
 // Names returns the names of the drivers in order.

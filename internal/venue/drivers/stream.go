@@ -24,8 +24,7 @@ type StreamConfig struct {
 }
 
 // OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. If the
-// protocol is nil, a driver that is a venue.Streamer provides the protocol, and any other driver uses stream.Documented. Errors contain
-// no part of the key.
+// protocol is nil, the driver is a venue.Streamer, which provides it. Errors contain no part of the key.
 func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
 	open := registry[cmp.Or(cfg.Driver, Generic)].stream
 	if open == nil {

@@ -4,50 +4,18 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"sync"
-	"time"
+	"strconv"
 
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
 const (
-	// maxUnconfirmedIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
-	maxUnconfirmedIDs = 50
+	// maxDetailIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
+	maxDetailIDs = 50
 	// maxParamName is the number of bytes that urlOverhead reserves for the name of a list parameter.
 	maxParamName = 32
 )
-
-// urlLimit bounds the length of the URLs that the client sends to an endpoint. After the venue has refused a URL for its length,
-// the field `bytes` contains the limit. The client forgets this limit at the time in the field `until`. urlLimit is safe for
-// concurrent use.
-type urlLimit struct {
-	mu    sync.Mutex
-	bytes int
-	until time.Time
-}
-
-// get returns the configured limit in bytes. If the client still remembers a smaller limit from a refusal, get returns this smaller
-// limit.
-func (u *urlLimit) get(configured int, now time.Time) int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if now.Before(u.until) {
-		return min(u.bytes, configured)
-	}
-	return configured
-}
-
-// shorten is called after the venue has refused a URL with ids. It lowers the limit, so that only about half of these ids fit into
-// a URL.
-func (u *urlLimit) shorten(c *Client, e upstream.Endpoint, ids []string) {
-	now := c.Now()
-	length := min(u.get(c.cfg.MaxURL, now), c.urlOverhead(e)+escapedBytes(ids)/2)
-	u.mu.Lock()
-	u.bytes, u.until = length, now.Add(relearnAfter)
-	u.mu.Unlock()
-	c.Log().Info("the venue refuses long lists: shorter ones are sent", "endpoint", e.String(), "bytes", length)
-}
 
 // urlOverhead returns the length in bytes of a URL without ids.
 func (c *Client) urlOverhead(e upstream.Endpoint) int {
@@ -56,15 +24,16 @@ func (c *Client) urlOverhead(e upstream.Endpoint) int {
 
 // idBytes returns the number of bytes that ids and commas may use in the URL of one call.
 func (c *Client) idBytes(e upstream.Endpoint) int {
-	return c.urlLimits[e].get(c.cfg.MaxURL, c.Now()) - c.urlOverhead(e)
+	length, _ := strconv.Atoi(c.value(settingMaxURL)) // the value has been checked
+	return length - c.urlOverhead(e)
 }
 
-// maxListIDs returns the greatest number of ids in one list. learned is nil if the venue documents the list parameter.
-func (c *Client) maxListIDs(learned *support) int {
-	if learned != nil {
-		return min(c.cfg.MaxIDs, maxUnconfirmedIDs)
+// maxListIDs returns the greatest number of ids in one list.
+func (c *Client) maxListIDs(e upstream.Endpoint) int {
+	if e == upstream.EndpointPrices {
+		return c.cfg.MaxIDs
 	}
-	return c.cfg.MaxIDs
+	return min(c.cfg.MaxIDs, maxDetailIDs)
 }
 
 // escapedBytes returns the length in bytes of the escaped ids in a URL, with a comma after each id.
@@ -76,29 +45,29 @@ func escapedBytes(ids []string) (n int) {
 }
 
 // listCost returns the result of Client.Cost for an endpoint with a list parameter.
-func (c *Client) listCost(e upstream.Endpoint, learned *support, keys, bytes int) int {
-	if keys <= 0 || learned != nil && !learned.usable(c.Now()) {
-		return max(keys, 0)
+func (c *Client) listCost(e upstream.Endpoint, keys, bytes int) int {
+	if keys <= 0 {
+		return 0
 	}
-	return min(max(rest.CeilDiv(keys, c.maxListIDs(learned)), rest.CeilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
+	return min(max(rest.CeilDiv(keys, c.maxListIDs(e)), rest.CeilDiv(bytes+keys, max(c.idBytes(e), 1))), keys)
 }
 
-// splitEnds splits keys into lists that each fit into one call. List i is keys[ends[i-1]:ends[i]], and the first list is
-// keys[:ends[0]]. An id that is too long for a URL is a list of its own.
-func (l *lookup[T]) splitEnds(c *Client, keys []string) (ends []int) {
-	maxBytes, most, from, bytes := c.idBytes(l.endpoint), c.maxListIDs(l.support), 0, 0
-	for i := range keys {
-		more := escapedBytes(keys[i : i+1])
-		if i > from && (i-from == most || bytes+more > maxBytes) {
-			ends = append(ends, i)
+// lists divides ids into lists that each fit into one call. If single is true, each id is a list of its own, and so is an id that is
+// too long for a URL.
+func (c *Client) lists(e upstream.Endpoint, ids []string, single bool) (lists [][]string) {
+	maxBytes, most, from, bytes := c.idBytes(e), c.maxListIDs(e), 0, 0
+	for i := range ids {
+		more := escapedBytes(ids[i : i+1])
+		if i > from && (single || i-from == most || bytes+more > maxBytes) {
+			lists = append(lists, ids[from:i])
 			from, bytes = i, 0
 		}
 		bytes += more
 	}
-	if len(keys) > 0 {
-		ends = append(ends, len(keys))
+	if len(ids) > 0 {
+		lists = append(lists, ids[from:])
 	}
-	return ends
+	return lists
 }
 
 func urlTooLong(err error) bool {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -17,17 +18,17 @@ const (
 	DefaultMaxURL = 2 << 10
 )
 
+// minURL and maxMaxURL bound the setting max-url.
+const minURL, maxMaxURL = 256, 64 << 10
+
 // Config configures a Client. The zero value of a field means its default.
 type Config struct {
 	// Config says where the venue is. New sets the field Paths.
 	rest.Config
 	// MaxIDs is the greatest number of ids in one list call. The client splits longer lists.
 	MaxIDs int
-	// MaxURL is the greatest length in bytes of the URL of a call with several ids. If the venue refuses such a URL, the client
-	// uses shorter URLs.
-	MaxURL int
-	// Names are the names of the query parameters of market-details. For an empty name, the client tries the usual names.
-	Names DetailNames
+	// Table says how the venue is asked. Probe decides what the table leaves undecided.
+	Table Table
 }
 
 // Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections.
@@ -36,24 +37,15 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	cfg Config
-
-	// traits contains, for each endpoint, what the client has learned about the list that the venue returns, such as its paging.
-	traits [upstream.Endpoints]listTraits
-
-	urlLimits [upstream.Endpoints]urlLimit
-
-	// These fields record whether the venue supports the list parameters that are not in the venue's documentation.
-	marketIDsSupport, marketTokensSupport, spreadTokensSupport support
-	// spreadsSupport records whether the venue has the spreads endpoint.
-	spreadsSupport                                   support
-	marketIDParam, marketTokenParam, marketSlugParam parameter
+	// table is never changed. Only Probe replaces it.
+	table atomic.Pointer[Table]
 }
 
 // New returns a client of the venue that cfg describes. It makes no call.
 func New(cfg Config) (*Client, error) {
-	cfg.MaxIDs, cfg.MaxURL = cmp.Or(cfg.MaxIDs, DefaultMaxIDs), cmp.Or(cfg.MaxURL, DefaultMaxURL)
-	if cfg.MaxIDs < 0 || cfg.MaxURL < 0 {
-		return nil, errors.New("venue: the number of ids and the length of URLs must be positive")
+	cfg.MaxIDs = cmp.Or(cfg.MaxIDs, DefaultMaxIDs)
+	if cfg.MaxIDs < 0 {
+		return nil, errors.New("venue: the number of ids must be positive")
 	}
 	cfg.Paths = paths
 	client, err := rest.New(cfg.Config)
@@ -61,7 +53,7 @@ func New(cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{Client: client, cfg: cfg}
-	c.setParameterNames(cfg.Names)
+	c.table.Store(&cfg.Table)
 	return c, nil
 }
 
@@ -84,24 +76,17 @@ var paths = rest.Paths{
 }
 
 // Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different ids,
-// and bytes is the sum of their lengths in a URL. If the venue does not support the list parameter, each id needs its own call.
-// Cost counts neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
+// and bytes is the sum of their lengths in a URL. If the venue has no list parameter, each id needs its own call. Cost counts
+// neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
 func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
-	switch endpoint {
-	case upstream.EndpointPrices:
-		return c.listCost(endpoint, nil, keys, bytes)
-	case upstream.EndpointSpreads:
-		if !c.spreadsSupport.usable(c.Now()) {
-			return max(keys, 0)
-		}
-		return c.listCost(endpoint, &c.spreadTokensSupport, keys, bytes)
-	case upstream.EndpointMarketsByID:
-		return c.listCost(endpoint, &c.marketIDsSupport, keys, bytes)
-	case upstream.EndpointMarketsByToken:
-		return c.listCost(endpoint, &c.marketTokensSupport, keys, bytes)
-	default:
-		return max(keys, 0)
+	switch {
+	case endpoint == upstream.EndpointPrices,
+		endpoint == upstream.EndpointSpreads && c.value(settingSpreads) == byTokenIDs,
+		endpoint == upstream.EndpointMarketsByID && c.listParameter(settingMarketIDs) != "",
+		endpoint == upstream.EndpointMarketsByToken && c.listParameter(settingMarketTokens) != "":
+		return c.listCost(endpoint, keys, bytes)
 	}
+	return max(keys, 0)
 }
 
 // Can returns an error for the endpoint of public trades, which the documented API lacks, and nil for every other endpoint. A venue
@@ -121,8 +106,8 @@ func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.T
 	return nil, c.Can(upstream.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, for example after the
-// venue has refused a URL for its length. Cost takes these shorter lists into account.
+// MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, because the length of a
+// URL is limited, or ids one by one. Cost takes this into account.
 func (c *Client) MaxKeys(e upstream.Endpoint) int {
 	switch e {
 	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:

@@ -59,11 +59,11 @@ func BenchmarkDecode(b *testing.B) {
 			return len(good), nil
 		}},
 		{"markets", marketRow, 25, upstream.EndpointMarketsByID, func(payload wire.Value, drift *rest.Drift) (int, error) {
-			got, err := decodeMarketsByID(payload, markets, drift)
+			got, err := decodeMarketsByID(payload, markets, drift.Add)
 			return len(got.byID), err
 		}},
 		{"prices", priceRow, 50, upstream.EndpointPrices, func(payload wire.Value, drift *rest.Drift) (int, error) {
-			got, err := priceDecoder.decode(payload, tokens, drift)
+			got, err := priceDecoder.decode(payload, tokens, drift.Add)
 			return len(got.byID), err
 		}},
 	} {

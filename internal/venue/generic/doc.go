@@ -9,5 +9,6 @@
 // list is left out and reported in LeftOut. But a bad row of positions, orders or a book makes the whole read fail, because clients
 // sum these rows.
 //
-// The client remembers which parameters the venue does not accept.
+// A Table says how the venue is asked: names of parameters, lists or single ids, paging. Client.Probe decides what the table leaves
+// undecided. No read changes the table; an answer that contradicts it is an error or drift that names the setting.
 package generic

@@ -74,6 +74,9 @@ func TestDemoFaults(t *testing.T) {
 				clock := tool.NewClock(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
+					if tt.fault.Kind == demo.FaultUnknownList {
+						undecided(cfg)
+					}
 					if tt.code == market.CodeUpstreamTimeout {
 						cfg.Timeout = 100 * time.Millisecond
 					}

@@ -97,7 +97,7 @@ func FuzzPrices(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := priceDecoder.decode(payload, asked, &rest.Drift{})
+			got, err := priceDecoder.decode(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, bytes.Contains(body, []byte("null")), func(id string, p *market.Price) {
 				checkUnit(t, &p.Price)
 				if p.TokenID != id || p.Basis == "" {
@@ -116,7 +116,7 @@ func FuzzSpreads(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "102", "103"}} {
-			got, err := spreadDecoder.decode(payload, asked, &rest.Drift{})
+			got, err := spreadDecoder.decode(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, s *market.Spread) {
 				checkUnit(t, s.BestBid, s.BestAsk, s.Spread)
 				if s.TokenID != id || s.BestBid != nil && s.BestAsk != nil && s.Spread == nil {
@@ -201,7 +201,7 @@ func FuzzMarkets(f *testing.F) {
 			return
 		}
 		for _, asked := range [][]string{{"M1"}, {"M1", "M2", "M3"}} {
-			got, err := decodeMarketsByID(payload, asked, &rest.Drift{})
+			got, err := decodeMarketsByID(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.MarketID != id {
 					t.Fatalf("the market of %q is %+v", id, m)
@@ -209,7 +209,7 @@ func FuzzMarkets(f *testing.F) {
 			})
 		}
 		for _, asked := range [][]string{{"101"}, {"101", "202"}} {
-			got, err := decodeMarketsByToken(payload, asked, &rest.Drift{})
+			got, err := decodeMarketsByToken(payload, asked, func(string) {})
 			checkResults(t, asked, got, err, false, func(id string, m *market.Market) {
 				if checkMarket(t, m); m.OutcomeByToken(id) == nil {
 					t.Fatalf("the market of %q is %+v", id, m)
@@ -226,11 +226,12 @@ func FuzzSearch(f *testing.F) {
 		if !ok {
 			return
 		}
+		c := newDecodingClient(t, body)
 		for _, q := range []queries.Search{
 			{Limit: 2},
 			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: queries.SortVolume, Direction: queries.Descending},
 		} {
-			page, err := decodeSearch(payload, q, pageStart{}, &listTraits{}, &rest.Drift{})
+			page, err := c.decodeSearch(payload, q, pageStart{}, &rest.Drift{})
 			if checkError(t, err); err != nil {
 				continue
 			}
@@ -286,7 +287,8 @@ func FuzzUser(f *testing.F) {
 				t.Fatalf("the history record has no time or kind: %+v", h)
 			}
 		}
-		next, err := pageInfoOf(upstream.EndpointTrades, list, pageStart{}, 100)
+		c := newDecodingClient(t, body)
+		next, err := c.pageInfo(&pagedList{endpoint: upstream.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
 			if _, err := parsePageToken(upstream.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the token of the next page is not valid: %v", err)

@@ -88,7 +88,7 @@ func (v *fakeVenue) client(t testing.TB, edit ...func(*Config)) *Client {
 
 func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 	t.Helper()
-	cfg := Config{Config: rest.Config{BaseURL: base, Timeout: 10 * time.Second, Retries: -1}}
+	cfg := Config{Config: rest.Config{BaseURL: base, Timeout: 10 * time.Second, Retries: -1}, Table: told}
 	for _, f := range edit {
 		f(&cfg)
 	}
@@ -97,6 +97,18 @@ func newClient(t testing.TB, base string, edit ...func(*Config)) *Client {
 	t.Cleanup(c.Close)
 	return c
 }
+
+// told is the table of the venues of most tests, which take lists and options.
+var told = Table{
+	settingMarketID: "marketId", settingMarketIDs: "ids", settingMarketTokens: "tokenIds", settingSpreads: byTokenIDs,
+	settingSearchOptions: yes, settingAccountOptions: yes,
+}
+
+// with returns a function that changes a table of the configuration.
+func with(change func(t *Table)) func(*Config) { return func(cfg *Config) { change(&cfg.Table) } }
+
+// undecided is a change of the configuration that decides nothing.
+func undecided(cfg *Config) { cfg.Table = Table{} }
 
 // answer returns a handler that responds with 200 and a JSON body.
 func answer(body string) http.HandlerFunc { return answerWith(http.StatusOK, "application/json", body) }

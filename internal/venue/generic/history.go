@@ -2,7 +2,6 @@ package generic
 
 import (
 	"context"
-	"slices"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -54,28 +53,11 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, "the history of another token")
 	}
 	points, bad := rest.ReadRows(list.Rows, drift.Add, readPoint)
-	kept := points[:0]
-	for _, p := range points {
-		if day := market.DateOf(p.Timestamp); day >= from && day <= to {
-			kept = append(kept, p)
-			continue
-		}
-		drift.Add("point on another day")
-	}
+	kept := rest.PointsOfDays(points, from, to, drift.Add)
 	if len(kept) == 0 && len(list.Rows) > 0 {
 		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())
 	}
-	// The sort is stable, so points with the same time stay in the order of the response.
-	slices.SortStableFunc(kept, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
-	distinct := kept[:0]
-	for _, p := range kept {
-		if i := len(distinct) - 1; i >= 0 && distinct[i].Timestamp.Equal(p.Timestamp) {
-			distinct[i] = p
-			continue
-		}
-		distinct = append(distinct, p)
-	}
-	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: distinct, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: kept, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

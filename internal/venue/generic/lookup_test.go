@@ -74,6 +74,9 @@ func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// maxBisectCalls is the number of calls that rest.Lookup may make for the parts of a refused list.
+const maxBisectCalls = 12
+
 func marketIDs(results []market.Result[*market.Market]) string {
 	return strings.ReplaceAll(showResults(results, func(m *market.Market) string { return m.MarketID }), "\n", " ")
 }
@@ -92,74 +95,54 @@ var refusals = map[string]http.HandlerFunc{
 	"another object":   answer(`{"hello":"world"}`),
 }
 
-func TestUnsupportedListIsLearned(t *testing.T) {
+// TestRefusedLists checks that a list that the venue refuses is an error that names the setting, and that it changes nothing: the
+// client asks and counts the calls of the next read in the same way.
+func TestRefusedLists(t *testing.T) {
 	for name, refuse := range refusals {
 		t.Run(name, func(t *testing.T) {
 			odd := &partialVenue{refuse: refuse}
-			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
 			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
-			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
-			ask := func(want string, calls, cost int) {
-				t.Helper()
-				if got := c.Cost(upstream.EndpointMarketsByID, 4, 10); got != cost {
-					t.Errorf("the cost of four ids is %d, want %d", got, cost)
-				}
-				before := v.count()
-				results, err := c.MarketsByID(t.Context(), []string{"M1", "none", "M2", "M3"})
+			o := &recordingObserver{}
+			c := v.client(t, func(cfg *Config) { cfg.Observer, cfg.Clock = o, tool.NewClock(time.Unix(1_700_000_000, 0)) })
+			results, err := c.MarketsByID(t.Context(), []string{"M1", "M2", "M3"})
+			switch names := err != nil && strings.Contains(err.Error(), "market-ids:ids"); name {
+			case "an empty list", "404": // the venue may know none of them
 				must(t, err)
-				assertEqual(t, marketIDs(results), want)
-				if got := v.count() - before; got != calls {
-					t.Errorf("the read made %d calls, want %d: %v", got, calls, v.queries()[before:])
+				assertEqual(t, marketIDs(results), "absent absent absent")
+			case "200 with failure": // the venue may be down
+				assertEqual(t, string(market.CodeOf(err)), string(market.CodeUpstreamUnavailable))
+			default:
+				if assertEqual(t, marketIDs(results), strings.Repeat(" UPSTREAM_BAD_RESPONSE", 3)[1:]); !names {
+					t.Errorf("got the error %v, want one that names the setting", err)
 				}
 			}
-			const all = "M1 absent M2 M3"
-			ask(all, 5, 1) // one call for the list, then four calls for single ids
-			ask(all, 4, 4) // the client remembers the refusal and requests single ids
-			clock.Advance(relearnAfter - time.Second)
-			ask(all, 4, 4)
-			if got := c.Cost(upstream.EndpointMarketsByToken, 4, 10); got != 1 {
-				t.Errorf("after the refusal of ids, the cost of four tokens is %d, want 1", got)
+			if got := c.Cost(upstream.EndpointMarketsByID, 3, 6); got != 1 {
+				t.Errorf("after the refusal, the cost of three ids is %d, want 1", got)
 			}
-			clock.Advance(time.Second)
-			ask(all, 5, 1) // after relearnAfter, the client requests the list again
-			odd.refuse = nil
-			clock.Advance(relearnAfter)
-			ask(all, 1, 1) // the venue accepts the list now
+			if got := strings.Contains(o.driftText(), "contradicts market-ids"); got != (err != nil && strings.Contains(err.Error(), "market-ids")) {
+				t.Errorf("the drift is %q", o.driftText())
+			}
 		})
 	}
 }
 
-func TestTokenListIsLearnedSeparately(t *testing.T) {
-	odd := &partialVenue{refuse: refusals["400"], noTokenList: true}
-	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
-	c := v.client(t)
-	for range 2 {
-		results, err := c.MarketsByToken(t.Context(), []string{"T1"})
-		must(t, err)
-		assertEqual(t, marketIDs(results), "M1")
-	}
-	results, err := c.MarketsByToken(t.Context(), []string{"T1", "T2", "Tx"})
-	must(t, err)
-	assertEqual(t, marketIDs(results), "M1 M2 absent")
-	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
-		t.Fatal(err)
-	}
-	got := v.queries()
-	slices.Sort(got[3:6])
-	assertEqual(t, strings.Join(got, "; "), "tokenIds=T1; tokenId=T1; tokenId=T1; tokenId=T1; tokenId=T2; tokenId=Tx; ids=M1,M2")
-}
-
-func TestSingleFormsForOneKey(t *testing.T) {
+// TestUndecidedLists checks that the client asks for ids one by one until it knows better, with both names for the id of a market.
+func TestUndecidedLists(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
-	c := v.client(t)
-	_, _ = c.MarketsByID(t.Context(), []string{"M1"})
-	_, _ = c.MarketsByToken(t.Context(), []string{"T1"})
-	results, err := c.MarketsByToken(t.Context(), []string{"Tx"})
-	if err != nil || results[0].Value != nil || results[0].Err != nil {
-		t.Errorf("got %v, %v; want absent", results, err)
+	c := v.client(t, undecided)
+	results, err := c.MarketsByID(t.Context(), []string{"M1", "none"})
+	must(t, err)
+	assertEqual(t, marketIDs(results), "M1 absent")
+	results, err = c.MarketsByToken(t.Context(), []string{"T1", "Tx"})
+	must(t, err)
+	assertEqual(t, marketIDs(results), "M1 absent")
+	if got := c.Cost(upstream.EndpointMarketsByID, 3, 6) + c.Cost(upstream.EndpointMarketsByToken, 3, 6); got != 6 {
+		t.Errorf("the cost of three markets and three tokens is %d, want 6", got)
 	}
-	assertEqual(t, strings.Join(v.queries(), "; "), "marketId=M1; tokenIds=T1; tokenIds=Tx")
+	got := v.queries()
+	slices.Sort(got)
+	assertEqual(t, strings.Join(got, "; "), "id=none; marketId=M1; marketId=none; tokenId=T1; tokenId=Tx")
 }
 
 // TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of one bad id.
@@ -216,7 +199,7 @@ func TestFailingVenueGetsFewCalls(t *testing.T) {
 		"wrong types": answer(`{"prices":[{"tokenId":true,"price":"x"}],"markets":[{"marketId":{}}],"spreads":[7]}`), "empty object": answer(`{}`),
 		"reset": reset, "redirect": answerWith(302, "", ""),
 	} {
-		for lookup, most := range map[string]int{"prices": 1, "spreads": 3, "markets": 3, "tokens": 2} {
+		for lookup, most := range map[string]int{"prices": 1, "spreads": 2, "markets": 1, "tokens": 1} {
 			v := newVenue(t, everywhere(h))
 			c := v.client(t)
 			var results []error
@@ -255,23 +238,11 @@ func errorsOf[T any](results []market.Result[*T], err error) ([]error, error) {
 }
 
 func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
-	var limit atomic.Bool
-	odd := &partialVenue{refuse: refusals["405"]}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
-		if limit.Load() {
-			w.Header().Set("Retry-After", "9")
-			answerWith(429, "application/json", "{}")(w, r)
-			return
-		}
-		odd.details(w, r)
+		w.Header().Set("Retry-After", "9")
+		answerWith(429, "application/json", "{}")(w, r)
 	}})
-	c := v.client(t)
-	if _, err := c.MarketsByID(t.Context(), []string{"M1", "M2"}); err != nil {
-		t.Fatal(err)
-	}
-	limit.Store(true)
-	before := v.count()
-	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
+	results, err := v.client(t, undecided).MarketsByID(t.Context(), idsOf("M%d", 40))
 	if market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("the read returned %v, want %s", err, market.CodeRateLimited)
 	}
@@ -280,8 +251,8 @@ func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
 			t.Errorf("an element has the error %v, want %s", r.Err, market.CodeRateLimited)
 		}
 	}
-	if n := v.count() - before; n > rest.Parallel {
-		t.Errorf("the read made %d calls, want at most %d", n, rest.Parallel)
+	if v.count() > rest.Parallel {
+		t.Errorf("the read made %d calls, want at most %d", v.count(), rest.Parallel)
 	}
 }
 
@@ -343,7 +314,7 @@ func TestCost(t *testing.T) {
 // context of the read.
 func TestSingleCallsAreBounded(t *testing.T) {
 	var inFlight, most atomic.Int32
-	odd := &partialVenue{refuse: refusals["405"]}
+	odd := &partialVenue{}
 	released := make(chan struct{})
 	var gated atomic.Bool
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
@@ -359,7 +330,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 		}
 		odd.details(w, r)
 	}})
-	c := v.client(t)
+	c := v.client(t, undecided)
 	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
 	if err != nil || results[39].Value == nil {
 		t.Fatal(err)
@@ -409,28 +380,6 @@ func TestOneElementForSeveralIDs(t *testing.T) {
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %v and the error %v, want %s", results, err, market.CodeUpstreamBadResponse)
 	}
-}
-
-// TestEmptyListWithoutSingleParameter checks a venue that refuses the parameter for a single token. A token must be absent if the
-// venue's list lacks the token.
-func TestEmptyListWithoutSingleParameter(t *testing.T) {
-	odd := &partialVenue{}
-	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Has("tokenId") {
-			refusals["400"](w, r)
-			return
-		}
-		odd.details(w, r)
-	}})
-	c := v.client(t)
-	for range 2 {
-		results, err := c.MarketsByToken(t.Context(), []string{"Tx", "Ty"})
-		must(t, err)
-		assertEqual(t, marketIDs(results), "absent absent")
-	}
-	results, err := c.MarketsByToken(t.Context(), []string{"T1", "Ty"})
-	must(t, err)
-	assertEqual(t, marketIDs(results), "M1 absent")
 }
 
 // TestForEachPassesPanicsOn checks that a panic in one of the calls reaches the caller of ForEach, even if the panic happens on

@@ -13,24 +13,39 @@ import (
 // MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
 // market.
 func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	l := lookup[market.Market]{
-		endpoint: upstream.EndpointMarketsByID,
-		list:     c.marketIDsSupport.name, single: &c.marketIDParam, preferSingle: true,
-		support: &c.marketIDsSupport,
-		decode:  decodeMarketsByID,
-	}
-	return l.read(ctx, c, ids)
+	return c.marketsByID().read(ctx, c, ids)
 }
+
+func (c *Client) marketsByID() *lookup[market.Market] {
+	l := &lookup[market.Market]{
+		endpoint: upstream.EndpointMarketsByID, list: c.listParameter(settingMarketIDs), setting: settingMarketIDs, decode: decodeMarketsByID,
+	}
+	switch {
+	case l.list != "":
+	case c.decided(settingMarketID):
+		l.single = []string{c.value(settingMarketID)}
+	default:
+		l.single = marketIDNames
+	}
+	return l
+}
+
+// marketIDNames are the names of the parameter for one market that venues use, the documented name first.
+var marketIDNames = []string{"marketId", "id"}
 
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
 func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	l := lookup[market.Market]{
-		endpoint: upstream.EndpointMarketsByToken,
-		list:     c.marketTokensSupport.name, single: &c.marketTokenParam,
-		support: &c.marketTokensSupport,
-		decode:  decodeMarketsByToken,
+	return c.marketsByToken().read(ctx, c, tokenIDs)
+}
+
+func (c *Client) marketsByToken() *lookup[market.Market] {
+	l := &lookup[market.Market]{
+		endpoint: upstream.EndpointMarketsByToken, list: c.listParameter(settingMarketTokens), setting: settingMarketTokens, decode: decodeMarketsByToken,
 	}
-	return l.read(ctx, c, tokenIDs)
+	if l.list == "" {
+		l.single = []string{c.value(settingMarketToken)}
+	}
+	return l
 }
 
 // MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
@@ -45,7 +60,7 @@ func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market,
 func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
 	const e = upstream.EndpointMarketBySlug
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set(c.marketSlugParam.names[0], slug)
+	rq.Query.Set(c.value(settingMarketSlug), slug)
 	payload, err := c.Get(ctx, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
@@ -95,9 +110,9 @@ func isMarket(v wire.Value) bool {
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
-func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
 	names := fieldMarketID.Names()
-	return decodeMarkets(upstream.EndpointMarketsByID, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+	return decodeMarkets(upstream.EndpointMarketsByID, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
@@ -112,15 +127,15 @@ func decodeMarketsByID(payload wire.Value, requested []string, drift *rest.Drift
 	})
 }
 
-func decodeMarketsByToken(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[market.Market], error) {
-	return decodeMarkets(upstream.EndpointMarketsByToken, payload, requested, drift, func(r *wire.Row, m *market.Market) []string {
+func decodeMarketsByToken(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
+	return decodeMarkets(upstream.EndpointMarketsByToken, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(requested, id) })
 	})
 }
 
 // decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
 // row's market. If the row is bad, keysOf gets a nil market.
-func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, drift *rest.Drift, keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, note func(string), keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
@@ -128,7 +143,7 @@ func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, 
 	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(requested) > 1 {
 		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
 	}
-	out, note := newBatchValues[market.Market](len(requested)), drift.Add
+	out := newBatchValues[market.Market](len(requested))
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
 		var m *market.Market
@@ -137,7 +152,7 @@ func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, 
 		}
 		var result market.Result[*market.Market]
 		if r.Err != nil {
-			drift.Add("bad element")
+			note("bad element")
 			result.Err, m = rest.BadElement(e, r.Err), nil
 		}
 		keys := keysOf(r, m)

@@ -1,7 +1,6 @@
 package generic
 
 import (
-	"context"
 	"encoding/base64"
 	"encoding/hex"
 	"hash/fnv"
@@ -56,10 +55,8 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// previousHash is the fingerprint of the previous page. If the page that starts here has the same fingerprint, the venue may
-	// ignore offsets. It is computed from previousRows when it is needed, because most pages have no next page.
-	previousHash string
-	previousRows []wire.Value
+	// previous is a hash of the id of the first row on the previous page. A venue that ignores the offset sends this row again.
+	previous string
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
 	// numbering is the market.Numbering after the previous page, as a text.
@@ -102,7 +99,7 @@ func parsePageToken(e upstream.Endpoint, token string) (pageStart, error) {
 		digits, previous, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
 		if err == nil && n > 0 && n <= maxOffset && len(previous) <= 16 {
-			p.offset, p.previousHash, p.guessed = n, previous, kind == "g"
+			p.offset, p.previous, p.guessed = n, previous, kind == "g"
 			return p, nil
 		}
 	}
@@ -126,18 +123,11 @@ func (p pageStart) token() string {
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
 	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.hash()
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previous
 	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.hash()
+		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previous
 	}
 	return ""
-}
-
-func (p pageStart) hash() string {
-	if p.previousHash == "" && len(p.previousRows) > 0 {
-		return fingerprint(p.previousRows)
-	}
-	return p.previousHash
 }
 
 func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
@@ -154,12 +144,6 @@ type pageInfo struct {
 	next pageStart
 	// total is the number of rows on all pages. It is nil if the venue does not send this number.
 	total *int
-	// guessed reports that only the length of the page suggests that there is a next page. It is false if the response has a JSON
-	// field "offset".
-	guessed bool
-	// countsPage reports that the JSON field "count" equals the number of rows on this page. countIsTotal reports that this field
-	// is greater, so it contains the number of rows on all pages.
-	countsPage, countIsTotal bool
 	// numbering gives different numbers to rows that look the same. Only lists of accounts use this field.
 	numbering market.Numbering
 }
@@ -170,43 +154,85 @@ func (t *pageInfo) nextToken() string {
 	return t.next.token()
 }
 
-// pageInfoOf reads the paging information of a page. p is the start of the page. If p is a cursor and the response has no cursor,
-// the page is the last one. If p is not a cursor, the response may not say whether there is a next page. In this case, pageInfoOf
-// assumes a next page if the page has at least limit rows. It also sets the field guessed to true. But if the response has a JSON
-// field "offset", the venue supports offsets, and guessed stays false.
-func pageInfoOf(e upstream.Endpoint, list rest.RowList, p pageStart, limit int) (pageInfo, error) {
-	page := pagingOf(list.Object)
-	n := len(list.Rows)
-	t := pageInfo{total: rest.ParseCount(page.valueOf(fieldTotal))}
-	if rows := rest.ParseCount(page.valueOf(fieldCount)); t.total == nil && rows != nil && *rows >= n {
-		if t.countsPage = *rows == n; !t.countsPage { // some venues count the rows of the page, other venues count all rows
-			t.total, t.countIsTotal = rows, true
-		}
+// pagedList describes one of the venue's lists.
+type pagedList struct {
+	endpoint upstream.Endpoint
+	// paging is the setting that says how the list continues.
+	paging setting
+	// id is the field that identifies a row. It may be the zero Field.
+	id wire.Field
+}
+
+// pageInfo reads the paging information of the page that starts at p. limit is the number of rows from which a page counts as full.
+//
+// If the setting is decided, the answer must agree with it. Otherwise the list continues as the answer says. If the answer says
+// nothing and the page is full, the next page is a guess. If the venue refuses this page or sends the same rows again, the list has
+// ended before.
+func (c *Client) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit int) (t pageInfo, err error) {
+	page, n, mode := pagingOf(rows.Object), len(rows.Rows), c.value(l.paging)
+	t.total = rest.ParseCount(page.valueOf(fieldTotal))
+	if count := rest.ParseCount(page.valueOf(fieldCount)); t.total == nil && count != nil && *count > n {
+		t.total = count // some venues count the rows of the page, other venues count all rows
 	}
 	cursor, ok := cursorOf(page.valueOf(fieldNextCursor))
 	switch {
 	case !ok:
-		return pageInfo{}, rest.UnknownForm(e, "the cursor is not a text of at most 1024 bytes")
+		return pageInfo{}, rest.UnknownForm(l.endpoint, "the cursor is not a text of at most 1024 bytes")
 	case cursor != "" && cursor == p.cursor:
-		return pageInfo{}, rest.UnknownForm(e, "the venue repeats its cursor")
-	case cursor != "":
+		return pageInfo{}, rest.UnknownForm(l.endpoint, "the venue repeats its cursor")
+	case cursor != "" && (mode == "" || mode == byCursor):
 		t.next = pageStart{cursor: cursor}
 		return t, nil
+	case cursor != "":
+		return pageInfo{}, c.contradiction(l.endpoint, l.paging, "the venue sends a cursor")
 	case p.cursor != "" || n == 0:
 		return t, nil
 	}
-	nextByOffset := func() pageStart { return pageStart{offset: p.offset + n, previousRows: list.Rows} }
 	hasMore := page.valueOf(fieldHasMore).Kind()
-	announced := hasMore == wire.True || hasMore == wire.False
+	said := hasMore == wire.True || hasMore == wire.False
+	more := hasMore == wire.True || !said && t.total != nil && *t.total > p.offset+n
+	next := pageStart{offset: p.offset + n, previous: l.hashOf(rows.Rows)}
 	switch {
-	case hasMore == wire.True, !announced && t.total != nil && *t.total > p.offset+n:
-		t.next = nextByOffset()
-	case announced, t.total != nil, page.has(fieldNextCursor):
-	case n >= limit:
-		t.next, t.guessed = nextByOffset(), !page.has(fieldOffset)
-		t.next.guessed = t.guessed
+	case more && (mode == byCursor || mode == none):
+		return pageInfo{}, c.contradiction(l.endpoint, l.paging, "the venue has more rows")
+	case more:
+		t.next = next
+	case said, t.total != nil, page.has(fieldNextCursor), n < limit, mode == byCursor, mode == none:
+	case mode == byOffset, page.has(fieldOffset):
+		t.next = next
+	default:
+		next.guessed = true
+		t.next = next
 	}
 	return t, nil
+}
+
+// hashOf returns a hash of the id of the first row, or "" if the row has no id.
+func (l *pagedList) hashOf(rows []wire.Value) string {
+	if len(rows) == 0 {
+		return ""
+	}
+	id, ok := l.id.Of(rows[0]).ID()
+	if !ok || id == "" {
+		return ""
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(id))
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// repeats reports whether the page that starts at p has the same first row as the page before. Then the venue has ignored the offset.
+func (l *pagedList) repeats(p pageStart, rows []wire.Value) bool {
+	return p.previous != "" && p.previous == l.hashOf(rows)
+}
+
+// repeatedPage returns the error of a page that repeats an earlier page.
+func (c *Client) repeatedPage(e upstream.Endpoint, paging setting) error {
+	const why = "the venue repeats its pages"
+	if c.decided(paging) {
+		return c.contradiction(e, paging, why)
+	}
+	return rest.UnknownForm(e, why)
 }
 
 // cursorOf reads a cursor, which may be missing. If the cursor is too long, or is neither a text nor a number, the second result is
@@ -220,63 +246,4 @@ func cursorOf(v wire.Value) (string, bool) {
 		return s, len(s) <= maxCursor
 	}
 	return "", false
-}
-
-// isRepeated reports whether the rows of the page that starts at p have the fingerprint of the previous page. If there are no rows,
-// or the previous page is unknown, isRepeated returns false.
-func (p pageStart) isRepeated(rows []wire.Value) bool {
-	previous := p.hash()
-	return previous != "" && len(rows) > 0 && previous == fingerprint(rows)
-}
-
-// identity contains the names of the members that identify a row: ids, and other members that never change.
-var identity = wire.NewField(slices.Concat([]string{"id", "orderId", "tradeId", "marketId", "conditionId", "tokenId", "slug", "outcome",
-	"transactionHash", "type", "side", "price", "size", "quantity", "currentSize", "shares", "amount", "usdcSize", "avgPrice", "averagePrice"},
-	wire.FieldTradeAt.Names())...).Names()
-
-// fingerprint returns a hash of the identities of rows.
-func fingerprint(rows []wire.Value) string {
-	h := fnv.New64a()
-	write := func(v wire.Value) {
-		_, _ = h.Write(v.JSON())
-		_, _ = h.Write([]byte{'\n'})
-	}
-	for _, row := range rows {
-		if row.Kind() != wire.Object {
-			write(row)
-			continue
-		}
-		for _, name := range identity {
-			write(row.Member(name))
-		}
-	}
-	return hex.EncodeToString(h.Sum(nil))
-}
-
-// allAlike reports whether all rows have the same identity. If all rows of a page have the same identity, the next page may have
-// the same fingerprint although it contains other rows.
-func allAlike(rows []wire.Value) bool {
-	for i := range rows {
-		if fingerprint(rows[i:i+1]) != fingerprint(rows[:1]) {
-			return false
-		}
-	}
-	return true
-}
-
-// respectsOffset reports whether the venue respects the offset in a request for an account's list. Its arguments are the request
-// without paging parameters, and the rows of a page that equals an earlier page. respectsOffset makes one call with the offset
-// maxOffset. A venue that ignores offsets responds with the same rows. Any other venue refuses this offset, or responds with other
-// rows.
-func (c *Client) respectsOffset(ctx context.Context, rq *rest.Request, rows []wire.Value, keys ...string) (bool, error) {
-	rq.Query.Set("offset", strconv.Itoa(maxOffset))
-	payload, err := c.Get(ctx, rq)
-	switch {
-	case err != nil && (rest.RefusesForm(err) || market.CodeOf(err) == market.CodeNotFound):
-		return true, nil
-	case err != nil:
-		return false, rest.BadIfNotFound(rq.Endpoint, err)
-	}
-	far, ok := rest.RowsOf(payload, keys...)
-	return !ok || fingerprint(far.Rows) != fingerprint(rows), nil
 }

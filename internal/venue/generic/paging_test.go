@@ -238,7 +238,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 func TestPageTokens(t *testing.T) {
 	for _, p := range []pageStart{
 		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
-		{offset: 20}, {offset: 20, previousHash: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
+		{offset: 20}, {offset: 20, previous: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
 	} {
 		got, err := parsePageToken(upstream.EndpointTrades, p.token())
 		if err != nil || !reflect.DeepEqual(got, p) {

@@ -26,7 +26,7 @@ var priceDecoder = tokenDecoder[market.Price]{
 
 var priceLookup = lookup[market.Price]{
 	endpoint: upstream.EndpointPrices,
-	list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
+	list:     "tokenIds", single: []string{"tokenId"}, setting: settings,
 	decode: priceDecoder.decode,
 }
 

@@ -2,7 +2,6 @@ package generic
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -63,30 +62,9 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 	return rq
 }
 
-// fetchSearch requests a page. If the venue refuses a parameter, fetchSearch requests the page once more without sort and page
-// size, unless the venue has recently accepted them. If this request succeeds, fetchSearch remembers the refusal.
-func (c *Client) fetchSearch(ctx context.Context, q queries.Search, start pageStart) (wire.Value, error) {
-	traits, now := &c.traits[upstream.EndpointSearch], c.Now()
-	plain, options := traits.omitsOptions(now), fmt.Sprint(q.Sort, " ", q.Direction, " ", q.Limit)
-	payload, err := c.Get(ctx, searchRequest(q, start, plain))
-	if err == nil && !plain {
-		traits.recordAcceptedOptions(now, options)
-	}
-	if plain || !rest.RefusesParameter(err) || traits.acceptsOptions(now, options) {
-		return payload, err
-	}
-	found, failed := c.Get(ctx, searchRequest(q, start, true))
-	if failed != nil {
-		return payload, err // the request without sort and page size fails, too, so these parameters are not the reason
-	}
-	traits.recordRefusedOptions(now)
-	c.Log().Info("the venue refuses optional parameters of a list: they are omitted", "endpoint", upstream.EndpointSearch.String())
-	return found, nil
-}
-
 func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	payload, err := c.fetchSearch(ctx, q, start)
+	payload, err := c.Get(ctx, searchRequest(q, start, c.value(settingSearchOptions) == no))
 	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
 	}
@@ -97,7 +75,7 @@ func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) 
 		return c.searchPair(ctx, q, yes, no)
 	}
 	var drift rest.Drift
-	page, err := decodeSearch(payload, q, start, &c.traits[e], &drift)
+	page, err := c.decodeSearch(payload, q, start, &drift)
 	c.Report(e, drift)
 	return page, err
 }
@@ -123,22 +101,29 @@ func checkSearch(q queries.Search) (pageStart, error) {
 	return parsePageToken(e, q.Page)
 }
 
+// searchPages is the list of the search. Its rows are markets or events.
+var searchPages = pagedList{
+	endpoint: upstream.EndpointSearch, paging: settingSearchPaging, id: wire.NewField("marketId", "conditionId", "id", "slug", "eventId"),
+}
+
 // decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
-func decodeSearch(payload wire.Value, q queries.Search, start pageStart, traits *listTraits, drift *rest.Drift) (*queries.SearchPage, error) {
+func (c *Client) decodeSearch(payload wire.Value, q queries.Search, start pageStart, drift *rest.Drift) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
-	if start.isRepeated(list.Rows) {
+	if searchPages.repeats(start, list.Rows) {
+		if c.decided(settingSearchPaging) {
+			return nil, c.repeatedPage(e, settingSearchPaging)
+		}
 		drift.Add("repeated page")
 		return &queries.SearchPage{}, nil
 	}
-	t, err := pageInfoOf(e, list, start, q.Limit)
+	t, err := c.pageInfo(&searchPages, list, start, q.Limit)
 	if err != nil {
 		return nil, err
 	}
-	traits.trustCount(&t, start)
 	markets, bad := searchMarkets(list.Rows, drift)
 	if len(markets) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())

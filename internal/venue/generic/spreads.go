@@ -27,42 +27,38 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
 // some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
 func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	if !c.spreadsSupport.usable(c.Now()) {
+	if c.value(settingSpreads) == byBook {
 		return c.topsOfBooks(ctx, tokenIDs)
 	}
-	l := lookup[market.Spread]{
-		endpoint: upstream.EndpointSpreads,
-		list:     "tokenIds", single: &tokenIDParam, preferSingle: true,
-		support: &c.spreadTokensSupport,
-		decode:  spreadDecoder.decode,
-	}
-	results, err := l.read(ctx, c, tokenIDs)
+	results, err := c.spreads().read(ctx, c, tokenIDs)
 	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-// fillFromBooks reads the order books of the tokens for which the spreads endpoint failed. If the endpoint has never returned a
-// spread, or every call failed, the endpoint may be missing. In this case, fillFromBooks also reads the order books of the tokens
-// without a result, and of the tokens with an error for which mayBeMissing returns true. If the endpoint has neither a result nor an
-// error for a token, and its order book cannot be read, the result is the error of the book, because it is not known whether the token
-// has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint. If the venue has one of
-// these order books, and no error of the endpoint is a failure (isFailure), the client assumes that the endpoint is missing.
-func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
-	failures := 0
-	for _, r := range results {
-		switch {
-		case r.Value != nil:
-			c.spreadsSupport.confirmed.Store(true)
-		case isFailure(r.Err):
-			failures++
-		}
+func (c *Client) spreads() *lookup[market.Spread] {
+	l := &lookup[market.Spread]{endpoint: upstream.EndpointSpreads, single: []string{"tokenId"}, setting: settingSpreads, decode: spreadDecoder.decode}
+	if c.value(settingSpreads) == byTokenIDs {
+		l.list = "tokenIds"
 	}
-	exists := err == nil && c.spreadsSupport.confirmed.Load()
+	return l
+}
+
+// fillFromBooks reads the order books of the tokens for which the spreads endpoint failed or may be missing. Until it is decided
+// whether the venue has the endpoint, it also reads the order books of the tokens without a result. If the endpoint has neither a
+// result nor an error for a token, and its order book cannot be read, the result is the error of the book, because it is not known
+// whether the token has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint.
+func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
+	failures, decided, contradicts := 0, c.decided(settingSpreads), false
 	var missing []int
 	var ids []string
 	for i, r := range results {
-		if r.Value == nil && (isFailure(r.Err) || !exists && (r.Err == nil || mayBeMissing(r.Err))) {
+		failed, absent := isFailure(r.Err), mayBeMissing(r.Err)
+		if failed {
+			failures++
+		}
+		if r.Value == nil && (failed || absent || r.Err == nil && !decided) {
 			missing, ids = append(missing, i), append(ids, tokenIDs[i])
 		}
+		contradicts = contradicts || absent
 	}
 	if len(missing) == 0 {
 		return err
@@ -78,9 +74,8 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		}
 		found = found || top.Value != nil
 	}
-	if found && failures == 0 {
-		c.spreadsSupport.disable(c.Now())
-		c.Log().Info("the venue has no spreads: order books are read instead", "endpoint", upstream.EndpointSpreads.String())
+	if contradicts && found && decided {
+		c.Report(upstream.EndpointSpreads, rest.Drift{"contradicts " + settingSpreads.String()})
 	}
 	return err
 }
@@ -119,14 +114,18 @@ func mayBeMissing(err error) bool {
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
 func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	results := make([]market.Result[*market.Spread], len(tokenIDs))
-	return results, readUntilLimited(results, func(i int) error {
+	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
+	rest.ForEachUntilLimited(errs, func(i int) error {
 		book, err := c.Book(ctx, tokenIDs[i], 1)
-		if results[i].Err = err; book != nil {
+		if book != nil {
 			results[i].Value = rest.SpreadOf(book)
 		}
 		return err
 	})
+	for i, err := range errs {
+		results[i].Err = err
+	}
+	return results, rest.ErrorIfAllFailed(errs)
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the

@@ -12,40 +12,38 @@ import (
 	"oddsgraph/tests/tool"
 )
 
-// TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint. Only
-// the first read may call the missing endpoint.
+// TestSpreadsWithoutTheEndpoint checks that the client takes spreads from order books if the venue has no spreads endpoint. It calls
+// the missing endpoint only until this is decided.
 func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 	for name, test := range map[string]struct {
 		serve http.HandlerFunc
-		// The test reads the spreads of two tokens twice. first and second are the numbers of calls of the two reads.
-		first, second int
+		// undecided is the number of calls of a read of two spreads before it is decided that the venue has none.
+		undecided int
 	}{
-		"404":  {answerWith(404, "application/json", `{"success":false}`), 5, 2},
-		"400":  {answerWith(400, "application/json", `{"success":false}`), 5, 2},
-		"501":  {answerWith(501, "application/json", ``), 5, 2},
-		"HTML": {answerWith(404, "text/html", `<h1>Not Found</h1>`), 3, 2},
+		"404":  {answerWith(404, "application/json", `{"success":false}`), 5},
+		"400":  {answerWith(400, "application/json", `{"success":false}`), 5},
+		"501":  {answerWith(501, "application/json", ``), 5},
+		"HTML": {answerWith(404, "text/html", `<h1>Not Found</h1>`), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, map[string]http.HandlerFunc{
 				paths[upstream.EndpointSpreads]: test.serve,
 				paths[upstream.EndpointBook]:    answer(`{"bids":[{"price":0.4,"size":1}],"asks":[{"price":0.43,"size":2}],"spread":0.03}`),
 			})
-			clock := tool.NewClock(time.Unix(1_700_000_000, 0))
-			c := v.client(t, func(cfg *Config) { cfg.Clock = clock })
-			for i, calls := range []int{test.first, test.second} {
-				before := v.count()
+			for value, calls := range map[string]int{"": test.undecided, byBook: 2} {
+				c, before := v.client(t, with(func(table *Table) { table[settingSpreads] = value })), v.count()
 				results, err := c.Spreads(t.Context(), []string{"101", "102"})
 				must(t, err)
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
-						t.Errorf("a result of read %d is %+v, want the spread of the book", i, r)
+						t.Errorf("with spreads:%s, a result is %+v, want the spread of the book", value, r)
 					}
 				}
 				if got := v.count() - before; got != calls {
-					t.Errorf("read %d made %d calls, want %d: %v", i, got, calls, v.queries()[before:])
+					t.Errorf("with spreads:%s, the read made %d calls, want %d: %v", value, got, calls, v.queries()[before:])
 				}
-				if got := c.Cost(upstream.EndpointSpreads, 2, 6); got != 2 {
-					t.Errorf("after read %d, the cost of two spreads is %d, want 2", i, got)
+				if got := c.Cost(upstream.EndpointSpreads, 2, 6); (got == 2) != (value == byBook) {
+					t.Errorf("with spreads:%s, the cost of two spreads is %d", value, got)
 				}
 			}
 		})
@@ -76,10 +74,10 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 		"reset":           {reset, 1, 0},
 		"success:false":   {answer(`{"success":false,"code":"INTERNAL"}`), 1, 0},
 		"200 HTML":        {answerWith(200, "text/html", `<h1>Hello</h1>`), 1, 1}, // an unreadable response starts no backoff
-		"another form":    {answer(`{"spreads":7}`), 2, 2},                        // a second call, for one id, shows whether the venue refuses lists
+		"another form":    {answer(`{"spreads":7}`), 1, 1},
 		"bad elements":    {answer(`{"spreads":[{"tokenId":"101","spread":true},{"tokenId":"102","spread":7}]}`), 1, 1},
 		"one bad element": {answer(`{"spreads":[{"tokenId":"101","bestBid":0.4,"bestAsk":0.43},{"tokenId":"102","spread":7}]}`), 1, 1},
-		"only a message":  {answer(`{"error":"out of order"}`), 2, 0},
+		"only a message":  {answer(`{"error":"out of order"}`), 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var fails atomic.Bool
@@ -131,19 +129,15 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 			if name == "one bad element" {
 				bookSpreads = 1
 			}
-			for _, known := range []bool{false, true} {
+			for range 2 {
 				fails.Store(true)
-				first := test.first
-				if known {
-					first = 1 // the client knows that the venue supports lists of tokens
-				}
-				read("during the failure", first, bookSpreads)
+				read("during the failure", test.first, bookSpreads)
 				read("in the backoff", test.second, bookSpreads)
 				fails.Store(false)
 				clock.Advance(rest.MaxBackoff)
 				read("after the failure", 1, 0)
 				if got := c.Cost(upstream.EndpointSpreads, 2, 6); got != 1 {
-					t.Errorf("if the client knows that lists are supported (%t), the cost of two spreads is %d, want 1", known, got)
+					t.Errorf("the cost of two spreads is %d, want 1", got)
 				}
 			}
 		})
@@ -216,7 +210,7 @@ func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
 						answer(testBook)(w, r)
 					},
 				})
-				results, err := v.client(t).Spreads(t.Context(), ids)
+				results, err := v.client(t, undecided).Spreads(t.Context(), ids)
 				if allLimited := name == "429" && at == 0; err != nil && !allLimited {
 					t.Errorf("endpoint %s, book %s of token %d: Spreads returns the error %v", endpoint, name, at, err)
 				}
@@ -232,18 +226,26 @@ func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
 	}
 }
 
-// TestSpreadsWithoutNeedForBooks checks that the client reads no order books in three cases: the spreads endpoint works, it does
-// not know the token, or the rate limit is exceeded.
+// TestSpreadsWithoutNeedForBooks checks that the client reads no order books if the spreads endpoint works, or if the rate limit is
+// exceeded. If the endpoint does not know the token, or does not exist, one book shows it.
 func TestSpreadsWithoutNeedForBooks(t *testing.T) {
-	var status atomic.Int32
-	v := newVenue(t, map[string]http.HandlerFunc{paths[upstream.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
-		answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
-	}})
+	var status, books atomic.Int32
+	v := newVenue(t, map[string]http.HandlerFunc{
+		paths[upstream.EndpointSpreads]: func(w http.ResponseWriter, r *http.Request) {
+			answerWith(int(status.Load()), "application/json", `{"bestBid":0.4,"bestAsk":0.43}`)(w, r)
+		},
+		paths[upstream.EndpointBook]: func(w http.ResponseWriter, r *http.Request) {
+			books.Add(1)
+			answerWith(404, "application/json", `{}`)(w, r)
+		},
+	})
 	c := v.client(t)
-	for i, code := range []int32{200, 404, 429} {
-		status.Store(code)
-		if _, err := c.Spreads(t.Context(), []string{"101"}); (err != nil) != (code == 429) || v.count() != i+1 { // newVenue fails the test on a request for a book
-			t.Errorf("after the status %d, the read returned the error %v after %d calls in total", code, err, v.count())
+	for _, test := range []struct{ status, books int32 }{{200, 0}, {404, 1}, {429, 0}} {
+		status.Store(test.status)
+		books.Store(0)
+		results, err := c.Spreads(t.Context(), []string{"101"})
+		if (err != nil) != (test.status == 429) || books.Load() != test.books {
+			t.Errorf("after the status %d, the read returned %+v and the error %v after %d calls for books, want %d", test.status, results, err, books.Load(), test.books)
 		}
 	}
 }

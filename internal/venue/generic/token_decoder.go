@@ -24,9 +24,9 @@ type tokenDecoder[T any] struct {
 	fromNumber func(d market.Decimal, id string) *T
 }
 
-func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *rest.Drift) (batchValues[T], error) {
+func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, note func(string)) (batchValues[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
-		return k.rows(list.Rows, requested, drift), nil
+		return k.rows(list.Rows, requested, note), nil
 	}
 	if payload.Kind() != wire.Object {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "neither a list nor an object")
@@ -35,7 +35,7 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *
 		if len(requested) > 1 {
 			return batchValues[T]{}, rest.UnknownForm(k.endpoint, "one element for several ids")
 		}
-		return k.rows([]wire.Value{payload}, requested, drift), nil
+		return k.rows([]wire.Value{payload}, requested, note), nil
 	}
 	inside, enveloped := payload, false
 	for _, key := range []string{k.list, "data", "results"} {
@@ -44,13 +44,13 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, drift *
 		}
 	}
 	if enveloped && k.isRow(inside) {
-		return k.decode(inside, requested, drift)
+		return k.decode(inside, requested, note)
 	}
 	m := inside.Members()
 	if !k.isMap(m, requested, enveloped) {
 		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "an object of another form")
 	}
-	return k.fromMap(m, requested, drift), nil
+	return k.fromMap(m, requested, note), nil
 }
 
 func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
@@ -79,8 +79,8 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, env
 
 // rows reads a list of rows. If several rows have the same id, the last row is used. If the call was for one id, and the only row
 // has no id, the row belongs to this id.
-func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, drift *rest.Drift) batchValues[T] {
-	out, note := newBatchValues[T](len(requested)), drift.Add
+func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(string)) batchValues[T] {
+	out := newBatchValues[T](len(requested))
 	for _, v := range list {
 		r := wire.NewRow(v, note)
 		token := r.Of(wire.FieldTokenID)
@@ -91,7 +91,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, drift *res
 		switch {
 		case !ok || id == "":
 			out.unattributed = true
-			drift.Add("element without a readable id")
+			note("element without a readable id")
 		case !slices.Contains(requested, id):
 			out.otherIDs = true
 		default:
@@ -102,7 +102,7 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, drift *res
 }
 
 // fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
-func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, drift *rest.Drift) batchValues[T] {
+func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, note func(string)) batchValues[T] {
 	out := newBatchValues[T](len(requested))
 	for _, id := range requested {
 		v := m[id]
@@ -111,19 +111,19 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, d
 		}
 		id = wire.Intern(id)
 		if v.Kind() == wire.Object {
-			out.byID[id] = k.read(wire.NewRow(v, drift.Add), id)
+			out.byID[id] = k.read(wire.NewRow(v, note), id)
 			continue
 		}
-		out.byID[id] = k.number(v, id, drift)
+		out.byID[id] = k.number(v, id, note)
 	}
 	out.otherIDs = len(out.byID) < len(m)
 	return out
 }
 
-func (k *tokenDecoder[T]) number(v wire.Value, id string, drift *rest.Drift) market.Result[*T] {
+func (k *tokenDecoder[T]) number(v wire.Value, id string, note func(string)) market.Result[*T] {
 	d, ok := v.Decimal()
 	if !ok || k.fromNumber == nil || !wire.InUnit(d) {
-		drift.Add("bad element")
+		note("bad element")
 		return market.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
 	}
 	return market.Result[*T]{Value: k.fromNumber(d, id)}

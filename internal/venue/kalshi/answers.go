@@ -84,7 +84,7 @@ func (c *codec) failure(f received) []stream.Event {
 	switch {
 	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
 		c.observer.Drift("subscription ended")
-		events = c.lossEvents(c.forget(sid))
+		events = c.numbers.Lose(c.forget(sid)...)
 	case code == codeFull && c.sids[sent.sid] != nil:
 		c.sids[sent.sid].full = true
 	}

@@ -1,7 +1,6 @@
 package kalshi
 
 import (
-	"errors"
 	"slices"
 
 	"oddsgraph/internal/market"
@@ -32,45 +31,12 @@ func readBids(r *wire.Row, unified bool) (b bids) {
 	return b
 }
 
-// levels reads a list of pairs [price, count]. It leaves out levels of size 0.
+// levels reads a side, which may be missing or null.
 func levels(r *wire.Row, f wire.Field) []market.Level {
-	v := r.Of(f)
-	if v.IsNull() {
+	if r.Of(f).IsNull() {
 		return nil
 	}
-	list, ok := v.List()
-	if !ok {
-		r.Fail(f, "is not a list")
-		return nil
-	}
-	out := make([]market.Level, 0, len(list))
-	for _, pair := range list {
-		level, err := readLevel(pair)
-		if err != nil {
-			r.Fail(f, "has a bad level: "+err.Error())
-			return nil
-		}
-		if !level.Size.IsZero() {
-			out = append(out, level)
-		}
-	}
-	return out
-}
-
-var errLevel = errors.New("it is not a pair of a price from 0 to 1 and a count")
-
-func readLevel(v wire.Value) (l market.Level, err error) {
-	pair := v.Elements()
-	if len(pair) != 2 {
-		return l, errLevel
-	}
-	var ok1, ok2 bool
-	l.Price, ok1 = pair[0].Decimal()
-	l.Size, ok2 = pair[1].Decimal()
-	if !ok1 || !ok2 || !wire.InUnit(l.Price) || l.Size.Sign() < 0 {
-		return l, errLevel
-	}
-	return l, nil
+	return r.LevelsOf(f)
 }
 
 // sorted sorts bids, best price first, and adds up levels of the same price. The sort is necessary, because the order of levels in

@@ -156,7 +156,7 @@ func (d *Driver) readList(ctx context.Context, tickers []string, note func(strin
 		r := wire.NewRow(v, note)
 		found[r.RequireID(fieldTicker)] = readBook(r)
 	}
-	failMissing(e, tickers, found)
+	failNameless(e, tickers, found)
 	return found, nil
 }
 

@@ -96,20 +96,10 @@ func (c *codec) loseAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// loseOne marks the state of a subject as lost. It skips one number in the sequence of each topic of the subject, so that these
-// sequences have a gap, too.
+// loseOne marks the state of a subject as lost.
 func (c *codec) loseOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
-	return c.lossEvents(state.topics())
-}
-
-// lossEvents returns an event for each topic, and skips one number of the topic.
-func (c *codec) lossEvents(topics []messages.Topic) (events []stream.Event) {
-	for _, t := range topics {
-		c.numbers.Next(t)
-		events = append(events, stream.Event{Kind: stream.EventBad, Topic: t})
-	}
-	return events
+	return c.numbers.Lose(state.topics()...)
 }
 
 func (c *codec) handle(kind string, f received) []stream.Event {

@@ -2,12 +2,9 @@ package kalshi
 
 import (
 	"cmp"
-	"context"
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
@@ -61,6 +58,7 @@ const (
 
 // Driver reads Kalshi's public data. It is safe for concurrent use.
 type Driver struct {
+	rest.NoAccounts
 	client *rest.Client
 	// key signs the calls for several books. It is nil if the operator has no key.
 	key *Key
@@ -76,7 +74,9 @@ func New(cfg rest.Config, key *Key) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Driver{client: client, key: key}, nil
+	return &Driver{
+		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", client: client, key: key,
+	}, nil
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. Two tokens of one market count as one id.
@@ -112,39 +112,3 @@ func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }
 
 // Close closes idle connections. Calls in flight are not affected.
 func (d *Driver) Close() { d.client.Close() }
-
-// Can returns nil if the driver serves an endpoint, or an UNSUPPORTED error with the reason.
-func (d *Driver) Can(e upstream.Endpoint) error {
-	if e.User() {
-		return market.Errorf(market.CodeUnsupported, "Kalshi shows accounts only to their own API key, which this service does not accept (%s)", e)
-	}
-	return nil
-}
-
-// CanReadCash returns the UNSUPPORTED error that Can returns for balances.
-func (d *Driver) CanReadCash() error { return d.Can(upstream.EndpointBalance) }
-
-// Balance returns UNSUPPORTED.
-func (d *Driver) Balance(context.Context, market.Address) (*market.Balance, error) {
-	return nil, d.Can(upstream.EndpointBalance)
-}
-
-// Positions returns UNSUPPORTED.
-func (d *Driver) Positions(context.Context, market.Address) ([]market.Position, error) {
-	return nil, d.Can(upstream.EndpointPositions)
-}
-
-// Orders returns UNSUPPORTED.
-func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
-	return nil, d.Can(upstream.EndpointOrders)
-}
-
-// Trades returns UNSUPPORTED.
-func (d *Driver) Trades(context.Context, market.Address, queries.Trades) (*queries.TradePage, error) {
-	return nil, d.Can(upstream.EndpointTrades)
-}
-
-// History returns UNSUPPORTED.
-func (d *Driver) History(context.Context, market.Address, queries.History) (*queries.HistoryPage, error) {
-	return nil, d.Can(upstream.EndpointHistory)
-}

@@ -28,23 +28,16 @@ const (
 // The list of events lacks archived markets. An event that has only archived markets is not whole and has no matches.
 func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
+	status, err := filterOf(q, "events")
 	switch {
 	case q.Text != "":
 		return nil, unsupported("search by text")
 	case q.Tag != "":
 		return nil, unsupported("search by tag")
-	case q.Sort != "" && q.Sort != queries.SortRelevance:
-		return nil, unsupported("order of events")
-	case len(q.Status) > 1:
-		return nil, unsupported("search by several states at once")
-	case len(q.Status) == 1 && filters[q.Status[0]] == "":
-		return nil, unsupported("search by the state " + string(q.Status[0]))
+	case err != nil:
+		return nil, err
 	case len(q.Page) > maxCursor:
 		return nil, rest.BadInput(e, "the cursor is not from this service")
-	}
-	status := ""
-	if len(q.Status) == 1 {
-		status = filters[q.Status[0]]
 	}
 	return d.events(ctx, q, status, eventsOnPage)
 }
@@ -84,7 +77,7 @@ func (d *Driver) events(ctx context.Context, q queries.Search, status string, li
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
 		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
 		for _, ev := range rows {
-			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
+			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !q.MatchesState(m) })
 			archived := len(ev.Markets) == 0 && len(ev.LeftOut) == 0 // the list of events lacks archived markets
 			switch {
 			case q.Category != "" && !strings.EqualFold(ev.Category, q.Category):

@@ -2,7 +2,6 @@ package kalshi
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -74,8 +73,8 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 				}
 				found[ticker] = readHistory(v, s, now, note)
 			}
-			failMissing(e, tickers, found)
-			for _, ticker := range unread(tickers, found) {
+			failNameless(e, tickers, found)
+			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
 				payload, err := d.client.Get(ctx, rq)
@@ -104,16 +103,12 @@ func readHistory(v wire.Value, s span, now time.Time, note func(string)) market.
 		}
 		return nil
 	})
-	h := &history{points: make([]market.PricePoint, 0, len(rows)), leftOut: bad.LeftOut(e)}
+	traded := make([]market.PricePoint, 0, len(rows))
 	for _, p := range rows {
-		switch {
-		case p == nil:
-		case market.DateOf(p.Timestamp) < s.from || market.DateOf(p.Timestamp) > s.to:
-			note("point on another day")
-		default:
-			h.points = append(h.points, *p)
+		if p != nil {
+			traded = append(traded, *p)
 		}
 	}
-	slices.SortStableFunc(h.points, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
+	h := &history{points: rest.PointsOfDays(traded, s.from, s.to, note), leftOut: bad.LeftOut(e)}
 	return market.Result[*history]{Value: h}
 }

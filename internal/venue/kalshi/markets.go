@@ -3,7 +3,6 @@ package kalshi
 import (
 	"cmp"
 	"context"
-	"errors"
 	"strconv"
 	"strings"
 
@@ -19,7 +18,7 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 	return rest.Lookup[T]{Client: d.client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[T], error) {
 		found := make(rest.Values[T], len(tickers))
 		for _, path := range []string{pathMarkets, pathArchive} {
-			missing := unread(tickers, found)
+			missing := found.Missing(tickers)
 			if len(missing) == 0 {
 				break
 			}
@@ -45,7 +44,7 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 				}
 				found[ticker] = result
 			}
-			failMissing(e, tickers, found)
+			failNameless(e, tickers, found)
 		}
 		return found, nil
 	}}
@@ -63,26 +62,12 @@ func (d *Driver) getMarkets(ctx context.Context, rq *rest.Request) (list []wire.
 	return list, payload, nil
 }
 
-// failMissing is called with the results of the rows of a response, by ticker. If a row has no readable ticker, it may belong to
-// any requested ticker without a result, so failMissing gives these tickers an error.
-func failMissing[T any](e upstream.Endpoint, tickers []string, found rest.Values[T]) {
-	if _, ok := found[""]; !ok {
-		return
+// failNameless gives an error to each ticker without a result if a row, whose result is that of the empty ticker, has no readable
+// ticker.
+func failNameless[T any](e upstream.Endpoint, tickers []string, found rest.Values[T]) {
+	if _, ok := found[""]; ok {
+		found.FailMissing(e, tickers)
 	}
-	for _, ticker := range unread(tickers, found) {
-		found[ticker] = market.Result[*T]{Err: rest.BadElement(e, errNoTicker)}
-	}
-}
-
-var errNoTicker = errors.New("a row has no readable ticker, so it may belong to this id")
-
-func unread[T any](tickers []string, found rest.Values[T]) (missing []string) {
-	for _, t := range tickers {
-		if _, ok := found[t]; !ok {
-			missing = append(missing, t)
-		}
-	}
-	return missing
 }
 
 func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }

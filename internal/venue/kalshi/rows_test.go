@@ -2,6 +2,7 @@ package kalshi
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -343,7 +344,7 @@ func TestMarketsOfEvent(t *testing.T) {
 	} {
 		markets = append(markets, readMarket(parseRow(t, changed(t, marketJSON, change), &notes), e))
 	}
-	ev := e.toEvent(markets, market.LeftOut{errNoTicker})
+	ev := e.toEvent(markets, market.LeftOut{errors.New("an unreadable market")})
 	want := `KXRAIN-26NOV30 kxrain-26nov30 "Rain in Lisbon On 30 November" "Climate and Weather" exclusive true OPEN 2026-11-19T12:00:00Z 2026-12-01T23:59:00Z volumes - - left out 1`
 	if got := fmt.Sprintf("%s %s %q %q exclusive %s %s %s %s volumes %s %s left out %d", ev.EventID, ev.Slug, ev.Title, ev.Category, optionalText(ev.Exclusive), ev.Status(),
 		timeText(ev.StartsAt), timeText(ev.EndsAt), decimalText(ev.Volume), decimalText(ev.Volume24h), len(ev.LeftOut)); got != want || len(notes) > 0 {

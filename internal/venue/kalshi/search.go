@@ -34,6 +34,7 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 		q.Limit = defaultPageSize
 	}
 	at, isPage := parsePosition(q.Page)
+	_, err := filterOf(q, "markets")
 	switch {
 	case q.Text != "":
 		return nil, unsupported("search by text")
@@ -41,17 +42,29 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 		return nil, unsupported("search by category or tag")
 	case q.EventID != "" || q.EventSlug != "":
 		return d.searchEvent(ctx, q)
-	case q.Sort != "" && q.Sort != queries.SortRelevance:
-		return nil, unsupported("order of markets")
-	case len(q.Status) > 1:
-		return nil, unsupported("search by several states at once")
-	case len(q.Status) == 1 && filters[q.Status[0]] == "":
-		return nil, unsupported("search by the state " + string(q.Status[0]))
+	case err != nil:
+		return nil, err
 	case !isPage:
 		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
 	rq := searchRequest(q, at)
 	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, at, rq) })
+}
+
+// filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
+// neither filter nor sort the list as q requests.
+func filterOf(q queries.Search, list string) (string, error) {
+	switch {
+	case q.Sort != "" && q.Sort != queries.SortRelevance:
+		return "", unsupported("order of " + list)
+	case len(q.Status) == 0:
+		return "", nil
+	case len(q.Status) > 1:
+		return "", unsupported("search by several states at once")
+	case filters[q.Status[0]] == "":
+		return "", unsupported("search by the state " + string(q.Status[0]))
+	}
+	return filters[q.Status[0]], nil
 }
 
 func unsupported(what string) error {
@@ -100,7 +113,7 @@ func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *
 	rows, bad := rest.ReadRows(list, n.Add, marketOf)
 	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
 	for _, m := range rows {
-		if matches(m, q) {
+		if q.MatchesState(m) {
 			page.Markets = append(page.Markets, m)
 		}
 	}
@@ -155,11 +168,6 @@ func nextCursor(payload wire.Value, current string) string {
 	return next
 }
 
-// matches reports whether a market meets the state and time conditions of a search.
-func matches(m *market.Market, q queries.Search) bool {
-	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) && q.MatchesEnd(m.EndsAt)
-}
-
 // searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
 func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
 	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
@@ -176,22 +184,13 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	if err != nil || ev == nil {
 		return &queries.SearchPage{}, err
 	}
-	found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !matches(m, q) })
-	if q.Sort == queries.SortEndsAt {
-		slices.SortStableFunc(found, func(a, b *market.Market) int {
-			if q.Direction == queries.Ascending {
-				return a.EndsAt.Compare(b.EndsAt)
-			}
-			return b.EndsAt.Compare(a.EndsAt)
-		})
-	}
-	total := len(found)
-	page := &queries.SearchPage{Total: &total, LeftOut: ev.LeftOut}
-	start = min(start, total)
+	page := rest.SearchEvent(ev, q, q.MatchesState)
+	total := len(page.Markets)
+	page.Total, start = &total, min(start, total)
 	if end := start + q.Limit; end < total {
-		page.Markets, page.Next = found[start:end], strconv.Itoa(end)
+		page.Markets, page.Next = page.Markets[start:end], strconv.Itoa(end)
 	} else {
-		page.Markets = found[start:]
+		page.Markets = page.Markets[start:]
 	}
 	return page, nil
 }

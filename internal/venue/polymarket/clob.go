@@ -2,7 +2,6 @@ package polymarket
 
 import (
 	"errors"
-	"slices"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -105,44 +104,18 @@ func readTokens[T any](payload wire.Value, requested []string, note func(string)
 	if answered == 0 && !nameless && len(rows) > 0 {
 		return nil, errOtherIDs
 	}
-	for _, id := range requested {
-		if _, ok := out[id]; !ok && nameless {
+	if nameless {
+		for _, id := range out.Missing(requested) {
 			out[id] = market.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
 		}
 	}
 	return out, nil
 }
 
-type points struct {
-	list []market.PricePoint
-	bad  rest.RowErrors
-}
-
-// readPoints reads [{t,p}] and returns the points, oldest first. If several points have the same time, the last point in the list
-// is used.
-func readPoints(list []wire.Value, note func(string)) points {
-	var out points
-	out.list, out.bad = rest.ReadRows(list, note, func(r *wire.Row) market.PricePoint {
+// readPoints reads [{t,p}] and returns the points of the UTC days in a period, oldest first.
+func readPoints(list []wire.Value, from, to market.Date, note func(string)) ([]market.PricePoint, rest.RowErrors) {
+	points, bad := rest.ReadRows(list, note, func(r *wire.Row) market.PricePoint {
 		return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
 	})
-	slices.SortStableFunc(out.list, func(a, b market.PricePoint) int { return a.Timestamp.Compare(b.Timestamp) })
-	kept := out.list[:0]
-	for _, p := range out.list {
-		if n := len(kept); n > 0 && kept[n-1].Timestamp.Equal(p.Timestamp) {
-			kept[n-1] = p
-			continue
-		}
-		kept = append(kept, p)
-	}
-	out.list = kept
-	return out
-}
-
-// between returns the points of the UTC days in a period. The first and the last day are in the period. The result uses the memory
-// of p.list.
-func (p points) between(first, last market.Date) []market.PricePoint {
-	return slices.DeleteFunc(p.list, func(p market.PricePoint) bool {
-		day := market.DateOf(p.Timestamp)
-		return day < first || day > last
-	})
+	return rest.PointsOfDays(points, from, to, func(string) {}), bad
 }

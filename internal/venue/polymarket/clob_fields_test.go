@@ -2,12 +2,12 @@ package polymarket
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -165,13 +165,13 @@ func TestFormsOfHistories(t *testing.T) {
 // TestDaysOfPoints checks the bounds of a period: both of its days belong to it, and points are sorted by time.
 func TestDaysOfPoints(t *testing.T) {
 	day, _ := market.ParseDate("2030-03-17")
-	var p points
+	var points []market.PricePoint
 	for _, at := range []string{"2030-03-16T23:59:59Z", "2030-03-17T00:00:00Z", "2030-03-18T23:59:59Z", "2030-03-19T00:00:00Z"} {
 		parsed, _ := time.Parse(time.RFC3339, at)
-		p.list = append(p.list, market.PricePoint{Timestamp: parsed})
+		points = append(points, market.PricePoint{Timestamp: parsed})
 	}
 	var got []string
-	for _, point := range (points{list: slices.Clone(p.list)}).between(day, day+1) {
+	for _, point := range rest.PointsOfDays(points, day, day+1, ignore) {
 		got = append(got, instant(point.Timestamp))
 	}
 	equal(t, got, "2030-03-17T00:00:00Z", "2030-03-18T23:59:59Z")

@@ -164,15 +164,15 @@ func TestBooks(t *testing.T) {
 
 func TestPriceHistory(t *testing.T) {
 	history := fieldHistory.Of(parse(t, "testdata", "histories.json"))
-	p := readPoints(history.Member("1001").Elements(), ignore)
 	day, _ := market.ParseDate("2030-03-17")
+	points, bad := readPoints(history.Member("1001").Elements(), day, day+1, ignore)
 	var got []string
-	for _, point := range p.between(day, day+1) {
+	for _, point := range points {
 		got = append(got, instant(point.Timestamp)+" "+point.Price.String())
 	}
 	equal(t, got, "2030-03-17T17:46:40Z 0.3", "2030-03-17T17:51:40Z 0.303", "2030-03-18T00:00:00Z 0.31", "2030-03-18T17:46:40Z 0.9")
-	if len(p.bad) != 1 || p.bad[0].Where != "row 6" {
-		t.Errorf("the bad points are %v, want only row 6", p.bad)
+	if len(bad) != 1 || bad[0].Where != "row 6" {
+		t.Errorf("the bad points are %v, want only row 6", bad)
 	}
 }
 

@@ -42,6 +42,14 @@ func conditionForms(id string) []string {
 // isPosition reports whether a text has the form of the id of a token of protocol V2. Polymarket calls such a token a position.
 func isPosition(s string) bool { return isToken(s) && isV2(s, 10) }
 
+// Version returns the version of Polymarket's protocol of a market.
+func Version(m *market.Market) string {
+	if len(m.Outcomes) > 0 && isPosition(m.Outcomes[0].TokenID) {
+		return versionV2
+	}
+	return versionV1
+}
+
 // isV2 reports whether a number has the layout of an id of protocol V2: a module of 8 bits, which is not 0, a hash of 128 bits, a
 // number of outcomes of 16 bits, 64 bits that are 0, and 40 further bits. The other ids of Polymarket are hashes of 256 bits, so they
 // do not have this layout.

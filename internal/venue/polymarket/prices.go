@@ -150,11 +150,10 @@ func readHistories(payload wire.Value, requested []string, from, to market.Date,
 			out[id] = market.Result[*market.PriceHistory]{Err: errForm}
 			continue
 		}
-		p := readPoints(list, note)
-		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, LeftOut: p.bad.LeftOut(upstream.EndpointPriceHistory)}
-		h.Points = p.between(from, to)
-		if len(h.Points) == 0 && len(p.bad) > 0 {
-			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, p.bad.WhyEmpty())}
+		points, bad := readPoints(list, from, to, note)
+		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, Points: points, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}
+		if len(points) == 0 && len(bad) > 0 {
+			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())}
 			continue
 		}
 		out[id] = market.Result[*market.PriceHistory]{Value: h}

@@ -115,7 +115,9 @@ func TestRecordedAccount(t *testing.T) {
 		t.Errorf("readValue returns %+v and the error %v, want 684953.8942", b, err)
 	}
 	var got []string
-	for _, p := range readPoints(rows("prices-history_rows.json"), ignore).list {
+	day, _ := market.ParseDate("2026-09-07")
+	points, _ := readPoints(rows("prices-history_rows.json"), day, day, ignore)
+	for _, p := range points {
 		got = append(got, instant(p.Timestamp)+" "+p.Price.String())
 	}
 	equal(t, got, "2026-09-07T17:04:00Z 0.955", "2026-09-07T17:05:00Z 0.955")

@@ -77,20 +77,14 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 	if err != nil || e == nil {
 		return &queries.SearchPage{}, err
 	}
-	found := slices.DeleteFunc(slices.Clone(e.Markets), func(m *market.Market) bool {
-		return !matches(m, q) || q.Text != "" && !strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
-	})
-	if by, ok := rest.SortFields[q.Sort]; ok {
-		slices.SortStableFunc(found, by.Comparer(q.Direction))
-	}
-	return &queries.SearchPage{Markets: found, LeftOut: e.LeftOut}, nil
+	return rest.SearchEvent(e, q, func(m *market.Market) bool {
+		return matches(m, q) && strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
+	}), nil
 }
 
 // matches reports whether a market meets the conditions of a search, except the text and the event.
 func matches(m *market.Market, q queries.Search) bool {
-	return (len(q.Status) == 0 || slices.Contains(q.Status, m.Status)) &&
-		q.MatchesEnd(m.EndsAt) &&
-		(q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
+	return q.MatchesState(m) && (q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }
 
 // searchText returns the matching markets of the events on one page of Polymarket's search.

@@ -176,8 +176,7 @@ func (c *codec) handleUnusable(a *asset, r *wire.Row) []stream.Event {
 func (c *codec) lossEvents(a *asset) []stream.Event {
 	for _, channel := range []messages.Channel{messages.ChannelOrderbook, messages.ChannelPrices} {
 		if t, wanted := a.topic(channel); wanted {
-			c.numbers.Next(t)
-			return []stream.Event{{Kind: stream.EventBad, Topic: t}}
+			return c.numbers.Lose(t)
 		}
 	}
 	return nil
@@ -287,8 +286,7 @@ func (c *codec) lastTrade(r *wire.Row, now time.Time) []stream.Event {
 		return nil
 	case r.Err != nil:
 		r.Note("bad trade")
-		c.numbers.Next(t)
-		return []stream.Event{{Kind: stream.EventBad, Topic: t}}
+		return c.numbers.Lose(t)
 	}
 	trade.TradeID = tradeID(trade)
 	m := c.message(t, messages.KindTrade, trade.Timestamp, now)

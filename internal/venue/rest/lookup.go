@@ -1,7 +1,9 @@
 package rest
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"oddsgraph/internal/market"
@@ -22,20 +24,50 @@ func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	v[id] = market.Result[*T]{Value: value}
 }
 
+// Missing returns the ids without a result.
+func (v Values[T]) Missing(ids []string) (missing []string) {
+	for _, id := range ids {
+		if _, ok := v[id]; !ok {
+			missing = append(missing, id)
+		}
+	}
+	return missing
+}
+
+// FailMissing gives an error to each id without a result. It is for a response with an element whose id is unreadable, because the
+// element may belong to any of these ids.
+func (v Values[T]) FailMissing(e upstream.Endpoint, ids []string) {
+	for _, id := range v.Missing(ids) {
+		v[id] = market.Result[*T]{Err: BadElement(e, errNoID)}
+	}
+}
+
+var errNoID = errors.New("an element has no readable id, so it may belong to this id")
+
 // Lookup reads values by their ids.
 type Lookup[T any] struct {
 	Client   *Client
 	Endpoint upstream.Endpoint
-	// Batch is the greatest number of ids in one call.
+	// Batch is the greatest number of ids in one call. Split may make shorter lists of the ids for one call each. It may be nil.
 	Batch int
-	// IsID reports whether a text has the form of an id. Read does not send other texts, because the venue cannot know them.
+	Split func(ids []string) [][]string
+	// IsID reports whether a text has the form of an id. Read does not send other texts, because the venue cannot know them. It may be
+	// nil.
 	IsID func(string) bool
 	// Call reads the values of ids, and passes the drift of the response to note.
 	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
+	// Halve reports whether the error of a list may be about its length or one bad id. Then Read reads the halves of the list
+	// separately, so that the good ids do not fail together with the bad id. It may be nil.
+	Halve func(err error) bool
 }
 
-// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. If Read has sent all ids and every
-// call has failed, Read also returns an error. Otherwise, it returns errors only in the results.
+// maxHalfCalls bounds the calls that read the parts of one refused list. 12 calls are enough to find one bad id among 64 ids, because
+// Read halves the list six times and makes two calls each time.
+const maxHalfCalls = 12
+
+// Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. After RATE_LIMITED, Read starts no
+// further call. If Read has sent all ids and every call has failed, Read also returns an error. Otherwise, it returns errors only in
+// the results.
 func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string
@@ -49,16 +81,16 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 			results[id] = market.Result[*T]{Err: err}
 		} else if err := l.Client.Refusal(l.Endpoint, id); err != nil {
 			results[id] = market.Result[*T]{Err: err}
-		} else if l.IsID(id) {
+		} else if l.IsID == nil || l.IsID(id) {
 			keys = append(keys, id)
 		}
 	}
-	lists := slices.Collect(slices.Chunk(keys, l.Batch))
+	lists := l.lists(keys)
 	found, errs := make([]Values[T], len(lists)), make([]error, len(lists))
-	ForEach(len(lists), func(i int) {
-		var drift Drift
-		found[i], errs[i] = l.Call(ctx, lists[i], drift.Add)
-		l.Client.Report(l.Endpoint, drift)
+	ForEachUntilLimited(errs, func(i int) (err error) {
+		left := maxHalfCalls
+		found[i], err = l.read(ctx, lists[i], &left)
+		return err
 	})
 	for i, list := range lists {
 		errs[i] = l.record(list, found[i], errs[i], results)
@@ -69,6 +101,38 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	}
 	if len(seen) > len(keys) {
 		return out, nil // some ids were not sent, so the errors of the calls are only in the results
+	}
+	return out, ErrorIfAllFailed(errs)
+}
+
+// lists divides ids into the lists of the calls.
+func (l Lookup[T]) lists(ids []string) [][]string {
+	if l.Split != nil {
+		return l.Split(ids)
+	}
+	return slices.Collect(slices.Chunk(ids, l.Batch))
+}
+
+// read reads ids with one call, or with two for its halves. It may make up to *left calls for halves.
+func (l Lookup[T]) read(ctx context.Context, ids []string, left *int) (Values[T], error) {
+	var drift Drift
+	found, err := l.Call(ctx, ids, drift.Add)
+	l.Client.Report(l.Endpoint, drift)
+	if err == nil || len(ids) == 1 || l.Halve == nil || !l.Halve(err) || *left < 2 {
+		return found, err
+	}
+	*left -= 2
+	half, out := len(ids)/2, make(Values[T], len(ids))
+	var errs []error
+	for _, part := range [][]string{ids[:half], ids[half:]} {
+		found, err := l.read(ctx, part, left)
+		for _, id := range part {
+			if r, ok := found[id]; ok || err != nil {
+				r.Err = cmp.Or(r.Err, BadIfNotFound(l.Endpoint, err))
+				out[id] = r
+			}
+		}
+		errs = append(errs, err)
 	}
 	return out, ErrorIfAllFailed(errs)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"oddsgraph/internal/market"
 )
 
 // Parallel is the greatest number of concurrent calls of one read.
@@ -38,6 +40,19 @@ func ForEach(n int, f func(i int)) {
 	if p := panicked.Load(); p != nil {
 		panic(*p)
 	}
+}
+
+// ForEachUntilLimited is like ForEach with the numbers of errs, and stores the error of each call. After a call has returned
+// RATE_LIMITED, it starts no further call, and the remaining numbers get the same error.
+func ForEachUntilLimited(errs []error, f func(i int) error) {
+	var limited atomic.Pointer[error]
+	ForEach(len(errs), func(i int) {
+		if known := limited.Load(); known != nil {
+			errs[i] = *known
+		} else if errs[i] = f(i); market.CodeOf(errs[i]) == market.CodeRateLimited {
+			limited.Store(&errs[i])
+		}
+	})
 }
 
 // ErrorIfAllFailed returns the first element of errs. If an element is nil, or errs is empty, it returns nil.

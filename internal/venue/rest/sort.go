@@ -1,6 +1,8 @@
 package rest
 
 import (
+	"slices"
+
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 )
@@ -32,6 +34,15 @@ func byDecimal(of func(*market.Market) *market.Decimal) SortField {
 		Has:     func(m *market.Market) bool { return of(m) != nil },
 		compare: func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
 	}
+}
+
+// SearchEvent returns the markets of an event that keep accepts, sorted as q requests, on one page.
+func SearchEvent(ev *market.Event, q queries.Search, keep func(*market.Market) bool) *queries.SearchPage {
+	found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !keep(m) })
+	if by, ok := SortFields[q.Sort]; ok {
+		slices.SortStableFunc(found, by.Comparer(q.Direction))
+	}
+	return &queries.SearchPage{Markets: found, LeftOut: ev.LeftOut}
 }
 
 // Comparer returns the function that compares two markets in direction d. In both directions, markets without the field come last.

@@ -57,6 +57,9 @@ var Reasons = []string{"dial", "closed", "limited", "slow", "restart", "credenti
 // DefaultTopicsPerConnection is the default of Config.TopicsPerConnection.
 const DefaultTopicsPerConnection = 200
 
+// AssumedDepth is the number of levels on each side of a book if the venue's hello does not contain it.
+const AssumedDepth = 200
+
 // The other defaults of Config.
 const (
 	defaultConnections = 10
@@ -65,9 +68,8 @@ const (
 )
 
 const (
-	// assumedHeartbeat and assumedDepth replace values that the venue's hello does not contain.
+	// assumedHeartbeat replaces the heartbeat interval that the venue's hello does not contain.
 	assumedHeartbeat = 15 * time.Second
-	assumedDepth     = 200
 	// pingEvery is the time between pings if Protocol.PingEvery is 0. If no frame arrives within pongWithin after a ping, the
 	// connection is closed.
 	pingEvery  = 20 * time.Second
@@ -89,7 +91,7 @@ const (
 type Config struct {
 	// URL has the scheme ws or wss. Its user info and query may contain secrets and are never logged.
 	URL string
-	// Protocol is the protocol of the venue's stream. The default is Documented().
+	// Protocol is the protocol of the venue's stream. It has no default.
 	Protocol *Protocol
 	// Dial opens connections. The default opens WebSocket connections.
 	Dial Dialer
@@ -177,8 +179,8 @@ func New(cfg Config, h Handler) (*Client, error) {
 	if err := checkURL(cfg.URL); err != nil {
 		return nil, err
 	}
-	if h == nil {
-		return nil, errors.New("stream: the handler is missing")
+	if h == nil || cfg.Protocol == nil {
+		return nil, errors.New("stream: the handler or the protocol is missing")
 	}
 	for _, n := range []int64{
 		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.LimitedWait), int64(cfg.DialWithin),
@@ -192,9 +194,6 @@ func New(cfg Config, h Handler) (*Client, error) {
 	cfg.Backoff = cmp.Or(cfg.Backoff, market.Backoff{Min: time.Second, Max: 30 * time.Second})
 	cfg.LimitedWait = cmp.Or(cfg.LimitedWait, defaultLimitedWait)
 	cfg.DialWithin = cmp.Or(cfg.DialWithin, defaultDialWithin)
-	if cfg.Protocol == nil {
-		cfg.Protocol = Documented()
-	}
 	if cfg.Dial == nil {
 		cfg.Dial = dialer{}
 	}

@@ -35,7 +35,7 @@ func (e *HandshakeError) Error() string {
 	return fmt.Sprintf("the venue answered with status %d", e.Status)
 }
 
-// These are the close codes of the protocol that Documented returns.
+// Close codes that have a meaning of their own in every protocol.
 const (
 	closeCredentials = 4001
 	closeSlow        = 4002

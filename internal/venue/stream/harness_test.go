@@ -50,7 +50,7 @@ type sentFrame struct {
 	Credentials                                    map[string]string
 }
 
-// venue is a scripted venue. By default, it accepts connections and uses the protocol that Documented returns.
+// venue is a scripted venue. By default, it accepts connections and speaks the protocol of testCodec.
 type venue struct {
 	t     *testing.T
 	start time.Time
@@ -175,7 +175,7 @@ func (c *fakeConn) drop(code int) { c.end(&CloseError{Code: code}) }
 
 func (c *fakeConn) send(format string, args ...any) { c.toClient <- fmt.Sprintf(format, args...) }
 
-// answer sends the default response to a frame. The response follows the protocol that Documented returns.
+// answer sends the default response to a frame. The response follows the protocol of testCodec.
 func (c *fakeConn) answer(f sentFrame) {
 	switch f.Type {
 	case "ping":
@@ -396,6 +396,7 @@ func inBubble(t *testing.T, edit func(*Config, *venue), test func(b *bench)) {
 		cfg := Config{
 			URL:      "wss://user:canary-password@venue.example/ws?key=canary-query",
 			Dial:     v,
+			Protocol: testProtocol(),
 			Rand:     func() float64 { return 0.5 },
 			Observer: b.observe,
 			Log:      slog.New(slog.NewTextHandler(&lockedBuilder{b: b.log}, &slog.HandlerOptions{Level: slog.LevelDebug})),

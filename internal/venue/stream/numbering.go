@@ -24,6 +24,15 @@ func (n *Numbering) Next(t messages.Topic) uint64 {
 	return last + 1
 }
 
+// Lose skips one number of each topic, and returns the events that report the loss of their states.
+func (n *Numbering) Lose(topics ...messages.Topic) (events []Event) {
+	for _, t := range topics {
+		n.Next(t)
+		events = append(events, Event{Kind: EventBad, Topic: t})
+	}
+	return events
+}
+
 // End removes the number of a topic that has ended.
 func (n *Numbering) End(t messages.Topic) {
 	n.highest = max(n.highest, n.last[t])

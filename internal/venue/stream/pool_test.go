@@ -124,7 +124,7 @@ func TestPool(t *testing.T) {
 
 func TestWatchBeforeRun(t *testing.T) {
 	v := &venue{t: t, start: time.Now(), hello: helloFrame}
-	c, err := New(Config{URL: "ws://venue.example", Dial: v, TopicsPerConnection: 1}, &record{})
+	c, err := New(Config{URL: "ws://venue.example", Protocol: testProtocol(), Dial: v, TopicsPerConnection: 1}, &record{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,3 +68,18 @@ func (b *batch) add(t messages.Topic) bool {
 	b.bytesLeft -= size
 	return true
 }
+
+// frameOverhead is an upper bound of the size in bytes of a subscription without its ids.
+const frameOverhead = 128
+
+// idSize returns an upper bound of the size in bytes of an id in JSON, with quotes and comma. An escaped byte needs up to six
+// bytes.
+func idSize(t messages.Topic) int {
+	n := len(t.ID) + 3
+	for i := range len(t.ID) {
+		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {
+			n += 5
+		}
+	}
+	return n
+}

@@ -92,7 +92,7 @@ func (q *sendQueue) init(k *connection) {
 func (q *sendQueue) setLimits(h Hello) {
 	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
-	h.Depth = cmp.Or(h.Depth, assumedDepth)
+	h.Depth = cmp.Or(h.Depth, AssumedDepth)
 	if h.FramesPerSecond != q.limits.FramesPerSecond {
 		q.window, q.resyncWindow = newWindow(h.FramesPerSecond), newWindow(h.FramesPerSecond/2)
 	}

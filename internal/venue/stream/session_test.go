@@ -90,33 +90,14 @@ func TestAcknowledged(t *testing.T) {
 
 func (b *bench) conn(n int) *fakeConn { return b.venue.conn(n) }
 
-// depths is a Handler that records the depths of the last book and of the last message.
-type depths struct {
-	*record
-	book, changes int
-}
-
-func (d *depths) Message(m *messages.Message) {
-	if d.changes = m.Depth; m.Book != nil {
-		d.book = m.Book.Depth
-	}
-}
-
-// TestDepth checks that subscriptions, books and changes have the depth in the venue's hello. If the depth in the hello is 0, they
-// must have the depth assumedDepth.
+// TestDepth checks that subscriptions have the depth in the venue's hello. If the depth in the hello is 0, they must have the depth
+// AssumedDepth.
 func TestDepth(t *testing.T) {
-	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, assumedDepth}} {
-		heard := &depths{record: &record{}}
-		inBubble(t, func(_ *Config, v *venue) {
-			v.handler = heard
-			v.hello = fmt.Sprintf(`{"type":"hello","limits":{"depth":%d}}`, test.venue)
-		}, func(b *bench) {
+	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, AssumedDepth}} {
+		inBubble(t, func(_ *Config, v *venue) { v.hello = fmt.Sprintf(`{"type":"hello","limits":{"depth":%d}}`, test.venue) }, func(b *bench) {
 			b.watch(book("T1"))
 			b.settle()
 			b.equal(fmt.Sprint("depth of the subscription in ", test), b.venue.sent("subscribe")[0].Depth, test.want)
-			b.conn(0).send(`{"type":"orderbook_update","tokenId":"T1","seq":2,"changes":[]}`)
-			b.settle()
-			b.equal(fmt.Sprint("depths of the last book and message in ", test), []int{heard.book, heard.changes}, []int{test.want, test.want})
 		})
 	}
 }
@@ -185,7 +166,7 @@ func TestNoHello(t *testing.T) {
 		b.equal("state", b.Stats().State, StateConnecting)
 		b.advance(time.Millisecond)
 		b.calls.expect(t, "up orderbook:T1", "message orderbook:T1 /1")
-		b.equal("depth", b.venue.sent("subscribe")[0].Depth, assumedDepth)
+		b.equal("depth", b.venue.sent("subscribe")[0].Depth, AssumedDepth)
 		// The client still applies a late hello.
 		b.conn(0).send(helloFrame)
 		b.conn(0).snapshot("orderbook", "T1", 7)

@@ -199,14 +199,14 @@ func TestSecrets(t *testing.T) {
 		}
 	})
 	for _, bad := range []string{"", "http://canary.example", "ws://", "ws://%zzcanary", "canary", "wss:///canary"} {
-		if _, err := New(Config{URL: bad}, &record{}); err == nil || strings.Contains(err.Error(), "canary") {
+		if _, err := New(Config{URL: bad, Protocol: testProtocol()}, &record{}); err == nil || strings.Contains(err.Error(), "canary") {
 			t.Errorf("New(%q) returns %v, want an error without the URL", bad, err)
 		}
 	}
-	if _, err := New(Config{URL: "ws://venue.example"}, nil); err == nil {
+	if _, err := New(Config{URL: "ws://venue.example", Protocol: testProtocol()}, nil); err == nil {
 		t.Error("New accepts a nil handler")
 	}
-	if _, err := New(Config{URL: "ws://venue.example", Connections: -1}, &record{}); err == nil {
+	if _, err := New(Config{URL: "ws://venue.example", Protocol: testProtocol(), Connections: -1}, &record{}); err == nil {
 		t.Error("New accepts a negative limit")
 	}
 }

@@ -11,15 +11,15 @@ import (
 // levels of size 0. If a side is missing or any level is unreadable, the row is bad. Levels accepts a book whose best bid is above
 // its best ask.
 func (r *Row) Levels() (market.Side, market.Side) {
-	bids, asks := r.side(FieldBids), r.side(FieldAsks)
+	bids, asks := r.LevelsOf(FieldBids), r.LevelsOf(FieldAsks)
 	slices.SortFunc(bids, func(x, y market.Level) int { return y.Price.Cmp(x.Price) })
 	slices.SortFunc(asks, func(x, y market.Level) int { return x.Price.Cmp(y.Price) })
 	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
-// side reads the field f, which is the bids or the asks of a book. If f is null, the side is empty, because servers in Go send null for
+// LevelsOf reads the levels in the field f, in the order of the venue, without those of size 0. If f is null, the side is empty, because servers in Go send null for
 // an empty slice. If f is missing, or neither null nor a list of readable levels, the row is bad.
-func (r *Row) side(f Field) []market.Level {
+func (r *Row) LevelsOf(f Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
 	if !ok {

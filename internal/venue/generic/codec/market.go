@@ -1,4 +1,4 @@
-package stream
+package codec
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -85,7 +86,7 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 }
 
 // price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
-func (d *decoder) price(r *wire.Row, at time.Time) []Event {
+func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
 	t, no, by := d.token(r, messages.ChannelPrices)
 	switch by {
 	case unaddressed:
@@ -141,8 +142,8 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 }
 
 // prices decodes yesPrice and noPrice of a frame that contains a market but no token.
-func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Event {
-	var events []Event
+func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []stream.Event {
+	var events []stream.Event
 	for _, side := range []struct {
 		topic messages.Topic
 		field wire.Field
@@ -150,7 +151,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Ev
 		if stated := r.Unit(side.field); stated != nil {
 			m := d.message(r, side.topic, messages.KindPrice, at, false)
 			m.Price = &market.Price{TokenID: side.topic.ID, Price: *stated, Basis: market.BasisVenue, Timestamp: m.Time}
-			events = append(events, Event{Kind: EventMessage, Message: m})
+			events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 		}
 	}
 	if len(events) == 0 {
@@ -162,7 +163,7 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []Ev
 	return events
 }
 
-func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
+func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []stream.Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
@@ -174,7 +175,7 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []Event {
 
 // bookUpdate decodes the changes of a book. If the JSON field "changes" is missing, bids and asks are a snapshot. If such a frame
 // has a previous sequence number, it is bad, because its bids and asks could also be changes.
-func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []Event {
+func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []stream.Event {
 	t, _, by := d.token(r, messages.ChannelOrderbook)
 	if by == unaddressed {
 		return nil
@@ -238,7 +239,7 @@ func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	return b
 }
 
-func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []Event {
+func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []stream.Event {
 	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
@@ -275,7 +276,7 @@ func oldestFirst(trades []market.Trade) {
 	slices.SortStableFunc(trades, func(a, b market.Trade) int { return a.Timestamp.Compare(b.Timestamp) })
 }
 
-func (d *decoder) trade(r *wire.Row, at time.Time) []Event {
+func (d *decoder) trade(r *wire.Row, at time.Time) []stream.Event {
 	t, _, by := d.token(r, messages.ChannelTrades)
 	switch by {
 	case unaddressed:
@@ -299,7 +300,7 @@ func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 	return t
 }
 
-func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []Event {
+func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []stream.Event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
 			r.Unreadable(fieldChange)
@@ -320,7 +321,7 @@ func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []Event {
 
 const kindResolved = "RESOLVED"
 
-func (d *decoder) marketResolved(r *wire.Row, at time.Time) []Event {
+func (d *decoder) marketResolved(r *wire.Row, at time.Time) []stream.Event {
 	return d.marketMessage(r, at, func(m *market.MarketChange) {
 		m.Kind = kindResolved
 		resolve(r, m)
@@ -328,7 +329,7 @@ func (d *decoder) marketResolved(r *wire.Row, at time.Time) []Event {
 }
 
 // marketMessage decodes the fields that all frames of the market channel have. fill decodes the other fields.
-func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []Event {
+func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []stream.Event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		return noAddress(r)
@@ -353,13 +354,13 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 
 // marketSnapshot decodes a market_snapshot frame, which is an older type of frame. The frame contains the prices of a market, its
 // book, or both. Instead, it may contain a list of markets with these fields.
-func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []Event {
+func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []stream.Event {
 	list, ok := r.Of(fieldMarkets).List()
 	if !ok {
 		list = []wire.Value{r.Object}
 	}
 	stamp := r.Of(fieldTime)
-	var events []Event
+	var events []stream.Event
 	for _, v := range list {
 		in := r.Child(v)
 		if in.Err != nil {

@@ -1,10 +1,11 @@
-package stream
+package codec
 
 import (
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -31,7 +32,7 @@ func (d *decoder) accountMessage(r *wire.Row, kind messages.Kind, at time.Time) 
 }
 
 // userSnapshot decodes a complete account. The balance is optional.
-func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []Event {
+func (d *decoder) userSnapshot(r *wire.Row, at time.Time) []stream.Event {
 	m, ok := d.accountMessage(r, messages.KindUserSnapshot, at)
 	if !ok {
 		return nil
@@ -76,7 +77,7 @@ func readNested[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	return read(r)
 }
 
-func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []Event {
+func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []stream.Event {
 	m, ok := d.accountMessage(r, messages.KindOrder, at)
 	if !ok {
 		return nil
@@ -85,7 +86,7 @@ func (d *decoder) orderUpdate(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-func (d *decoder) fill(r *wire.Row, at time.Time) []Event {
+func (d *decoder) fill(r *wire.Row, at time.Time) []stream.Event {
 	m, ok := d.accountMessage(r, messages.KindFill, at)
 	if !ok {
 		return nil
@@ -94,7 +95,7 @@ func (d *decoder) fill(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []Event {
+func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []stream.Event {
 	m, ok := d.accountMessage(r, messages.KindPosition, at)
 	if !ok {
 		return nil
@@ -103,7 +104,7 @@ func (d *decoder) positionUpdate(r *wire.Row, at time.Time) []Event {
 	return deliver(r, m)
 }
 
-func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []Event {
+func (d *decoder) balanceUpdate(r *wire.Row, at time.Time) []stream.Event {
 	m, ok := d.accountMessage(r, messages.KindBalance, at)
 	if !ok {
 		return nil

@@ -1,4 +1,4 @@
-package stream
+package codec
 
 import (
 	"bytes"
@@ -14,10 +14,11 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 )
 
-const goldenDir = "../../../tests/testdata/venue/stream"
+const goldenDir = "../../../../tests/testdata/venue/stream"
 
 // golden returns the frame, or the list of frames, in a golden file. The result is compact JSON with the original notation of
 // numbers.
@@ -54,6 +55,25 @@ func goldenNames(t testing.TB, dir string) []string {
 	return paths
 }
 
+const address = "0x1111111111111111111111111111111111111111"
+
+// user is the topic of the decoder's account.
+var user = messages.Topic{Channel: messages.ChannelUser, ID: address, Scope: "s1"}
+
+// observer records drifts. If quiet is true, it records nothing.
+type observer struct {
+	drifts []string
+	quiet  bool
+}
+
+func (o *observer) Frame(string)     {}
+func (o *observer) Reconnect(string) {}
+func (o *observer) Drift(what string) {
+	if !o.quiet {
+		o.drifts = append(o.drifts, what)
+	}
+}
+
 var received = time.Date(2026, 3, 14, 15, 9, 30, 0, time.UTC)
 
 // markets contains the markets that a decoder of testDecoder knows.
@@ -65,8 +85,8 @@ var markets = map[string]*market.Market{
 // testDecoder returns a decoder and its observer. The decoder has the epoch k3f9.
 func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	t.Helper()
-	o := &observer{kinds: map[string]int{}}
-	d := newDecoder(identity, Env{o, func(id string) *market.Market { return markets[id] }})
+	o := &observer{}
+	d := newDecoder(identity, stream.Env{Observer: o, Market: func(id string) *market.Market { return markets[id] }})
 	d.epoch = "k3f9"
 	return d, o
 }
@@ -86,22 +106,22 @@ func instant(t time.Time) string {
 }
 
 // show returns the fields of an event that the tests compare, as text.
-func show(e Event) string {
+func show(e stream.Event) string {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
 	switch e.Kind {
-	case EventLife:
+	case stream.EventLife:
 		say("life")
-	case EventGarbage:
+	case stream.EventGarbage:
 		say("garbage")
-	case EventHello:
+	case stream.EventHello:
 		h := e.Hello
 		say("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.Epoch, h.Heartbeat, h.Topics, h.Depth, h.FramesPerSecond, h.FrameBytes)
-	case EventAck:
+	case stream.EventAck:
 		say("ack %s", e.Rid)
-	case EventError:
+	case stream.EventError:
 		say("error %s %s %v %s", e.Rid, e.Code, e.IDs, e.RetryAfter)
-	case EventHeartbeat:
+	case stream.EventHeartbeat:
 		say("heartbeat %s", e.Epoch)
 		topics := slices.SortedFunc(maps.Keys(e.Seqs), func(a, b messages.Topic) int {
 			return strings.Compare(string(a.Channel)+a.ID, string(b.Channel)+b.ID)
@@ -109,9 +129,9 @@ func show(e Event) string {
 		for _, t := range topics {
 			say(" %s:%s%s=%d", t.Channel, t.ID, t.Scope, e.Seqs[t])
 		}
-	case EventBad:
+	case stream.EventBad:
 		say("bad %s:%s", e.Topic.Channel, e.Topic.ID)
-	case EventMessage:
+	case stream.EventMessage:
 		m := e.Message
 		say("%s:%s", m.Topic.Channel, m.Topic.ID)
 		if m.Topic.Scope != "" {
@@ -163,7 +183,7 @@ func show(e Event) string {
 	return b.String()
 }
 
-func showAll(events []Event) string {
+func showAll(events []stream.Event) string {
 	lines := make([]string, len(events))
 	for i, e := range events {
 		lines[i] = show(e)
@@ -244,7 +264,7 @@ func TestGoldenFrames(t *testing.T) {
 			continue
 		}
 		delete(want, name)
-		d, _ := testDecoder(t, user("s1"))
+		d, _ := testDecoder(t, user)
 		if got := showAll(d.Decode(golden(t, name), received)); got != expected {
 			t.Errorf("the golden frame %s decodes to\n%s\nwant\n%s", name, got, expected)
 		}
@@ -262,19 +282,23 @@ func TestGoldenRequests(t *testing.T) {
 		}
 		return out
 	}
-	want := map[string]Request{
-		"subscribe-orderbook":   {Verb: VerbSubscribe, Rid: "1", Topics: topic(messages.ChannelOrderbook, "T1", "T2"), Depth: 200},
-		"subscribe-prices":      {Verb: VerbSubscribe, Rid: "2", Topics: topic(messages.ChannelPrices, "T1")},
-		"subscribe-trades":      {Verb: VerbSubscribe, Rid: "3", Topics: topic(messages.ChannelTrades, "T1")},
-		"subscribe-market":      {Verb: VerbSubscribe, Rid: "4", Topics: topic(messages.ChannelMarket, "M1")},
-		"subscribe-user":        {Verb: VerbSubscribe, Rid: "5", Topics: topic(messages.ChannelUser, address)},
-		"unsubscribe-orderbook": {Verb: VerbUnsubscribe, Rid: "6", Topics: topic(messages.ChannelOrderbook, "T2")},
-		"unsubscribe-market":    {Verb: VerbUnsubscribe, Rid: "7", Topics: topic(messages.ChannelMarket, "M1")},
-		"resync-orderbook":      {Verb: VerbResync, Rid: "8", Topics: topic(messages.ChannelOrderbook, "T1")},
-		"resync-user":           {Verb: VerbResync, Rid: "9", Topics: topic(messages.ChannelUser, address)},
-		"auth": {Verb: VerbAuth, Rid: "10", Topics: topic(messages.ChannelUser, address),
-			Credentials: credentials(t, `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)},
-		"ping": {Verb: VerbPing, Rid: "11"},
+	demo, err := market.ParseCredentials([]byte(`{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]stream.Request{
+		"subscribe-orderbook":   {Verb: stream.VerbSubscribe, Rid: "1", Topics: topic(messages.ChannelOrderbook, "T1", "T2"), Depth: 200},
+		"subscribe-prices":      {Verb: stream.VerbSubscribe, Rid: "2", Topics: topic(messages.ChannelPrices, "T1")},
+		"subscribe-trades":      {Verb: stream.VerbSubscribe, Rid: "3", Topics: topic(messages.ChannelTrades, "T1")},
+		"subscribe-market":      {Verb: stream.VerbSubscribe, Rid: "4", Topics: topic(messages.ChannelMarket, "M1")},
+		"subscribe-user":        {Verb: stream.VerbSubscribe, Rid: "5", Topics: topic(messages.ChannelUser, address)},
+		"unsubscribe-orderbook": {Verb: stream.VerbUnsubscribe, Rid: "6", Topics: topic(messages.ChannelOrderbook, "T2")},
+		"unsubscribe-market":    {Verb: stream.VerbUnsubscribe, Rid: "7", Topics: topic(messages.ChannelMarket, "M1")},
+		"resync-orderbook":      {Verb: stream.VerbResync, Rid: "8", Topics: topic(messages.ChannelOrderbook, "T1")},
+		"resync-user":           {Verb: stream.VerbResync, Rid: "9", Topics: topic(messages.ChannelUser, address)},
+		"auth": {Verb: stream.VerbAuth, Rid: "10", Topics: topic(messages.ChannelUser, address),
+			Credentials: demo},
+		"ping": {Verb: stream.VerbPing, Rid: "11"},
 	}
 	for _, name := range goldenNames(t, "requests") {
 		r, ok := want[strings.TrimPrefix(name, "requests/")]
@@ -387,13 +411,26 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"error","rid":{},"code":429,"tokenIds":"[\"T1\"]","retryAfterMs":99999999999999}`, "error  429 [T1] 5m0s"},
 		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "life"},
 	} {
-		d, _ := testDecoder(t, user("s1"))
+		d, _ := testDecoder(t, user)
 		if got := showAll(d.Decode([]byte(test.frame), received)); got != test.want {
 			frame := test.frame
 			if len(frame) > 300 {
 				frame = frame[:300]
 			}
 			t.Errorf("the frame %s decodes to\n%s\nwant\n%s", frame, got, test.want)
+		}
+	}
+}
+
+// TestDepth checks that books and changes have the depth in the venue's hello, or else stream.AssumedDepth.
+func TestDepth(t *testing.T) {
+	for _, test := range []struct{ venue, want int }{{150, 150}, {300, 300}, {0, stream.AssumedDepth}} {
+		d, _ := testDecoder(t, messages.Topic{})
+		d.Decode(fmt.Appendf(nil, `{"type":"hello","limits":{"depth":%d}}`, test.venue), received)
+		book := d.Decode([]byte(`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[],"asks":[]}`), received)[0].Message
+		changes := d.Decode([]byte(`{"type":"orderbook_update","tokenId":"T1","seq":2,"changes":[]}`), received)[0].Message
+		if book.Book.Depth != test.want || changes.Depth != test.want {
+			t.Errorf("with the depth %d in the hello, the book has the depth %d and the changes %d, want %d", test.venue, book.Book.Depth, changes.Depth, test.want)
 		}
 	}
 }
@@ -418,8 +455,8 @@ func FuzzFrame(f *testing.F) {
 			f.Add(golden(f, name))
 		}
 	}
-	d, _ := testDecoder(f, user("s1"))
-	d.env.Observer = ignore{}
+	d, _ := testDecoder(f, user)
+	d.env.Observer = &observer{quiet: true}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		d.epoch, d.depth = "k3f9", 200
 		events := d.Decode(frame, received)
@@ -430,10 +467,10 @@ func FuzzFrame(f *testing.F) {
 			if !e.At.Equal(received) {
 				t.Fatalf("an event has the time %s, want %s", e.At, received)
 			}
-			if e.Kind == EventBad && !validTopic(messages.Topic{Channel: e.Topic.Channel, ID: e.Topic.ID}) {
+			if e.Kind == stream.EventBad && market.CheckID(e.Topic.ID) != nil {
 				t.Fatalf("an EventBad has the invalid topic %v", e.Topic)
 			}
-			if e.Kind == EventMessage {
+			if e.Kind == stream.EventMessage {
 				checkMessage(t, e.Message)
 			}
 			_ = show(e)
@@ -443,7 +480,7 @@ func FuzzFrame(f *testing.F) {
 
 // checkMessage fails the test if a message is inconsistent.
 func checkMessage(t *testing.T, m *messages.Message) {
-	if !validTopic(m.Topic) {
+	if market.CheckID(m.Topic.ID) != nil {
 		t.Fatalf("a message has the invalid topic %v", m.Topic)
 	}
 	sorted := func(levels []market.Level, sign int) {

@@ -1,29 +1,30 @@
-package stream
+package codec
 
 import (
 	"encoding/json"
 	"strconv"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 )
 
 var verbs = [...]string{
-	VerbSubscribe: "subscribe", VerbUnsubscribe: "unsubscribe", VerbResync: "resync", VerbAuth: "auth", VerbPing: "ping",
+	stream.VerbSubscribe: "subscribe", stream.VerbUnsubscribe: "unsubscribe", stream.VerbResync: "resync", stream.VerbAuth: "auth", stream.VerbPing: "ping",
 }
 
 // encode returns the frame of a request. The JSON fields have the order of the venue's documentation.
-func encode(r *Request) []byte {
+func encode(r *stream.Request) []byte {
 	b := []byte(`{"type":"`)
 	b = append(b, verbs[r.Verb]...)
 	b = append(b, `","rid":`...)
 	b = appendText(b, r.Rid)
 	switch r.Verb {
-	case VerbAuth:
+	case stream.VerbAuth:
 		b = append(b, `,"address":`...)
 		b = appendText(b, r.Topics[0].ID)
 		b = append(b, `,"credentials":`...)
 		b = append(b, r.Credentials.Wire()...)
-	case VerbSubscribe, VerbUnsubscribe, VerbResync:
+	case stream.VerbSubscribe, stream.VerbUnsubscribe, stream.VerbResync:
 		b = append(b, `,"channel":`...)
 		b = appendText(b, string(r.Topics[0].Channel))
 		b = appendIDs(b, r)
@@ -35,7 +36,7 @@ func encode(r *Request) []byte {
 	return append(b, '}')
 }
 
-func appendIDs(b []byte, r *Request) []byte {
+func appendIDs(b []byte, r *stream.Request) []byte {
 	member := "tokenId"
 	switch r.Topics[0].Channel {
 	case messages.ChannelUser:
@@ -44,7 +45,7 @@ func appendIDs(b []byte, r *Request) []byte {
 		member = "marketId"
 	}
 	b = append(append(b, `,"`...), member...)
-	if r.Verb == VerbResync {
+	if r.Verb == stream.VerbResync {
 		return appendText(append(b, `":`...), r.Topics[0].ID)
 	}
 	b = append(b, `s":[`...)
@@ -60,19 +61,4 @@ func appendIDs(b []byte, r *Request) []byte {
 func appendText(b []byte, s string) []byte {
 	text, _ := json.Marshal(s) // Marshal cannot fail for a string
 	return append(b, text...)
-}
-
-// frameOverhead is an upper bound of the size in bytes of a subscription without its ids.
-const frameOverhead = 128
-
-// idSize returns an upper bound of the size in bytes of an id in JSON, with quotes and comma. An escaped byte needs up to six
-// bytes.
-func idSize(t messages.Topic) int {
-	n := len(t.ID) + 3
-	for i := range len(t.ID) {
-		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {
-			n += 5
-		}
-	}
-	return n
 }

@@ -1,4 +1,5 @@
-package stream
+// Package codec encodes and decodes the frames of the generic venue's stream.
+package codec
 
 import (
 	"cmp"
@@ -7,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -33,10 +35,10 @@ var (
 	fieldAddress = wire.NewField("address")
 )
 
-// decoder is the codec of the protocol that Documented returns. It also accepts all known deviations from the documentation. Decode
-// is not safe for concurrent calls.
+// decoder is the codec of one socket. It also accepts all known deviations from the documentation. Decode is not safe for concurrent
+// calls.
 type decoder struct {
-	env Env
+	env stream.Env
 	// identity is the user topic of the socket. It is the zero topic on public sockets.
 	identity messages.Topic
 	// epoch is the epoch in the venue's hello. depth is the maximum number of levels on each side of a book.
@@ -44,23 +46,23 @@ type decoder struct {
 	depth int
 }
 
-func newDecoder(identity messages.Topic, env Env) *decoder {
-	return &decoder{env: env, identity: identity, depth: assumedDepth}
+func newDecoder(identity messages.Topic, env stream.Env) *decoder {
+	return &decoder{env: env, identity: identity, depth: stream.AssumedDepth}
 }
 
-// Documented returns the protocol of the documented API. Venues of the generic driver use this protocol.
-func Documented() *Protocol {
-	return &Protocol{
-		NewCodec: func(identity messages.Topic, env Env) Codec { return newDecoder(identity, env) },
+// Protocol returns the protocol of the generic venue's stream.
+func Protocol() *stream.Protocol {
+	return &stream.Protocol{
+		NewCodec: func(identity messages.Topic, env stream.Env) stream.Codec { return newDecoder(identity, env) },
 		Greets:   true, Snapshots: []messages.Channel{messages.ChannelTrades, messages.ChannelUser},
 	}
 }
 
-func (d *decoder) Encode(r *Request) [][]byte { return [][]byte{encode(r)} }
+func (d *decoder) Encode(r *stream.Request) [][]byte { return [][]byte{encode(r)} }
 
-var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
+var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Event{
 	"hello":     (*decoder).hello,
-	"pong":      func(*decoder, *wire.Row, time.Time) []Event { return nil },
+	"pong":      func(*decoder, *wire.Row, time.Time) []stream.Event { return nil },
 	"heartbeat": (*decoder).heartbeat,
 	"error":     (*decoder).failure,
 
@@ -85,16 +87,16 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []Event{
 	"balance_update":  (*decoder).balanceUpdate,
 }
 
-func (d *decoder) Decode(frame []byte, at time.Time) []Event {
+func (d *decoder) Decode(frame []byte, at time.Time) []stream.Event {
 	v, err := wire.Parse(frame)
 	if err != nil {
 		d.env.Observer.Frame("garbage")
-		return []Event{{Kind: EventGarbage, At: at}}
+		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
 	}
 	if v.Kind() == wire.List {
 		list := v.Elements()
-		events := make([]Event, 0, len(list)+1)
-		events = append(events, Event{Kind: EventLife, At: at})
+		events := make([]stream.Event, 0, len(list)+1)
+		events = append(events, stream.Event{Kind: stream.EventLife, At: at})
 		for _, v := range list {
 			events = append(events, d.decodeOne(v, at)...)
 		}
@@ -104,7 +106,7 @@ func (d *decoder) Decode(frame []byte, at time.Time) []Event {
 }
 
 // decodeOne decodes one frame, or one element of a frame that is a list.
-func (d *decoder) decodeOne(v wire.Value, at time.Time) []Event {
+func (d *decoder) decodeOne(v wire.Value, at time.Time) []stream.Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
 	if t := r.Of(fieldType); t.Kind() == wire.String {
@@ -118,7 +120,7 @@ func (d *decoder) decodeOne(v wire.Value, at time.Time) []Event {
 	d.env.Observer.Frame(kind)
 	events := read(d, r, at)
 	if len(events) == 0 {
-		return []Event{{Kind: EventLife, At: at}}
+		return []stream.Event{{Kind: stream.EventLife, At: at}}
 	}
 	for i := range events {
 		events[i].At = at
@@ -127,13 +129,13 @@ func (d *decoder) decodeOne(v wire.Value, at time.Time) []Event {
 }
 
 // acknowledged decodes only the request id (rid) of a frame.
-func (d *decoder) acknowledged(r *wire.Row, at time.Time) []Event {
-	return []Event{{Kind: EventAck, At: at, Rid: ridOf(r)}}
+func (d *decoder) acknowledged(r *wire.Row, at time.Time) []stream.Event {
+	return []stream.Event{{Kind: stream.EventAck, At: at, Rid: ridOf(r)}}
 }
 
 // subscribed decodes the confirmation of a subscription, which may list the ids of the topics.
-func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
-	e := Event{Kind: EventAck, Rid: ridOf(r)}
+func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
+	e := stream.Event{Kind: stream.EventAck, Rid: ridOf(r)}
 	channel := messages.Channel(r.Of(fieldChannel).Text())
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
@@ -143,7 +145,7 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []Event {
 			}
 		}
 	}
-	return []Event{e}
+	return []stream.Event{e}
 }
 
 // ridOf returns the id of the request that a frame answers, or "" if the frame has no such id.
@@ -154,9 +156,9 @@ const (
 	maxHeartbeat = 5 * time.Minute
 )
 
-func (d *decoder) hello(r *wire.Row, _ time.Time) []Event {
+func (d *decoder) hello(r *wire.Row, _ time.Time) []stream.Event {
 	d.epoch = r.TextOrNumber(wire.FieldEpoch)
-	h := Hello{Heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
+	h := stream.Hello{Heartbeat: time.Duration(count(r, fieldHeartbeatMs)) * time.Millisecond}
 	if h.Heartbeat != 0 && (h.Heartbeat < minHeartbeat || h.Heartbeat > maxHeartbeat) {
 		r.Unreadable(fieldHeartbeatMs)
 		h.Heartbeat = 0
@@ -168,8 +170,8 @@ func (d *decoder) hello(r *wire.Row, _ time.Time) []Event {
 		h.FramesPerSecond = count(l, fieldFramesPerSecond)
 		h.FrameBytes = count(l, fieldFrameBytes)
 	}
-	d.depth = cmp.Or(h.Depth, assumedDepth)
-	return []Event{{Kind: EventHello, Epoch: d.epoch, Hello: h}}
+	d.depth = cmp.Or(h.Depth, stream.AssumedDepth)
+	return []stream.Event{{Kind: stream.EventHello, Epoch: d.epoch, Hello: h}}
 }
 
 // count decodes an optional positive number. It returns 0 if the number is missing, unreadable or greater than 2^30.
@@ -195,12 +197,12 @@ func sequence(r *wire.Row, f wire.Field) uint64 {
 // maxSeqs bounds the number of sequence numbers in a heartbeat.
 const maxSeqs = 10_000
 
-func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
+func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []stream.Event {
 	epoch := r.TextOrNumber(wire.FieldEpoch)
 	if epoch == "" {
 		epoch = d.epoch
 	}
-	e := Event{Kind: EventHeartbeat, Epoch: epoch}
+	e := stream.Event{Kind: stream.EventHeartbeat, Epoch: epoch}
 	channels := r.Of(fieldSeqs)
 	if channels.Kind() != wire.Object && !channels.IsNull() {
 		r.Unreadable(fieldSeqs)
@@ -223,7 +225,7 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []Event {
 			e.Seqs[d.topic(messages.Channel(name), id)] = seq
 		}
 	}
-	return []Event{e}
+	return []stream.Event{e}
 }
 
 // topic returns the topic of a channel and an id. If the channel is ChannelUser, and the id is empty or the address of the
@@ -240,8 +242,8 @@ func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 // maxCode bounds the length of an error's code and of the kind of a market change.
 const maxCode = 64
 
-func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
-	e := Event{Kind: EventError, Rid: ridOf(r), Code: strings.ToUpper(r.TextOrNumber(fieldCode))}
+func (d *decoder) failure(r *wire.Row, _ time.Time) []stream.Event {
+	e := stream.Event{Kind: stream.EventError, Rid: ridOf(r), Code: strings.ToUpper(r.TextOrNumber(fieldCode))}
 	if len(e.Code) > maxCode {
 		e.Code = ""
 	}
@@ -261,7 +263,7 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []Event {
 			}
 		}
 	}
-	return []Event{e}
+	return []stream.Event{e}
 }
 
 // message returns a message with the fields that all kinds have. useSeq reports whether the sequence numbers in the frame count the
@@ -278,25 +280,25 @@ func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at 
 }
 
 // deliver returns the event of a message. If r has an error, it returns the event of a bad frame.
-func deliver(r *wire.Row, m *messages.Message) []Event {
+func deliver(r *wire.Row, m *messages.Message) []stream.Event {
 	if r.Err != nil {
 		return badFrame(r, m.Topic)
 	}
-	return []Event{{Kind: EventMessage, Message: m}}
+	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
 // badFrame returns the events for an unusable frame about topics.
-func badFrame(r *wire.Row, topics ...messages.Topic) []Event {
+func badFrame(r *wire.Row, topics ...messages.Topic) []stream.Event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
-	events := make([]Event, len(topics))
+	events := make([]stream.Event, len(topics))
 	for i, t := range topics {
-		events[i] = Event{Kind: EventBad, Topic: t}
+		events[i] = stream.Event{Kind: stream.EventBad, Topic: t}
 	}
 	return events
 }
 
 // noAddress reports the drift of a frame that does not name its token or market. It returns no events.
-func noAddress(r *wire.Row) []Event {
+func noAddress(r *wire.Row) []stream.Event {
 	r.Note("frame without address")
 	return nil
 }
