@@ -24,27 +24,12 @@ func notFound(text string) *apiError {
 }
 
 var (
-	errPath     = notFound("no such endpoint")
-	errOrigin   = &apiError{http.StatusForbidden, "FORBIDDEN", "control endpoints are not for pages of other origins"}
-	errMethod   = &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "only GET is served here"}
-	errKey      = &apiError{http.StatusUnauthorized, "UNAUTHORIZED", "credentials are missing or invalid"}
-	errOwner    = &apiError{http.StatusForbidden, "FORBIDDEN", "the address does not belong to these credentials"}
-	errLimited  = &apiError{http.StatusTooManyRequests, "RATE_LIMITED", "too many requests"}
-	errInternal = &apiError{http.StatusInternalServerError, "INTERNAL_ERROR", "internal error"}
-	errDown     = &apiError{http.StatusServiceUnavailable, "UNAVAILABLE", "the venue is not available"}
+	errPath    = notFound("no such endpoint")
+	errMethod  = &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "only GET is served here"}
+	errKey     = &apiError{http.StatusUnauthorized, "UNAUTHORIZED", "credentials are missing or invalid"}
+	errOwner   = &apiError{http.StatusForbidden, "FORBIDDEN", "the address does not belong to these credentials"}
+	errLimited = &apiError{http.StatusTooManyRequests, "RATE_LIMITED", "too many requests"}
 )
-
-func errorFor(status int) *apiError {
-	for _, e := range []*apiError{errPath, errMethod, errOrigin, errKey, errOwner, errLimited, errInternal, errDown} {
-		if e.status == status {
-			return e
-		}
-	}
-	if status == http.StatusBadRequest {
-		return badRequest("bad request")
-	}
-	return &apiError{status, "ERROR_" + strconv.Itoa(status), http.StatusText(status)}
-}
 
 func (e *apiError) append(b []byte) []byte {
 	b = appendText(append(b, `{"success":false,"error":`...), e.text)

@@ -40,7 +40,7 @@ type instrument struct {
 	bookAt, priceAt   millis // times of the last changes of the book and of the price
 
 	step   uint64 // number of the last step in which the engine moved the instrument
-	frozen bool   // set by FaultLostTail and Freeze: the engine does not move the instrument
+	frozen bool   // set by Freeze: the engine does not move the instrument
 }
 
 // levelChange is the new total size of one level; a size of 0 removes the level.

@@ -51,18 +51,6 @@ func (c *call) keyCount() int {
 	return 1
 }
 
-func (c *call) mentions(tokenID string) bool {
-	if c.get("tokenId") == tokenID {
-		return true
-	}
-	for id := range strings.SplitSeq(c.get("tokenIds"), ",") {
-		if id == tokenID {
-			return true
-		}
-	}
-	return false
-}
-
 // exactlyOne returns the one of the given names that is a parameter of the request. It returns an error if none or several of the
 // names are parameters of the request. An empty parameter counts as missing.
 func (c *call) exactlyOne(names ...string) (string, *apiError) {

@@ -10,8 +10,8 @@
 // The stream and REST have the same sequence numbers: equal numbers mean equal states. The venue puts each change into the bounded
 // queues of the stream's clients before REST can return the change. A slow client delays no other client.
 //
-// Faults can change while the venue serves, from Go or over the control endpoints; see [Fault]. [Config] sets rate limits and
-// latency. Some exported methods return the venue's state without HTTP, so that tests can compare this state with the answers.
+// [Config] sets rate limits and latency. Faults are the business of the package faults, a proxy in front of the venue. Some exported
+// methods return the venue's state without HTTP, so that tests can compare this state with the answers.
 //
 // Prices are integers in ten-thousandths, sizes in hundredths of a share and money in millionths. Products of size and price, and
 // all sums of a wallet, are therefore exact.

@@ -65,8 +65,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f while it holds the venue's lock. Still under the lock, it then streams the changes of wallets and calls
-// restartIfDue. Every method that changes markets, books or wallets uses change.
+// change runs f while it holds the venue's lock. Still under the lock, it then streams the changes of wallets. Every method that
+// changes markets, books or wallets uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -75,7 +75,6 @@ func (v *Venue) change(f func(now millis) error) error {
 	for _, t := range v.stream.users {
 		v.publishAccount(t)
 	}
-	v.restartIfDue()
 	return err
 }
 
@@ -110,11 +109,11 @@ func (v *Venue) move(t *token, price int, now millis) {
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
-		in.bookSeq += 1 + v.skippedTokenSeqs(t, channelOrderbook)
+		in.bookSeq++
 		in.bookAt = now
 	}
 	if price {
-		in.priceSeq += 1 + v.skippedTokenSeqs(t, channelPrices)
+		in.priceSeq++
 		in.priceAt = now
 	}
 	for _, shown := range t.market.tokens {

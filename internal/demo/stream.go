@@ -5,7 +5,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -50,10 +49,8 @@ const (
 )
 
 type streams struct {
-	limits     streamLimits
-	counts     streamCounts
-	heldFrames atomic.Int64 // frames that FaultReorder holds back
-	due        atomic.Pointer[restart]
+	limits streamLimits
+	counts streamCounts
 
 	// Guarded by the venue's lock.
 	users      []*topic
@@ -66,13 +63,7 @@ type streams struct {
 	serving sync.WaitGroup
 }
 
-// restart is a requested restart. A code other than 0 closes all streams; code 0 sends a new hello on each stream.
-type restart struct{ code int }
-
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	if !v.mayOpen(w, r) {
-		return
-	}
 	c := &streamConn{
 		v: v, wake: make(chan struct{}, 1), drained: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
 		subs: make(map[topicKey]*subscription),
@@ -93,27 +84,6 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 	c.ws, c.raw = ws, hijacked.conn
 	c.serve()
-}
-
-// mayOpen reports whether a stream may open. Before that, it applies the first fault that matches the request.
-func (v *Venue) mayOpen(w http.ResponseWriter, r *http.Request) bool {
-	a := newAnswer()
-	defer a.release()
-	c, err := newCall(r)
-	if err != nil {
-		a.fail(err)
-		a.send(w)
-		return false
-	}
-	fault := v.faults.take(StreamPath, c)
-	switch {
-	case fault == nil:
-		return true
-	case fault.Kind == FaultDelay:
-		return Pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond)
-	}
-	v.serveFault(w, r, a, fault)
-	return false
 }
 
 // admit adds a new connection. It returns false if the venue is closed or has too many connections.
@@ -166,30 +136,6 @@ func (v *Venue) Close() {
 func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.restart(code)
-}
-
-// restartIfDue runs a restart that a fault has requested.
-func (v *Venue) restartIfDue() {
-	if v.stream.due.Load() == nil {
-		return
-	}
-	if due := v.stream.due.Swap(nil); due != nil {
-		v.restart(due.code)
-	}
-}
-
-// settleRestart calls restartIfDue for callers that do not hold the venue's lock.
-func (v *Venue) settleRestart() {
-	if v.stream.due.Load() == nil {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.restartIfDue()
-}
-
-func (v *Venue) restart(code int) {
 	v.epoch = newEpoch()
 	v.lag.clear()
 	for _, in := range v.listing.instruments {
@@ -212,7 +158,6 @@ func (v *Venue) restart(code int) {
 		if code != 0 {
 			c.end(code, "the venue restarts", true)
 		} else if c.greeted.Load() {
-			c.forgetAll()
 			c.greet()
 			for _, s := range c.subs {
 				s.group.sendSnapshot(c)

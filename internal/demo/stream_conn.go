@@ -14,8 +14,6 @@ import (
 type frame struct {
 	data []byte
 	kind frameKind
-	// whole is true if the frame has the whole state of a topic, not a change.
-	whole bool
 }
 
 // streamConn is a client's connection. The goroutine of the HTTP request reads frames and a second goroutine writes them. Senders
@@ -31,17 +29,14 @@ type streamConn struct {
 	written chan struct{} // closed when the writer has ended
 	greeted atomic.Bool   // hello was sent
 
-	mu           sync.Mutex // guards the fields below up to delayed; locked after all other mutexes
-	queue        []frame
-	head         int  // index of the first waiting frame in queue
-	bytes        int  // bytes of the waiting frames
-	readerWaits  bool // the reader waits for a signal on drained
-	ending       bool
-	code         int // close code to send when the queue is empty
-	reason       string
-	stalledUntil time.Time        // end of a stall, during which new frames are ignored
-	held         map[*topic]frame // frames to send after the next frame of their topic
-	delayed      []delayedFrame   // unordered
+	mu          sync.Mutex // guards the fields below up to reason; locked after all other mutexes
+	queue       []frame
+	head        int  // index of the first waiting frame in queue
+	bytes       int  // bytes of the waiting frames
+	readerWaits bool // the reader waits for a signal on drained
+	ending      bool
+	code        int // close code to send when the queue is empty
+	reason      string
 
 	// Used only by the reader. handleWindow bounds the frames that the reader handles in a second. If the client sends more frames
 	// than receiveWindow admits, the venue closes the connection.
@@ -55,11 +50,6 @@ type streamConn struct {
 	lastBeat [channels]int
 }
 
-type delayedFrame struct {
-	due   time.Time
-	frame frame
-}
-
 func (c *streamConn) serve() {
 	c.v.stream.counts.opened.Add(1)
 	limits := &c.v.stream.limits
@@ -71,7 +61,6 @@ func (c *streamConn) serve() {
 	c.greet()
 	c.greeted.Store(true)
 	c.v.mu.RUnlock()
-	c.v.settleRestart()
 	go c.write()
 
 	for {
@@ -87,21 +76,15 @@ func (c *streamConn) serve() {
 	_ = c.ws.CloseNow()
 }
 
-// push queues a frame. If too many frames wait, push closes the connection. If the connection is ending or stalled, push does
-// nothing.
+// push queues a frame. If too many frames wait, push closes the connection. If the connection is ending, push does nothing.
 func (c *streamConn) push(f frame) {
+	defer c.signal()
 	c.mu.Lock()
-	c.add(f)
-	c.mu.Unlock()
-	c.signal()
-}
-
-// add does what push does, for callers that hold c.mu and then signal the writer.
-func (c *streamConn) add(f frame) {
+	defer c.mu.Unlock()
 	limits := &c.v.stream.limits
 	waiting := len(c.queue) - c.head
 	switch {
-	case c.deaf():
+	case c.ending:
 	case waiting >= limits.queue || waiting > 0 && c.bytes+len(f.data) > limits.queueBytes:
 		c.finish(CloseSlow, "frames are read too slowly", true)
 	default:
@@ -112,11 +95,6 @@ func (c *streamConn) add(f frame) {
 		c.queue = append(c.queue, f)
 		c.bytes += len(f.data)
 	}
-}
-
-// deaf reports whether the connection is ending or stalled. Such a connection ignores new frames of the venue and of the client.
-func (c *streamConn) deaf() bool {
-	return c.ending || !c.stalledUntil.IsZero() && time.Now().Before(c.stalledUntil)
 }
 
 // end closes the connection. If immediate is false, the writer first sends the waiting frames.
@@ -133,7 +111,9 @@ func (c *streamConn) finish(code int, reason string, immediate bool) {
 		return
 	}
 	c.ending, c.code, c.reason = true, code, reason
-	c.drop(immediate)
+	if immediate {
+		c.queue, c.head, c.bytes = nil, 0, 0
+	}
 	c.relieve()
 }
 
@@ -165,15 +145,6 @@ func (c *streamConn) relieve() {
 	}
 }
 
-// drop removes held and delayed frames. If all is true, drop also removes waiting frames.
-func (c *streamConn) drop(all bool) {
-	c.v.stream.heldFrames.Add(-int64(len(c.held)))
-	c.held, c.delayed = nil, nil
-	if all {
-		c.queue, c.head, c.bytes = nil, 0, 0
-	}
-}
-
 func (c *streamConn) signal() {
 	select {
 	case c.wake <- struct{}{}:
@@ -182,15 +153,12 @@ func (c *streamConn) signal() {
 }
 
 // next removes and returns the next frame of the queue. ok is false if the queue is empty. over is true if no more frames will
-// come. at is the time of the next delayed frame, or the zero time if no frame is delayed.
-func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
+// come.
+func (c *streamConn) next() (f frame, ok, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.delayed) > 0 {
-		at = c.release(time.Now())
-	}
 	if c.head == len(c.queue) {
-		return f, false, c.ending, at
+		return f, false, c.ending
 	}
 	f = c.queue[c.head]
 	c.queue[c.head] = frame{}
@@ -200,27 +168,7 @@ func (c *streamConn) next() (f frame, ok, over bool, at time.Time) {
 		c.queue, c.head = c.queue[:0], 0
 	}
 	c.relieve()
-	return f, true, false, at
-}
-
-// release queues the delayed frames that are due and returns the time when the next frame is due. It returns the zero time if no
-// delayed frame is left.
-func (c *streamConn) release(now time.Time) (next time.Time) {
-	kept := c.delayed[:0]
-	for _, d := range c.delayed {
-		if !now.Before(d.due) {
-			c.add(d.frame)
-			continue
-		}
-		if next.IsZero() || d.due.Before(next) {
-			next = d.due
-		}
-		kept = append(kept, d)
-	}
-	if !c.ending {
-		c.delayed = kept
-	}
-	return next
+	return f, true, false
 }
 
 // write sends queued frames and heartbeats until the connection ends.
@@ -228,10 +176,8 @@ func (c *streamConn) write() {
 	defer close(c.written)
 	beat := time.NewTicker(c.v.config.Heartbeat)
 	defer beat.Stop()
-	later := time.NewTimer(time.Hour)
-	defer later.Stop()
 	for {
-		f, ok, over, at := c.next()
+		f, ok, over := c.next()
 		switch {
 		case ok:
 			_ = c.raw.SetWriteDeadline(time.Now().Add(c.v.stream.limits.write))
@@ -244,14 +190,11 @@ func (c *streamConn) write() {
 		case over:
 			c.close()
 			return
-		case !at.IsZero():
-			later.Reset(time.Until(at))
 		}
 		select {
 		case <-c.wake:
 		case <-beat.C:
 			c.beat()
-		case <-later.C:
 		case <-c.gone:
 			c.cut()
 			return
@@ -274,11 +217,9 @@ func (c *streamConn) cut() {
 
 // beat sends a heartbeat with the sequence numbers of some of the topics.
 func (c *streamConn) beat() {
-	v := c.v
-	v.mu.RLock()
-	c.reply(c.heartbeat())
-	v.mu.RUnlock()
-	v.settleRestart()
+	c.v.mu.RLock()
+	defer c.v.mu.RUnlock()
+	c.push(c.heartbeat())
 }
 
 // window1s admits at most len(times) frames in any period of one second.

@@ -27,14 +27,13 @@ const (
 	frameFill
 	framePositionUpdate
 	frameBalanceUpdate
-	frameUnknown
 	frameKinds
 )
 
 var frameNames = [frameKinds]string{
 	"hello", "subscribed", "unsubscribed", "authenticated", "pong", "error", "heartbeat", "price_update", "orderbook_snapshot",
 	"orderbook_update", "trades_snapshot", "trade", "market_update", "market_resolved", "user_snapshot", "order_update", "fill",
-	"position_update", "balance_update", "unknown",
+	"position_update", "balance_update",
 }
 
 // The kinds of changes in a market_update. For changeResolved the venue sends a market_resolved instead. changeCreated means that
@@ -73,7 +72,7 @@ func (c *streamConn) greet() {
 	b = addNumber(b, "depth", maxDepth)
 	b = addNumber(b, "framesPerSecond", uint64(limits.framesPerSecond))
 	b = addNumber(b, "frameBytes", uint64(limits.frameBytes))
-	c.reply(finishFrame(frameHello, append(b, '}')))
+	c.push(finishFrame(frameHello, append(b, '}')))
 }
 
 // heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat

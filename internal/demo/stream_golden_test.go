@@ -184,3 +184,10 @@ func shapeOfSeqs(a, b any) bool {
 	}
 	return true
 }
+
+// subscribeWithoutReading subscribes to the smallest demo account without reading the responses.
+func (l *listener) subscribeWithoutReading(t testing.TB) {
+	t.Helper()
+	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
+	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
+}

@@ -39,21 +39,19 @@ type request struct {
 	Credentials json.RawMessage `json:"credentials"`
 }
 
-func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
-
 func (c *streamConn) refuse(rid, code, text string) {
-	c.reply(finishFrame(frameError, errorFrame(rid, code, text)))
+	c.push(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
-	c.reply(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+	c.push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
 func (c *streamConn) receive(message []byte, text bool) {
 	c.mu.Lock()
-	deaf := c.deaf()
+	ending := c.ending
 	c.mu.Unlock()
-	if deaf {
+	if ending {
 		return
 	}
 	var r request
@@ -69,14 +67,14 @@ func (c *streamConn) receive(message []byte, text bool) {
 	}
 	if wait := c.handleWindow.take(now); wait > 0 {
 		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.limits.framesPerSecond)+" frames a second")
-		c.reply(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
 	switch {
 	case bad:
 		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
-		c.reply(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
+		c.push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
@@ -84,7 +82,6 @@ func (c *streamConn) receive(message []byte, text bool) {
 	default:
 		c.refuse(r.Rid, codeUnknownType, "type is subscribe, unsubscribe, resync, auth or ping")
 	}
-	c.v.settleRestart()
 }
 
 // authenticate opens the user channel for an address. The rules for credentials and addresses are those of the REST API.
@@ -104,7 +101,7 @@ func (c *streamConn) authenticate(r *request) {
 	default:
 		c.addresses[address] = true
 		b := answerFrame(frameAuthenticated, r.Rid, 128)
-		c.reply(finishFrame(frameAuthenticated, addText(b, "address", address)))
+		c.push(finishFrame(frameAuthenticated, addText(b, "address", address)))
 	}
 }
 
@@ -223,12 +220,12 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 	case "subscribe":
 		ids, refused := c.admit(ch, ids)
 		if len(ids) > 0 {
-			c.reply(ackFrame(frameSubscribed, r.Rid, ch, ids))
+			c.push(ackFrame(frameSubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 		if len(refused) > 0 {
 			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+abbreviate(refused))
-			c.reply(finishFrame(frameError, addIDs(b, ch, refused)))
+			c.push(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
 			c.subscribe(topicKey{ch, id}, depth)
@@ -240,7 +237,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 		}
 		c.v.mu.Unlock()
 		if len(ids) > 0 {
-			c.reply(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
+			c.push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 	default:

@@ -162,7 +162,6 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	v.stream.subs[key.channel]--
 
 	t := s.group.topic
-	c.forget(t)
 	s.leaveGroup()
 	if w := t.wallet; w != nil && v.accounts[w.address] != w {
 		v.derived.unpin(w)
@@ -186,13 +185,7 @@ func (v *Venue) leaveAll(c *streamConn) {
 	}
 }
 
-func (g *group) publish(v *Venue, f frame) {
-	if v.faults.hasFrameRules.Load() || v.stream.heldFrames.Load() > 0 {
-		for _, s := range g.subs {
-			v.deliver(s.conn, g.topic, f)
-		}
-		return
-	}
+func (g *group) publish(f frame) {
 	for _, s := range g.subs {
 		s.conn.push(f)
 	}
@@ -216,13 +209,12 @@ func (g *group) sendSnapshot(c *streamConn) {
 	case channelUser:
 		f = userFrame(t.wallet)
 	}
-	f.whole = true
-	c.v.deliver(c, t, f)
+	c.push(f)
 }
 
 func (v *Venue) publishPrice(t *token) {
 	if topic := t.topics[channelPrices]; topic != nil {
-		topic.groups[0].publish(v, priceFrame(t))
+		topic.groups[0].publish(priceFrame(t))
 	}
 }
 
@@ -236,7 +228,7 @@ func (v *Venue) publishBook(t *token) {
 	for _, g := range topic.groups {
 		g.oldBids, g.oldAsks, g.bids, g.asks = g.bids, g.asks, g.oldBids[:0], g.oldAsks[:0]
 		g.bids, g.asks = t.cut(g.depth, g.bids, g.asks)
-		g.publish(v, bookUpdateFrame(t, g))
+		g.publish(bookUpdateFrame(t, g))
 	}
 }
 
@@ -250,12 +242,12 @@ func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 
 func (v *Venue) publishTrade(t *token, trade tapeTrade) {
 	if topic := t.topics[channelTrades]; topic != nil {
-		topic.groups[0].publish(v, tradeFrame(t, trade))
+		topic.groups[0].publish(tradeFrame(t, trade))
 	}
 }
 
 func (v *Venue) publishMarket(m *market, change string) {
 	if m.topic != nil {
-		m.topic.groups[0].publish(v, marketFrame(m, change))
+		m.topic.groups[0].publish(marketFrame(m, change))
 	}
 }

@@ -52,10 +52,10 @@ func (w *wallet) markSent() {
 func (v *Venue) publishAccount(t *topic) {
 	w := t.wallet
 	send := func(kind frameKind, name string, add func([]byte) []byte) {
-		previous := w.seq + v.skippedSeqs(t)
-		w.seq = previous + 1
+		previous := w.seq
+		w.seq++
 		b := addNumber(beginUser(kind, w, 512), "prevSeq", previous)
-		t.groups[0].publish(v, finishFrame(kind, add(addName(b, name))))
+		t.groups[0].publish(finishFrame(kind, add(addName(b, name))))
 	}
 	sendOrder := func(o *order) {
 		o.shown = o.values()

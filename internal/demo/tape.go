@@ -29,7 +29,7 @@ type tape struct {
 func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp := &t.tape
 	tp.count++
-	tp.seq += 1 + v.skippedTokenSeqs(t, channelTrades)
+	tp.seq++
 	if len(tp.trades) == 2*tapeLength {
 		tp.trades = append(tp.trades[:0], tp.trades[tapeLength:]...)
 	}

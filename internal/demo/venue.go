@@ -3,11 +3,9 @@ package demo
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 )
@@ -45,8 +43,6 @@ type Config struct {
 	Lag time.Duration
 	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
-	// Control serves the endpoints under /__control/.
-	Control bool
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
 	Heartbeat time.Duration
 	// MarketEvery is the average time between automatic changes of markets while [Venue.Run] runs. A change opens, closes, resolves
@@ -54,8 +50,6 @@ type Config struct {
 	MarketEvery time.Duration
 	// Watch is notified of the changes of the markets. Nil notifies nobody.
 	Watch Watcher
-	// Log logs changes of faults. Nil logs nothing.
-	Log *slog.Logger
 }
 
 // Venue is a prediction-market venue. It is an [http.Handler] and safe for concurrent use.
@@ -66,14 +60,12 @@ type Venue struct {
 	index   *searchIndex
 	pools   *pools
 	stats   stats
-	faults  faultList
 	limits  struct{ public, key limiter }
 	derived walletCache
 	lag     lag
 	stream  streams
 
-	// mu guards instruments, markets, wallets, topics and the fields below. restartIfDue is called with it held, and so are greet and
-	// heartbeat of a stream.
+	// mu guards instruments, markets, wallets, topics and the fields below. It is held while greet and heartbeat of a stream run.
 	mu           sync.RWMutex
 	epoch        string
 	random       rng
@@ -96,9 +88,6 @@ func New(config Config) *Venue {
 	}
 	if config.Clock == nil {
 		config.Clock = WallClock{}
-	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
 	}
 	if config.Heartbeat <= 0 {
 		config.Heartbeat = heartbeat
@@ -141,10 +130,6 @@ func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // ServeHTTP answers a request to the venue.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if v.config.Control && strings.HasPrefix(r.URL.Path, controlPrefix) {
-		v.serveControl(w, r)
-		return
-	}
 	if r.URL.Path == StreamPath {
 		v.serveStream(w, r)
 		return
@@ -167,19 +152,14 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		err = cmp.Or(err, v.admit(&endpoints[i], c))
 	}
-	fault := (*Fault)(nil)
 	if v.limit(c, a) {
 		if err != nil {
 			a.fail(err)
-		} else if fault = v.faults.take(endpoints[i].path, c); fault == nil || fault.needsAnswer() {
+		} else {
 			v.respond(&endpoints[i], c, a)
 		}
 	}
 	v.stats.countStatus(a.status)
-	if fault != nil {
-		v.serveFault(w, r, a, fault)
-		return
-	}
 	if Pause(r.Context(), v.config.Latency) {
 		a.send(w)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/drivers"
 )
@@ -28,7 +29,7 @@ func startKalshi(t *testing.T, args ...string) *service {
 // before is this earlier count.
 func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, newCalls map[string]int) {
 	t.Helper()
-	calls, _ = a.Demo.Kalshi.Calls()
+	calls = a.Demo.Kalshi.Stats().Requests
 	newCalls = map[string]int{}
 	for path, n := range calls {
 		if n > before[path] {
@@ -155,14 +156,14 @@ func TestKalshiStream(t *testing.T) {
 	}
 	settle()
 	for round := range 8 {
-		sim.LoseFrames(30)
+		s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Drop, Contains: []string{`"type":"orderbook_delta"`}, Probability: 0.3, Seed: uint64(round)})
 		for range 5 {
 			engine.Step()
 			if err := engine.SetPrice(demoToken, demo.Price(3000+400*round)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sim.LoseFrames(0)
+		s.setFaults(t)
 		if err := engine.SetPrice(demoToken, demo.Price(3100+400*round)); err != nil {
 			t.Fatal(err)
 		}

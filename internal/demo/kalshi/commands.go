@@ -128,7 +128,7 @@ func (v *Venue) sendSnapshots(c *conn, s *subscription, tickers []string, id int
 		case s.channel == channelTicker && initial:
 			c.push(v.ticker(m, s))
 		case s.channel == channelBook:
-			v.sendNumbered(c, s, v.snapshot(m, s, id))
+			c.sendNumbered(s, v.snapshot(m, s, id))
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (v *Venue) unsubscribe(c *conn, in *command) {
 			c.fail(in, 7, "Unknown subscription ID")
 			continue
 		}
-		v.sendNumbered(c, c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
+		c.sendNumbered(c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
 		c.subs = slices.Delete(c.subs, i, i+1)
 	}
 }
@@ -212,6 +212,6 @@ func (v *Venue) updateSubscription(c *conn, in *command) {
 		c.fail(in, 13, "Unsupported action")
 		return
 	}
-	v.sendNumbered(c, s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
+	c.sendNumbered(s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
 	v.sendSnapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
 }

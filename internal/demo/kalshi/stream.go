@@ -72,31 +72,19 @@ func (v *Venue) dismiss(c *conn) {
 func (v *Venue) Close() {
 	v.mu.Lock()
 	v.closed = true
-	v.mu.Unlock()
-	v.Disconnect()
-	v.serving.Wait()
-}
-
-// Disconnect ends all open streams.
-func (v *Venue) Disconnect() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	for c := range v.conns {
 		c.Close()
 	}
+	v.mu.Unlock()
+	v.serving.Wait()
 }
 
 func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
 
-// sendNumbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
-// orderbook_delta and trade messages. A lost message also uses up a sequence number.
-func (v *Venue) sendNumbered(c *conn, s *subscription, message object) {
+// sendNumbered sends a message of a subscription with the next sequence number.
+func (c *conn) sendNumbered(s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq
-	kind := message["type"]
-	if (kind == "orderbook_delta" || kind == "trade") && v.random.Float64()*100 < v.config.LostFrames {
-		return
-	}
 	c.push(message)
 }
 
@@ -164,7 +152,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 			if s.useYesPrice && ch.side == 1 {
 				price = payout - price
 			}
-			v.sendNumbered(c, s, object{"type": "orderbook_delta", "msg": object{
+			c.sendNumbered(s, object{"type": "orderbook_delta", "msg": object{
 				"market_ticker": m.ticker, "market_id": m.uuid(), "price_dollars": dollars(price), "delta_fp": contractCount(ch.delta), "side": sideNames[ch.side],
 				"ts": now.UTC().Format(time.RFC3339), "ts_ms": now.UnixMilli(),
 			}})
@@ -199,7 +187,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	t.market.last = p.Price
 	msg := p.row()
 	msg["market_ticker"], msg["ts"], msg["ts_ms"] = t.market.ticker, p.At.Unix(), p.At.UnixMilli()
-	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { v.sendNumbered(c, s, object{"type": "trade", "msg": msg}) })
+	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { c.sendNumbered(s, object{"type": "trade", "msg": msg}) })
 	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
 }
 
@@ -220,14 +208,14 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			case kind == "METADATA" || name == "":
 			case state.Status == "RESOLVED":
 				result, value := m.result()
-				v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": object{
+				c.sendNumbered(s, object{"type": "market_lifecycle_v2", "msg": object{
 					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.clock.Now().Unix(),
 				}})
 				msg["event_type"], msg["settled_ts"] = name, v.clock.Now().Unix()
 			default:
 				msg["event_type"] = name
 			}
-			v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": msg})
+			c.sendNumbered(s, object{"type": "market_lifecycle_v2", "msg": msg})
 		})
 	}
 }

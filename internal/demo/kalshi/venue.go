@@ -14,7 +14,7 @@ import (
 	"context"
 	"crypto/rsa"
 	"fmt"
-	"math/rand/v2"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -28,14 +28,12 @@ const Path = "/trade-api/v2"
 
 // Config configures a simulator.
 type Config struct {
-	// Demo configures the demo venue. Watch, Strict, Lag, Without, Control, PublicPerMinute and KeyPerMinute have no effect.
+	// Demo configures the demo venue. Watch, Strict, Lag, Without, PublicPerMinute and KeyPerMinute have no effect.
 	Demo demo.Config
 	// Keys has the public keys that verify signatures, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
 	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int
-	// LostFrames is the percentage of orderbook_delta and trade messages that the stream loses.
-	LostFrames float64
 }
 
 // Venue is a simulated Kalshi. It is an [http.Handler] and safe for concurrent use.
@@ -54,10 +52,9 @@ type Venue struct {
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	// mu guards the fields below, config.LostFrames and the changing fields of markets. It is locked after the engine's lock. event
-	// and row are called with it held.
+	// mu guards the fields below and the changing fields of markets. It is locked after the engine's lock. event and row are called
+	// with it held.
 	mu            sync.Mutex
-	random        *rand.Rand
 	calls         map[string]int
 	spentTokens   int
 	openedStreams int
@@ -96,7 +93,7 @@ type demoToken struct {
 func New(config Config) *Venue {
 	v := &Venue{
 		config: config, clock: cmp.Or[demo.Clock](config.Demo.Clock, demo.WallClock{}), byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
-		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{}, random: rand.New(rand.NewPCG(config.Demo.Seed, 2)),
+		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{},
 		calls: map[string]int{}, conns: map[*conn]struct{}{},
 	}
 	if v.config.TokensPerSecond <= 0 {
@@ -104,7 +101,7 @@ func New(config Config) *Venue {
 	}
 	v.created = v.clock.Now()
 	d := config.Demo
-	d.Watch, d.Strict, d.Lag, d.Without, d.Control = v, false, 0, nil, false
+	d.Watch, d.Strict, d.Lag, d.Without = v, false, 0, nil
 	d.PublicPerMinute, d.KeyPerMinute = 0, 0
 	v.engine = demo.New(d)
 	for _, s := range v.engine.Markets() {
@@ -256,29 +253,45 @@ func (v *Venue) ID(demoID string) string {
 	return ""
 }
 
-// Calls returns the number of REST calls by path pattern, and the sum of their costs in tokens. It includes refused calls.
-func (v *Venue) Calls() (calls map[string]int, tokens int) {
+// DemoID returns the demo venue's identifier of a token or a market, or the given id if there is none.
+func (v *Venue) DemoID(id string) string {
+	ticker, side, isToken := strings.Cut(id, ":")
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	calls = make(map[string]int, len(v.calls))
-	for path, n := range v.calls {
-		calls[path] = n
+	m := v.byTicker[ticker]
+	switch {
+	case m == nil:
+		return id
+	case !isToken:
+		return m.state.MarketID
+	case side == "no" && m.binary:
+		return m.state.TokenIDs[1]
+	case side == "no":
+		return id
 	}
-	return calls, v.spentTokens
+	return m.demoToken
 }
 
-// Streams returns the number of streams that were opened.
-func (v *Venue) Streams() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.openedStreams
+// Stats has the counts of calls by path pattern, of the tokens that they cost, and of the streams that were opened.
+type Stats struct {
+	Requests map[string]int `json:"requests"`
+	Tokens   int            `json:"tokens"`
+	Streams  int            `json:"streams"`
 }
 
-// LoseFrames sets [Config.LostFrames].
-func (v *Venue) LoseFrames(percent float64) {
+// Stats returns the counts. They include refused calls.
+func (v *Venue) Stats() Stats {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.config.LostFrames = percent
+	return Stats{maps.Clone(v.calls), v.spentTokens, v.openedStreams}
+}
+
+// Reset zeroes the counts.
+func (v *Venue) Reset() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	clear(v.calls)
+	v.spentTokens, v.openedStreams = 0, 0
 }
 
 // dollars returns a price as Kalshi writes it.

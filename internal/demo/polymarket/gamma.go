@@ -36,12 +36,12 @@ var sortKeys = map[string]func(*market) int64{
 	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
 }
 
-// answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true,
-// Behaviour.LeaveOutClosed omits closed markets even if the request names them.
+// answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true it has no closed
+// markets, even if the request names them. Markets that the request names by ids have a random order, as at Polymarket.
 func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.pageLimit(r, 20, maxMarkets)
+	limit, err := pageLimit(r, 20, maxMarkets)
 	if err != nil {
 		return nil, err
 	}
@@ -75,9 +75,9 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 		list = list[:limit]
 		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
 	} else {
-		v.repeatCursor(r, out)
+		repeatCursor(r, out)
 	}
-	if r.keyCount > 1 && v.behaviour.ShuffledIDs {
+	if r.keyCount > 1 {
 		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	rows := make([]object, len(list))
@@ -93,8 +93,8 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 }
 
 // pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
-func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
-	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
+func pageLimit(r *request, fallback, greatest int) (int, *refusal) {
+	if r.URL.Query().Has("offset") {
 		return 0, invalid("offset is not supported; use after_cursor")
 	}
 	return r.integer("limit", fallback, greatest)
@@ -104,7 +104,7 @@ func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
 func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	ids := map[string][]string{}
 	for _, name := range []string{"condition_ids", "clob_token_ids", "position_ids", "slug", "id"} {
-		if list := r.list(name); len(list) > 0 && !v.behaviour.IgnoreFilters {
+		if list := r.list(name); len(list) > 0 {
 			if ids[name] = list; len(list) > maxFilter {
 				return nil, invalid("%s takes at most %d values", name, maxFilter)
 			}
@@ -115,8 +115,7 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	tag := r.get("tag_id")
 	var out []*market
 	for _, m := range v.markets {
-		closed := r.get("closed") == "true"
-		if closed != m.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
+		if (r.get("closed") == "true") != m.isClosed() ||
 			m.state.EndAt.Before(from) || m.state.EndAt.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
 			continue
@@ -152,7 +151,7 @@ func readDate(s string, otherwise time.Time) time.Time {
 func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.pageLimit(r, 20, maxEvents)
+	limit, err := pageLimit(r, 20, maxEvents)
 	if err != nil {
 		return nil, err
 	}
@@ -180,16 +179,16 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 		out["next_cursor"] = cursorAt(uint64(slices.Index(v.events, list[limit-1])) + 1)
 	}
 	if out["next_cursor"] == nil {
-		v.repeatCursor(r, out)
+		repeatCursor(r, out)
 	}
 	out["events"] = rows
 	return out, nil
 }
 
-// repeatCursor adds the cursor of the last page of a list to this page, if Behaviour.RepeatedCursor is set. The first page of a list
-// has no cursor.
-func (v *Venue) repeatCursor(r *request, out object) {
-	if cursor := r.get("after_cursor"); cursor != "" && v.behaviour.RepeatedCursor {
+// repeatCursor adds the cursor of the last page of a list to this page, as users of Polymarket report. The first page of a list has
+// no cursor.
+func repeatCursor(r *request, out object) {
+	if cursor := r.get("after_cursor"); cursor != "" {
 		out["next_cursor"] = cursor
 	}
 }
@@ -204,9 +203,9 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 	from, until, tag := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture), r.get("tag_id")
 	var list []*event
 	for _, e := range v.events {
-		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
-		closed, ends := r.get("closed") == "true", e.markets[0].state.EndAt
-		if !named || closed != e.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
+		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug)
+		ends := e.markets[0].state.EndAt
+		if !named || (r.get("closed") == "true") != e.isClosed() ||
 			ends.Before(from) || ends.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
 			continue

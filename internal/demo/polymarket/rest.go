@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -97,45 +96,35 @@ const (
 	maxBody = 1 << 20
 )
 
-func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
+func (v *Venue) routes(latency time.Duration) *http.ServeMux {
 	mux := http.NewServeMux()
 	for i := range endpoints {
 		e := &endpoints[i]
 		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { v.serve(e, latency, w, r) })
 	}
 	mux.HandleFunc("GET "+StreamPath, v.serveStream)
-	if control {
-		mux.HandleFunc(controlPrefix, v.serveControl)
-	}
 	return mux
 }
 
 // wait returns the time that a request must wait because of the limits of its path and of its API.
-func (v *Venue) wait(e *endpoint, b Behaviour) time.Duration {
+func (v *Venue) wait(e *endpoint) time.Duration {
 	now := v.clock.Now()
-	if b.PerTenSeconds > 0 {
-		return v.limits.admit(e.pattern, b.PerTenSeconds, now, b.DelayOverLimit)
-	}
-	wait := v.limits.admit(e.pattern, e.per10s, now, b.DelayOverLimit)
+	wait := v.limits.admit(e.pattern, e.per10s, now)
 	if strings.HasPrefix(e.pattern, dataPrefix) {
-		wait = max(wait, v.limits.admit(dataPrefix, dataPer10s, now, b.DelayOverLimit))
+		wait = max(wait, v.limits.admit(dataPrefix, dataPer10s, now))
 	}
 	return wait
 }
 
 func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter, r *http.Request) {
-	b := v.Behaviour()
 	q := &request{Request: r, keyCount: 1}
-	wait := v.wait(e, b)
+	wait := v.wait(e)
 	var body any
 	status := http.StatusOK
 	var refused *refusal
-	switch {
-	case b.RefuseAll || wait > 0 && !b.DelayOverLimit:
-		status = http.StatusTooManyRequests
-	case len(r.URL.RequestURI()) > maxURL:
+	if len(r.URL.RequestURI()) > maxURL {
 		refused = refuse(http.StatusRequestURITooLong, "URI too long")
-	default:
+	} else {
 		if wait += latency; wait > 0 && !demo.Pause(r.Context(), wait) {
 			return
 		}
@@ -146,13 +135,6 @@ func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter,
 		status, body = refused.status, refused.body
 	}
 	v.count(e.pattern, q.keyCount, status)
-	if status == http.StatusTooManyRequests {
-		w.Header().Set("Content-Type", "text/html")
-		w.Header().Set("Retry-After", "0")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, "<html><head><title>429 Too Many Requests</title></head><body>Too Many Requests</body></html>")
-		return
-	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(demo.Encode(body))

@@ -11,8 +11,9 @@ import (
 // StreamPath is the path of the market channel.
 const StreamPath = "/ws/market"
 
-// dumpBooks is the maximum number of books in one frame of an initial dump.
-const dumpBooks = 10
+// dumpBooks is the maximum number of books in one frame of an initial dump. assetLimit is the maximum number of tokens of a socket; the
+// stream silently ignores subscriptions to more tokens.
+const dumpBooks, assetLimit = 10, 500
 
 // conn is a client of the market channel. Venue.mu guards all fields except the socket.
 type conn struct {
@@ -20,7 +21,6 @@ type conn struct {
 
 	assets map[string]bool
 	custom bool // the client wants the custom messages best_bid_ask, new_market and market_resolved
-	frozen bool
 }
 
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
@@ -60,27 +60,11 @@ func (v *Venue) dismiss(c *conn) {
 func (v *Venue) Close() {
 	v.mu.Lock()
 	v.closed = true
-	v.mu.Unlock()
-	v.Disconnect()
-	v.serving.Wait()
-}
-
-// Disconnect ends all open streams.
-func (v *Venue) Disconnect() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	for c := range v.conns {
 		c.Close()
 	}
-}
-
-// Freeze permanently stops the data of all open streams. The streams stay open and answer PING.
-func (v *Venue) Freeze() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for c := range v.conns {
-		c.frozen = true
-	}
+	v.mu.Unlock()
+	v.serving.Wait()
 }
 
 func (v *Venue) receive(c *conn, message []byte) {
@@ -118,9 +102,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 		}
 	}
 	for part := range slices.Chunk(dump, dumpBooks) {
-		if !c.frozen {
-			c.Push(demo.Encode(part))
-		}
+		c.Push(demo.Encode(part))
 	}
 }
 
@@ -128,7 +110,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 // join does nothing and returns false.
 func (v *Venue) join(c *conn, id string) bool {
 	t := v.tokens[id]
-	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {
+	if !c.assets[id] && len(c.assets) >= assetLimit {
 		return false
 	}
 	c.assets[id] = true
@@ -156,24 +138,15 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	frame := demo.Encode(message)
 	for c, tokens := range m.subs {
 		if tokens&mask != 0 && (c.custom || !custom) {
-			v.deliver(c, frame)
+			c.Push(frame)
 		}
 	}
 }
 
-// deliver queues a frame for a client. It drops the frame if the client is frozen, or at random as Behaviour.LostFrames demands.
-func (v *Venue) deliver(c *conn, frame []byte) {
-	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
-		return
-	}
-	c.Push(frame)
-}
-
-// sendResolved streams the result of a market to clients with custom features. It does nothing if Behaviour.ResolutionByPolling is
-// set, or if the market has no winner.
+// sendResolved streams the result of a market to clients with custom features. It does nothing if the market has no winner.
 func (v *Venue) sendResolved(m *market) {
 	w := m.winner()
-	if v.behaviour.ResolutionByPolling || w < 0 {
+	if w < 0 {
 		return
 	}
 	v.send(m, 3, true, object{
@@ -195,7 +168,7 @@ func (v *Venue) sendNew(m *market) {
 	})
 	for c := range v.conns {
 		if c.custom {
-			v.deliver(c, frame)
+			c.Push(frame)
 		}
 	}
 }

@@ -6,8 +6,8 @@
 // forms and are derived from those of the demo venue. Some binary markets belong to Polymarket's protocol V2, have teams as outcomes
 // or never move, and there are a few old markets without an order book.
 //
-// The simulator has the documented limits of each call and the documented or reported oddities, see [Behaviour]. It does not
-// simulate orders, signatures, the user channel or the chain.
+// The simulator has the documented limits of each call, and delays calls beyond them. It has the documented or reported oddities of
+// Polymarket, and does not simulate orders, signatures, the user channel or the chain.
 package polymarket
 
 import (
@@ -45,7 +45,6 @@ type Venue struct {
 	tags                map[string]object // by slug
 
 	mu            sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
-	behaviour     Behaviour
 	random        *rand.Rand
 	requests      map[string]int64
 	keys          map[string]int64
@@ -101,7 +100,7 @@ type token struct {
 // KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
-		clock: cmp.Or[demo.Clock](config.Clock, demo.WallClock{}), behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
+		clock: cmp.Or[demo.Clock](config.Clock, demo.WallClock{}), random: rand.New(rand.NewPCG(config.Seed, 1)),
 		byCondition: map[string]*market{}, eventBySlug: map[string]*event{},
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
 		requests: map[string]int64{}, keys: map[string]int64{}, statuses: map[string]int64{}, conns: map[*conn]struct{}{},
@@ -115,7 +114,7 @@ func New(config demo.Config) *Venue {
 	}
 	v.addOldMarkets()
 	v.freezeQuietMarkets()
-	v.mux = v.routes(config.Control, config.Latency)
+	v.mux = v.routes(config.Latency)
 	return v
 }
 
@@ -192,7 +191,7 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	}
 	q, _ := v.engine.Quote(demoToken)
 	b, _ := v.engine.Book(demoToken)
-	m.price, m.stamp, m.book = q.Price, b.At.UnixMilli(), v.cut(m, book{b.Bids, b.Asks})
+	m.price, m.stamp, m.book = q.Price, b.At.UnixMilli(), m.cut(book{b.Bids, b.Asks})
 	if !m.untraded {
 		m.last[0] = lastTrade{max(q.Price/s.TickSize*s.TickSize, s.TickSize), demo.Buy}
 		m.last[1] = lastTrade{payout - m.last[0].price, demo.Sell}
