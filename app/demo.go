@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"net/url"
 	"time"
 
@@ -30,7 +29,7 @@ import (
 
 // engine is an embedded venue. Run changes its prices and markets until the context ends. Close ends its streams.
 type engine interface {
-	http.Handler
+	control.Venue
 	Run(context.Context) error
 	Close()
 }
@@ -62,8 +61,8 @@ func openDemo(all *config.Config, log *slog.Logger, clock market.Clock) (*demoVe
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
 		MarketEvery: marketEvery,
 	}
-	if real := all.Venue.URL; real != "" {
-		to, err := url.Parse(real)
+	if all.Venue.URL != "" {
+		to, err := url.Parse(all.Venue.URL)
 		if err != nil {
 			return nil, err
 		}
@@ -85,12 +84,10 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 	if cfg.Driver != "generic" && (cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0) {
 		return errors.New("--demo-strict, --demo-lag, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
 	}
-	var venue control.Venue
 	switch cfg.Driver {
 	case "polymarket":
 		d.Polymarket = polymarket.New(settings)
 		d.Venue, d.engine, d.streamPath = d.Polymarket.Engine(), d.Polymarket, polymarket.StreamPath
-		venue = control.Venue{DemoID: d.Polymarket.DemoID, Stats: func() any { return d.Polymarket.Stats() }, Reset: d.Polymarket.Reset}
 	case "kalshi":
 		private, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
@@ -99,14 +96,11 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 		d.keyID, d.key = "demo", pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(private)})
 		d.Kalshi = kalshi.New(kalshi.Config{Demo: settings, Keys: map[string]*rsa.PublicKey{d.keyID: &private.PublicKey}})
 		d.Venue, d.engine, d.path, d.streamPath = d.Kalshi.Engine(), d.Kalshi, kalshi.Path, kalshi.StreamPath
-		venue = control.Venue{DemoID: d.Kalshi.DemoID, Stats: func() any { return d.Kalshi.Stats() }, Reset: d.Kalshi.Reset}
 	default:
 		d.Venue = demo.New(settings)
 		d.engine, d.streamPath = d.Venue, demo.StreamPath
-		venue = control.Venue{Stats: func() any { return d.Venue.Stats() }, Reset: d.Venue.Reset}
 	}
-	venue.Handler, venue.Engine = d.engine, d.Venue
-	d.handler = control.New(venue, cfg.Control)
+	d.handler = control.New(d.engine, cfg.Control)
 	return nil
 }
 

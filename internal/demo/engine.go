@@ -18,10 +18,14 @@ type move struct {
 	priced     bool // the price changed
 }
 
-// Run moves the market about seven times a second until the context ends, and returns the context's error. Only one Run
-// should be active.
+// Run moves the market about seven times a second, or once a minute if the venue is quiet, until the context ends, and returns the
+// context's error. Only one Run should be active.
 func (v *Venue) Run(ctx context.Context) error {
-	ticker := time.NewTicker(pace)
+	every := pace
+	if v.config.Quiet {
+		every = time.Minute
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -47,7 +51,7 @@ func (v *Venue) Step() {
 				break
 			}
 			t := v.listing.tradable[r.intn(len(v.listing.tradable))]
-			if t.market.status != statusOpen || t.frozen || t.step == v.steps {
+			if t.market.status != statusOpen || t.quiet || t.step == v.steps {
 				continue
 			}
 			t.step = v.steps
@@ -160,18 +164,6 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 		}
 		v.moves = v.moves[:0]
 		v.move(t, int(price/t.tick), now)
-		return nil
-	})
-}
-
-// Freeze stops the random changes and trades of a token's book. [Venue.SetPrice] and [Venue.Trade] still change it.
-func (v *Venue) Freeze(tokenID string) error {
-	t := v.listing.tokenByID[tokenID]
-	if t == nil {
-		return ErrUnknownToken
-	}
-	return v.change(func(millis) error {
-		t.frozen = true
 		return nil
 	})
 }

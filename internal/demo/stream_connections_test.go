@@ -10,7 +10,7 @@ import (
 
 // TestConnections checks the maximum number of connections, and that Close closes all connections.
 func TestConnections(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { l.connections = 3 })
+	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Connections = 3 })
 	var listeners []*listener
 	for range 3 {
 		listeners = append(listeners, s.dial(t))
@@ -53,7 +53,7 @@ func TestConnections(t *testing.T) {
 
 // TestCloseWithoutAnswer checks that Close disconnects a client that does not answer the close frame.
 func TestCloseWithoutAnswer(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { l.goodbye = 10 * time.Millisecond })
+	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Goodbye = 10 * time.Millisecond })
 	s.dial(t) // this client never reads
 	s.Close()
 }

@@ -15,7 +15,7 @@ const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
 // TestFramesHaveTheGoldenShapes checks that, for each golden frame, the venue sends a frame with the same members and types.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {
-	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
+	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(s *streams) { s.framesPerSecond = 60 })
 	var sent []object
 	note := func(f object) object { sent = append(sent, f); return f }
 	tok := openTokens(t, s.Venue, 1)[0]

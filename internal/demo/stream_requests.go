@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"oddsgraph/internal/demo/server"
 )
 
 // The codes of errors. Error frames use all codes except codeUnavailable. codeUnavailable is the code of the HTTP response if the
@@ -47,13 +49,8 @@ func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
 	c.push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
-func (c *streamConn) receive(message []byte, text bool) {
-	c.mu.Lock()
-	ending := c.ending
-	c.mu.Unlock()
-	if ending {
-		return
-	}
+// Receive runs a request.
+func (c *streamConn) Receive(message []byte, text bool) {
 	var r request
 	bad := !text || json.Unmarshal(message, &r) != nil || len(r.Rid) > maxID
 	if bad {
@@ -62,11 +59,11 @@ func (c *streamConn) receive(message []byte, text bool) {
 	now := time.Now()
 	if c.receiveWindow.take(now) > 0 {
 		c.refuse(r.Rid, codeRateLimited, "more than twice the allowed number of frames a second")
-		c.end(CloseAbuse, "too many frames", false)
+		c.Shut(CloseAbuse, "too many frames", false)
 		return
 	}
 	if wait := c.handleWindow.take(now); wait > 0 {
-		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.limits.framesPerSecond)+" frames a second")
+		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.framesPerSecond)+" frames a second")
 		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
@@ -91,7 +88,7 @@ func (c *streamConn) authenticate(r *request) {
 	switch {
 	case account == nil:
 		c.refuse(r.Rid, codeUnauthenticated, errKey.text)
-		c.end(CloseCredentials, "the credentials are not valid", false)
+		c.Shut(CloseCredentials, "the credentials are not valid", false)
 	case !ok:
 		c.refuse(r.Rid, codeBadRequest, "address is 0x and 40 hexadecimal digits")
 	case account.address != "" && account.address != address:
@@ -224,7 +221,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 		}
 		reportUnknown()
 		if len(refused) > 0 {
-			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+abbreviate(refused))
+			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(maxTopics)+" topics; not subscribed: "+abbreviate(refused))
 			c.push(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
@@ -248,8 +245,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 				c.refuseID(r.Rid, codeNotSubscribed, "there is no such subscription", ch, id)
 				continue
 			}
-			c.v.stream.counts.resyncs[ch].Add(1)
-			c.waitForRoom()
+			c.v.counts.Add(server.Resyncs, channelNames[ch], 1)
 			c.v.mu.RLock()
 			s.group.sendSnapshot(c)
 			c.v.mu.RUnlock()
@@ -260,7 +256,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 // admit splits the identifiers of a subscribe request. The connection's limit of topics allows the identifiers in taken, but not
 // the identifiers in refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
-	left := c.v.stream.limits.topics - len(c.subs)
+	left := maxTopics - len(c.subs)
 	for _, id := range ids {
 		if c.subs[topicKey{ch, id}] == nil {
 			if left == 0 {
@@ -285,7 +281,6 @@ func (c *streamConn) subscribe(key topicKey, depth int) {
 	default:
 		subj.token = v.listing.tokenByID[key.id]
 	}
-	c.waitForRoom()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.join(c, key, subj, depth)

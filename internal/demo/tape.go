@@ -51,7 +51,7 @@ func (v *Venue) printTrades(now millis) {
 	}
 	for range len(v.listing.tradable) / 60 {
 		t := v.listing.tradable[r.intn(len(v.listing.tradable))]
-		if t.market.status == statusOpen && !t.frozen {
+		if t.market.status == statusOpen && !t.quiet {
 			v.printOne(t, now)
 		}
 	}

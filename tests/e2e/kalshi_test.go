@@ -27,10 +27,10 @@ func startKalshi(t *testing.T, args ...string) *service {
 
 // kalshiCalls returns two counts of calls to the simulator, by path: all calls, and the calls since an earlier count. The parameter
 // before is this earlier count.
-func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, newCalls map[string]int) {
+func kalshiCalls(t *testing.T, a *app.App, before map[string]int64) (calls, newCalls map[string]int64) {
 	t.Helper()
 	calls = a.Demo.Kalshi.Stats().Requests
-	newCalls = map[string]int{}
+	newCalls = map[string]int64{}
 	for path, n := range calls {
 		if n > before[path] {
 			newCalls[path] = n - before[path]

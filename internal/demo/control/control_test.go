@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/control"
 	"oddsgraph/internal/demo/faults"
+	"oddsgraph/internal/demo/kalshi"
+	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/tests/tool"
 )
 
@@ -21,7 +24,7 @@ const small = "0x1111111111111111111111111111111111111111"
 
 func open(on bool) (*demo.Venue, *control.Server) {
 	v := demo.New(demo.Config{Markets: 120, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))})
-	return v, control.New(control.Venue{Handler: v, Engine: v, Stats: func() any { return v.Stats() }, Reset: v.Reset}, on)
+	return v, control.New(v, on)
 }
 
 func send(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
@@ -83,15 +86,27 @@ func TestControl(t *testing.T) {
 	if q, _ := v.Quote(tok.TokenID); q.Price != 7700 {
 		t.Errorf("got the price %v, want 0.77", q.Price)
 	}
-	held := func() demo.Position { return v.Positions(small)[0] }
-	p := held()
-	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"BUY","size":10.5}`); w.Code != 200 || held().Size != p.Size+1050 {
-		t.Errorf("trade: got %d %s and a position of %v, want 200 and %v", w.Code, w.Body, held().Size, p.Size+1050)
+	held := func(id string) demo.Size {
+		i := slices.IndexFunc(v.Positions(small), func(p demo.Position) bool { return p.TokenID == id })
+		if i < 0 {
+			return 0
+		}
+		return v.Positions(small)[i].Size
+	}
+	var p demo.Position
+	for _, p = range v.Positions(small) {
+		i := slices.IndexFunc(v.Tokens(), func(tok demo.Token) bool { return tok.TokenID == p.TokenID })
+		if v.Tokens()[i].Status == "OPEN" {
+			break
+		}
+	}
+	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"BUY","size":10.5}`); w.Code != 200 || held(p.TokenID) != p.Size+1050 {
+		t.Errorf("trade: got %d %s and a position of %v, want 200 and %v", w.Code, w.Body, held(p.TokenID), p.Size+1050)
 	}
 	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"SELL","size":-0.01}`); w.Code != 400 {
 		t.Errorf("a negative size: got %d %s, want 400", w.Code, w.Body)
 	}
-	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"SELL"}`); w.Code != 200 || held().TokenID == p.TokenID {
+	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"SELL"}`); w.Code != 200 || held(p.TokenID) != 0 {
 		t.Errorf("a sale without a size: got %d %s, want 200 and no position", w.Code, w.Body)
 	}
 	if w := post(s, "trade", `{"address":"`+small+`","tokenId":"`+p.TokenID+`","side":"SELL"}`); w.Code != 400 {
@@ -181,6 +196,44 @@ func TestBefore(t *testing.T) {
 	for name, want := range map[string]int{"reset": 200, "restart": 200, "step": 404} {
 		if w := post(s, name, `{}`); w.Code != want {
 			t.Errorf("%s: got %d %s, want %d", name, w.Code, w.Body, want)
+		}
+	}
+}
+
+// TestDialectsHaveTheSameEvents checks that the markets of all dialects have the same prices, books, trades and changes, if the seed
+// and the start are the same.
+func TestDialectsHaveTheSameEvents(t *testing.T) {
+	states := map[string]string{}
+	for _, name := range []string{"generic", "polymarket", "kalshi"} {
+		clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
+		config := demo.Config{Markets: 120, Seed: 4, Clock: clock, MarketEvery: time.Second}
+		var v control.Venue
+		switch name {
+		case "polymarket":
+			v = polymarket.New(config)
+		case "kalshi":
+			v = kalshi.New(kalshi.Config{Demo: config})
+		default:
+			v = demo.New(config)
+		}
+		var b strings.Builder
+		for range 300 {
+			clock.Advance(150 * time.Millisecond)
+			v.Engine().Step()
+		}
+		for _, m := range v.Engine().Markets() {
+			fmt.Fprintln(&b, m)
+			for _, id := range m.TokenIDs {
+				q, _ := v.Engine().Quote(id)
+				book, _ := v.Engine().Book(id)
+				fmt.Fprintln(&b, q, book, v.Engine().Tape(id))
+			}
+		}
+		states[name] = b.String()
+	}
+	for name, state := range states {
+		if state != states["generic"] {
+			t.Errorf("the markets of %s have other events", name)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/faults"
+	"oddsgraph/internal/demo/server"
 )
 
 // controlPrefix is the path prefix of the control endpoints. docs/ui-testing.md describes them:
@@ -50,7 +51,7 @@ func (s *Server) serveControl(name string, w http.ResponseWriter, r *http.Reques
 		status, err = http.StatusForbidden, errors.New("control endpoints are not for pages of other origins")
 	case r.Method == http.MethodGet && name == "faults":
 		out = map[string]any{"faults": s.Faults.Faults()}
-	case r.Method == http.MethodGet && name == "stats" && s.venue.Stats != nil:
+	case r.Method == http.MethodGet && name == "stats" && s.venue != nil:
 		out = s.venue.Stats()
 	case r.Method != http.MethodPost || name == "stats":
 		w.Header().Set("Allow", map[bool]string{true: http.MethodGet, false: http.MethodPost}[name == "stats"])
@@ -67,7 +68,7 @@ func (s *Server) serveControl(name string, w http.ResponseWriter, r *http.Reques
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(demo.Encode(out)) // the client may have left
+	_, _ = w.Write(server.Encode(out)) // the client may have left
 }
 
 // change runs the control endpoint with a name.
@@ -75,7 +76,7 @@ func (s *Server) change(name string, body io.Reader) error {
 	body = io.LimitReader(body, maxControl)
 	switch name {
 	case "reset":
-		if s.venue.Reset != nil {
+		if s.venue != nil {
 			s.venue.Reset()
 		}
 		return s.Faults.Set(nil)
@@ -91,17 +92,10 @@ func (s *Server) change(name string, body io.Reader) error {
 		return s.restart(body)
 	}
 	change := map[string]func(io.Reader) error{"price": s.setPrice, "trade": s.trade, "market": s.setMarket, "step": s.step}[name]
-	if change == nil || s.venue.Engine == nil {
+	if change == nil || s.venue == nil {
 		return errAbsent
 	}
 	return change(body)
-}
-
-func (s *Server) demoID(id string) string {
-	if s.venue.DemoID == nil {
-		return id
-	}
-	return s.venue.DemoID(id)
 }
 
 func (s *Server) restart(body io.Reader) error {
@@ -114,8 +108,8 @@ func (s *Server) restart(body io.Reader) error {
 	if err := faults.CheckCode(in.Code); err != nil {
 		return err
 	}
-	if s.venue.Engine != nil {
-		s.venue.Engine.Restart(in.Code)
+	if s.venue != nil {
+		s.venue.Engine().Restart(in.Code)
 	}
 	if in.Code != 0 {
 		s.Faults.CloseStreams(in.Code)
@@ -148,7 +142,7 @@ func (s *Server) setPrice(body io.Reader) error {
 	if !ok {
 		return demo.ErrPrice
 	}
-	return s.venue.Engine.SetPrice(s.demoID(in.TokenID), price)
+	return s.venue.Engine().SetPrice(s.venue.DemoID(in.TokenID), price)
 }
 
 func (s *Server) trade(body io.Reader) error {
@@ -162,13 +156,13 @@ func (s *Server) trade(body io.Reader) error {
 		return err
 	}
 	if in.Size == "" && in.Side == demo.Sell {
-		return s.venue.Engine.Trade(in.Address, s.demoID(in.TokenID), demo.Sell, demo.WholePosition)
+		return s.venue.Engine().Trade(in.Address, s.venue.DemoID(in.TokenID), demo.Sell, demo.WholePosition)
 	}
 	size, ok := demo.ParseSize(in.Size.String())
 	if !ok || size < 0 {
 		return demo.ErrSize
 	}
-	return s.venue.Engine.Trade(in.Address, s.demoID(in.TokenID), in.Side, size)
+	return s.venue.Engine().Trade(in.Address, s.venue.DemoID(in.TokenID), in.Side, size)
 }
 
 func (s *Server) step(body io.Reader) error {
@@ -182,7 +176,7 @@ func (s *Server) step(body io.Reader) error {
 		return errors.New("steps is a number from 1 to " + strconv.Itoa(maxSteps))
 	}
 	for range in.Steps {
-		s.venue.Engine.Step()
+		s.venue.Engine().Step()
 	}
 	return nil
 }
@@ -204,14 +198,14 @@ func (s *Server) setMarket(body io.Reader) error {
 			given++
 		}
 	}
-	engine, id := s.venue.Engine, s.demoID(in.MarketID)
+	engine, id := s.venue.Engine(), s.venue.DemoID(in.MarketID)
 	switch {
 	case given != 1:
 		return errors.New("exactly one of status, winningTokenId, description and tickSize is needed")
 	case in.Status != "":
 		return engine.SetStatus(id, in.Status)
 	case in.WinningTokenID != "":
-		return engine.Resolve(id, s.demoID(in.WinningTokenID))
+		return engine.Resolve(id, s.venue.DemoID(in.WinningTokenID))
 	case in.Description != "":
 		return engine.Reword(id, in.Description)
 	}

@@ -12,35 +12,21 @@ import (
 // Kind names a way to spoil an answer or a frame.
 type Kind string
 
-// The kinds of faults. The opening of a stream has no true answer, so there Truncate, JSON and Drip answer nothing.
+// The kinds of faults of calls, of the opening of streams, and of frames. docs/ui-testing.md has a table of them.
 const (
-	// Status answers Status (500 when 0) with the body Body.
-	Status Kind = "status"
-	// Delay answers after DelayMs, or never when DelayMs is 0. Later frames overtake a delayed frame.
-	Delay Kind = "delay"
-	// Reset sends half of the body and resets the connection.
-	Reset Kind = "reset"
-	// Refuse resets the connection before the first byte, because a proxy cannot refuse a connection.
-	Refuse Kind = "refuse"
-	// Truncate sends the first half of the body or of the frame.
-	Truncate Kind = "truncate"
-	// JSON gives every value a wrong type, except lists of objects. With Contains, it does so only in objects that have one of these
-	// texts as a member.
-	JSON Kind = "json"
-	// Drip sends the body byte by byte, with DelayMs (10 when 0) between bytes.
-	Drip Kind = "drip"
+	Status   Kind = "status"   // answers Status (500 when 0) with the body Body
+	Delay    Kind = "delay"    // answers after DelayMs, or never when DelayMs is 0; later frames overtake a delayed frame
+	Reset    Kind = "reset"    // sends half of the body and resets the connection
+	Refuse   Kind = "refuse"   // resets the connection before the answer, because a proxy cannot refuse a connection
+	Truncate Kind = "truncate" // sends the first half of the body or of the frame
+	JSON     Kind = "json"     // gives each value a wrong type, but with Contains only in objects that have such a text as a value
+	Drip     Kind = "drip"     // sends the body byte by byte, with DelayMs (10 when 0) between bytes
 
-	// Drop drops the frame.
-	Drop Kind = "drop"
-	// Duplicate sends the frame twice.
-	Duplicate Kind = "duplicate"
-	// Reorder sends the frame after the next Behind frames (1 when 0).
-	Reorder Kind = "reorder"
-	// Freeze drops the frame and all later frames of its stream that the rule matches, for DelayMs, or until the stream ends when
-	// DelayMs is 0. Pings of WebSocket are still answered.
-	Freeze Kind = "freeze"
-	// Close closes the stream with Code (1012 when 0) instead of sending the frame.
-	Close Kind = "close"
+	Drop      Kind = "drop"      // loses the frame
+	Duplicate Kind = "duplicate" // sends the frame twice
+	Reorder   Kind = "reorder"   // sends the frame after the next Behind frames (1 when 0)
+	Freeze    Kind = "freeze"    // loses the frame and all later ones that match on its stream, for DelayMs, or for ever when 0
+	Close     Kind = "close"     // closes the stream with Code (1012 when 0) instead of sending the frame
 )
 
 // What a fault spoils.
@@ -62,12 +48,11 @@ var kinds = [][]Kind{
 // Fault is a rule that spoils answers, or frames of a stream. If several rules match, only the first whose random draw succeeds
 // applies.
 type Fault struct {
-	// On is calls, also when it is empty; opens, for the opening of streams; or frames, for what the venue sends on streams.
-	On   string `json:"on,omitempty"`
+	On   string `json:"on,omitempty"` // one of targets; empty means calls
 	Kind Kind   `json:"kind"`
-	// Path limits the rule to calls or streams with this path.
-	Path string `json:"path,omitempty"`
-	// Contains limits the rule to calls and openings whose path and query contain all of these texts, or to frames that do.
+	// Path limits the rule to calls or streams with this path. Contains limits it to calls and openings whose path and query contain
+	// all these texts, or to frames that do.
+	Path     string   `json:"path,omitempty"`
 	Contains []string `json:"contains,omitempty"`
 	// Count is the number of answers or frames that the rule spoils before it ends; 0 means no end.
 	Count int `json:"count,omitempty"`
@@ -75,21 +60,19 @@ type Fault struct {
 	Probability float64 `json:"probability,omitempty"`
 	Seed        uint64  `json:"seed,omitempty"`
 
-	Status int `json:"status,omitempty"`
-	// RetryAfter is the header Retry-After of Status: seconds or an HTTP date. Empty sends no header.
-	RetryAfter string `json:"retryAfter,omitempty"`
+	Status     int    `json:"status,omitempty"`
+	RetryAfter string `json:"retryAfter,omitempty"` // header of Status: seconds or an HTTP date
 	Body       string `json:"body,omitempty"`
 	DelayMs    int    `json:"delayMs,omitempty"`
 	Behind     int    `json:"behind,omitempty"`
 	Code       int    `json:"code,omitempty"`
 
-	// Answer answers a call or the opening of a stream in place of Kind. The answer a is the venue's; at an opening it is empty.
+	// Answer answers a call or an opening in place of Kind. a is the venue's answer, which is empty at an opening.
 	Answer func(w http.ResponseWriter, r *http.Request, a *Answer) `json:"-"`
 	// Frames returns the frames that the proxy sends instead of a frame, in place of Kind.
 	Frames func(frame []byte) [][]byte `json:"-"`
 }
 
-// Bounds of the rules.
 const (
 	maxFaults = 100
 	maxDelay  = 10 * time.Minute
@@ -98,12 +81,12 @@ const (
 
 func (f *Fault) target() int { return max(slices.Index(targets, f.On), 0) }
 
+func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
+
 // covers reports whether a URL or a frame contains all texts of the rule.
 func (f *Fault) covers(contains func(text string) bool) bool {
 	return !slices.ContainsFunc(f.Contains, func(text string) bool { return !contains(text) })
 }
-
-func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
 
 func (f *Fault) check() error {
 	switch {
@@ -131,16 +114,4 @@ func CheckCode(code int) error {
 		return nil
 	}
 	return errors.New("code is not a valid WebSocket close code")
-}
-
-func check(faults []Fault) error {
-	if len(faults) > maxFaults {
-		return fmt.Errorf("more than %d faults", maxFaults)
-	}
-	for i := range faults {
-		if err := faults[i].check(); err != nil {
-			return fmt.Errorf("fault %d: %w", i, err)
-		}
-	}
-	return nil
 }

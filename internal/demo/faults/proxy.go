@@ -7,6 +7,7 @@ package faults
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -40,8 +41,13 @@ func New(venue http.Handler) *Proxy {
 
 // Set replaces the faults. An empty list clears them. On an error the old faults stay. Streams that are frozen stay frozen.
 func (p *Proxy) Set(faults []Fault) error {
-	if err := check(faults); err != nil {
-		return err
+	if len(faults) > maxFaults {
+		return fmt.Errorf("more than %d faults", maxFaults)
+	}
+	for i := range faults {
+		if err := faults[i].check(); err != nil {
+			return fmt.Errorf("fault %d: %w", i, err)
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,6 +136,10 @@ func (p *Proxy) CloseStreams(code int) {
 	}
 	p.mu.Unlock()
 	for _, s := range all {
+		if code == 0 {
+			_ = s.Conn.Close()
+			continue
+		}
 		_ = s.Conn.SetWriteDeadline(time.Now().Add(goodbye)) // a client that does not read must not delay the others
 		s.mu.Lock()
 		s.end(code)

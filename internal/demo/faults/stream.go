@@ -203,15 +203,9 @@ func (s *stream) send(frame []byte) error {
 	return err
 }
 
-// end closes the stream with a code, or without a close frame if the code is 0. If the client does not answer the close frame in
-// time, the venue's next read fails.
+// end closes the stream with a code. If the client does not answer the close frame in time, the venue's next read fails.
 func (s *stream) end(code int) {
-	if s.ended {
-		return
-	}
-	if code == 0 {
-		_ = s.Conn.Close()
-	} else {
+	if !s.ended {
 		_ = s.send(build(opClose, binary.BigEndian.AppendUint16(nil, uint16(code))))
 		_ = s.Conn.SetReadDeadline(time.Now().Add(goodbye))
 	}

@@ -31,7 +31,7 @@ func (v *Venue) signed(r *http.Request) bool {
 	at := r.Header.Get("KALSHI-ACCESS-TIMESTAMP")
 	signature, err := base64.StdEncoding.DecodeString(r.Header.Get("KALSHI-ACCESS-SIGNATURE"))
 	ms, timeErr := strconv.ParseInt(at, 10, 64)
-	if key == nil || err != nil || timeErr != nil || time.UnixMilli(ms).Sub(v.clock.Now()).Abs() > maxSkew {
+	if key == nil || err != nil || timeErr != nil || time.UnixMilli(ms).Sub(v.Clock.Now()).Abs() > maxSkew {
 		return false
 	}
 	digest := sha256.Sum256([]byte(at + r.Method + r.URL.Path))
@@ -64,8 +64,10 @@ func (c *conn) fail(in *command, code int, text string) {
 	c.push(object{"id": in.ID, "type": "error", "msg": object{"code": code, "msg": text}})
 }
 
-func (v *Venue) receive(c *conn, message []byte) {
+// Receive implements [server.Client].
+func (c *conn) Receive(message []byte, _ bool) {
 	var in command
+	v := c.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch err := json.Unmarshal(message, &in); {

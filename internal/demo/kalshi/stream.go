@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // StreamPath is the path of the WebSocket.
@@ -16,8 +17,9 @@ const pingEvery = 10 * time.Second
 
 // conn is a client of the stream. Venue.mu guards all fields except the socket.
 type conn struct {
-	*demo.Socket
+	*server.Socket
 
+	v       *Venue
 	subs    []*subscription
 	lastSID int
 }
@@ -36,50 +38,27 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !v.signed(r) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write(demo.Encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
+		_, _ = w.Write(server.Encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
 		return
 	}
-	c := &conn{Socket: demo.NewSocket()}
-	if !v.admit(c) {
+	if !v.Sockets.Serve(w, r, func(s *server.Socket) server.Client { return &conn{Socket: s, v: v} }) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
-		return
 	}
-	defer v.dismiss(c)
-	c.Serve(w, r, pingEvery, func(message []byte) { v.receive(c, message) })
 }
 
-// admit adds a new socket. It returns false if the simulator is closed.
-func (v *Venue) admit(c *conn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return false
-	}
-	v.serving.Add(1)
-	v.openedStreams++
-	v.conns[c] = struct{}{}
-	return true
-}
+// Begin implements [server.Client].
+func (c *conn) Begin() {}
 
-func (v *Venue) dismiss(c *conn) {
-	v.mu.Lock()
-	delete(v.conns, c)
-	v.mu.Unlock()
-	v.serving.Done()
-}
+// Beat implements [server.Client].
+func (c *conn) Beat() { c.Ping() }
 
-// Close ends all streams and returns when they have ended. After Close no stream opens, but the simulator still serves REST.
-func (v *Venue) Close() {
-	v.mu.Lock()
-	v.closed = true
-	for c := range v.conns {
-		c.Close()
-	}
-	v.mu.Unlock()
-	v.serving.Wait()
-}
+// End implements [server.Client].
+func (c *conn) End() {}
 
-func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
+func (c *conn) push(message object) {
+	kind, _ := message["type"].(string)
+	c.Push(kind, server.Encode(message))
+}
 
 // sendNumbered sends a message of a subscription with the next sequence number.
 func (c *conn) sendNumbered(s *subscription, message object) {
@@ -90,7 +69,8 @@ func (c *conn) sendNumbered(s *subscription, message object) {
 
 // each calls send for each subscription that has this channel and includes the market with the ticker.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
-	for c := range v.conns {
+	for _, socket := range v.Sockets.All() {
+		c := socket.Client.(*conn)
 		for _, s := range c.subs {
 			if s.channel == channel && (s.all || s.tickers[ticker]) {
 				send(c, s)
@@ -139,7 +119,7 @@ var sideNames = [...]string{"yes", "no"}
 func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	m, now := v.byDemoToken[demoToken].market, v.Clock.Now()
 	if m.quiet {
 		return
 	}
@@ -165,7 +145,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 
 // ticker returns a message of the ticker channel. Such messages have no sequence number.
 func (v *Venue) ticker(m *market, s *subscription) object {
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	row := v.row(m)
 	return object{"type": "ticker", "sid": s.sid, "msg": object{
 		"market_id": m.uuid(), "market_ticker": m.ticker, "price_dollars": row["last_price_dollars"],
@@ -209,9 +189,9 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			case state.Status == "RESOLVED":
 				result, value := m.result()
 				c.sendNumbered(s, object{"type": "market_lifecycle_v2", "msg": object{
-					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.clock.Now().Unix(),
+					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.Clock.Now().Unix(),
 				}})
-				msg["event_type"], msg["settled_ts"] = name, v.clock.Now().Unix()
+				msg["event_type"], msg["settled_ts"] = name, v.Clock.Now().Unix()
 			default:
 				msg["event_type"] = name
 			}

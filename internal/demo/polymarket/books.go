@@ -110,7 +110,7 @@ func (m *market) hash(index int) string {
 func (v *Venue) Moved(demoToken string, price demo.Price, b demo.Book) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	m, now := v.byDemoToken[demoToken].market, v.Clock.Now()
 	next := m.cut(book{b.Bids, b.Asks})
 	changes := diff(m.book, next)
 	oldBid, oldAsk := m.book.top()
@@ -154,7 +154,7 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			for i, id := range m.tokenIDs {
 				v.send(m, 1<<i, false, object{
 					"event_type": "tick_size_change", "asset_id": id, "market": m.conditionID, "old_tick_size": tick.String(),
-					"new_tick_size": state.TickSize.String(), "timestamp": stampOf(v.clock.Now()),
+					"new_tick_size": state.TickSize.String(), "timestamp": stampOf(v.Clock.Now()),
 				})
 			}
 		case "RESOLVED":

@@ -46,7 +46,7 @@ func (v *Venue) wantedTokens(r *request) ([]wantedToken, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keyCount = len(in); len(in) > maxTokens {
+	if r.Keys = len(in); len(in) > maxTokens {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
 	var out []wantedToken
@@ -166,10 +166,10 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keyCount = len(in.Markets); len(in.Markets) > maxHistories {
+	if r.Keys = len(in.Markets); len(in.Markets) > maxHistories {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	from, until := time.Unix(in.Start+in.CamelStart, 0), time.Unix(in.End+in.CamelEnd, 0)
 	if in.End+in.CamelEnd == 0 {
 		until = now
@@ -189,7 +189,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 		}
 		points := []object{}
 		next := time.Time{}
-		list := v.engine.History(t.market.demoTokens[0], from, until.Add(time.Second))
+		list := v.Engine().History(t.market.demoTokens[0], from, until.Add(time.Second))
 		for i := len(list) - 1; i >= 0; i-- {
 			p := list[i]
 			if p.At.Before(next) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // Limits of the Gamma API. maxMarkets and maxEvents are the maximum numbers of rows on a page. maxFilter is the maximum number of
@@ -61,7 +62,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 		}
 		return -order
 	})
-	after, err := readCursor(r.get("after_cursor"))
+	after, err := r.cursor("after_cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +74,11 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	out := object{}
 	if len(list) > limit {
 		list = list[:limit]
-		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
+		out["next_cursor"] = server.Cursor(uint64(list[limit-1].number) + 1)
 	} else {
 		repeatCursor(r, out)
 	}
-	if r.keyCount > 1 {
+	if r.Keys > 1 {
 		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	rows := make([]object, len(list))
@@ -94,7 +95,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 
 // pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
 func pageLimit(r *request, fallback, greatest int) (int, *refusal) {
-	if r.URL.Query().Has("offset") {
+	if r.Query.Has("offset") {
 		return 0, invalid("offset is not supported; use after_cursor")
 	}
 	return r.integer("limit", fallback, greatest)
@@ -108,7 +109,7 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 			if ids[name] = list; len(list) > maxFilter {
 				return nil, invalid("%s takes at most %d values", name, maxFilter)
 			}
-			r.keyCount = max(r.keyCount, len(list))
+			r.Keys = max(r.Keys, len(list))
 		}
 	}
 	from, until := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture)
@@ -155,7 +156,7 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := readCursor(r.get("after_cursor"))
+	after, err := r.cursor("after_cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -176,7 +177,7 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 		rows = append(rows, v.wholeEvent(e, func(*market) bool { return true }))
 	}
 	if len(list) > limit {
-		out["next_cursor"] = cursorAt(uint64(slices.Index(v.events, list[limit-1])) + 1)
+		out["next_cursor"] = server.Cursor(uint64(slices.Index(v.events, list[limit-1])) + 1)
 	}
 	if out["next_cursor"] == nil {
 		repeatCursor(r, out)
@@ -316,7 +317,7 @@ func (v *Venue) answerTag(r *request) (any, *refusal) {
 	if tag := v.tags[r.PathValue("slug")]; tag != nil {
 		return tag, nil
 	}
-	return nil, &refusal{http.StatusNotFound, object{"type": "not found error", "error": "slug not found"}}
+	return nil, &refusal{Status: http.StatusNotFound, Body: object{"type": "not found error", "error": "slug not found"}}
 }
 
 func (v *Venue) tagsOf(m *market) []object {
@@ -387,4 +388,4 @@ func (m *market) gamma() object {
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // jsonText returns the JSON of value as a string, because Gamma sends a list as a string that contains JSON.
-func jsonText(value any) string { return string(demo.Encode(value)) }
+func jsonText(value any) string { return string(server.Encode(value)) }

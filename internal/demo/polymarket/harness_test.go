@@ -36,9 +36,7 @@ func newRig(t *testing.T) *rig {
 	t.Helper()
 	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
 	v := polymarket.New(demo.Config{Markets: 400, Seed: 1, Clock: clock})
-	s := httptest.NewServer(control.New(control.Venue{
-		Handler: v, Engine: v.Engine(), DemoID: v.DemoID, Stats: func() any { return v.Stats() }, Reset: v.Reset,
-	}, true))
+	s := httptest.NewServer(control.New(v, true))
 	t.Cleanup(func() {
 		v.Close()
 		s.Close()

@@ -22,7 +22,7 @@ func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	if n := len(s.drain()); n != 1 {
 		t.Errorf("after an unsubscribe and a subscribe: got %d books, want 1", n)
 	}
-	if n := r.Stats().Stream.Subscriptions; n != 500 {
+	if n := r.Stats().Stream.Subscriptions["market"]; n != 500 {
 		t.Errorf("got %d subscriptions, want 500", n)
 	}
 }
