@@ -174,7 +174,7 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return err
 	}
-	if s.Files.Accounts == nil && s.hasPrivateDemo(cfg) {
+	if s.Files.Accounts == nil && cfg.Demo.Driver == "generic" && s.hasPrivateDemo(cfg) {
 		if s.Files.Accounts, err = demoTokens(); err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 		return nil, err
 	}
 	if embedded(cfg) {
-		if a.Demo, err = openDemo(cfg.Demo, log, clock); err != nil {
+		if a.Demo, err = openDemo(cfg, log, clock); err != nil {
 			return nil, err
 		}
 		a.opened = append(a.opened, func() { _ = a.Demo.Close() })

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
+	"net/url"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,6 +20,8 @@ import (
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/control"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/internal/market"
@@ -27,7 +29,7 @@ import (
 
 // engine is an embedded venue. Run changes its prices and markets until the context ends. Close ends its streams.
 type engine interface {
-	http.Handler
+	control.Venue
 	Run(context.Context) error
 	Close()
 }
@@ -37,7 +39,9 @@ type demoVenue struct {
 	Venue      *demo.Venue       // contains the markets
 	Polymarket *polymarket.Venue // serves the markets if --demo-driver is polymarket, else nil
 	Kalshi     *kalshi.Venue     // serves the markets if --demo-driver is kalshi, else nil
+	Faults     *faults.Proxy     // stands in front of the venue
 	engine     engine
+	handler    *control.Server // serves engine, or stands in front of a real venue
 	// path is the path of the REST API; streamPath is the path of the stream.
 	path, streamPath string
 	keyID            string // id of an API key for the stream; empty if the stream needs no key
@@ -48,17 +52,26 @@ type demoVenue struct {
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
 const marketEvery = 25 * time.Second
 
-func openDemo(cfg config.Demo, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+// openDemo opens the demo venue. If a venue is configured, it opens the proxy of the demo venue in front of this venue instead.
+func openDemo(all *config.Config, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+	cfg := all.Demo
 	d := &demoVenue{still: cfg.Still}
 	settings := demo.Config{
-		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency, Control: cfg.Control,
+		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency,
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
-		MarketEvery: marketEvery, Log: log,
+		MarketEvery: marketEvery,
 	}
-	if err := d.open(cfg, settings); err != nil {
+	if all.Venue.URL != "" {
+		to, err := url.Parse(all.Venue.URL)
+		if err != nil {
+			return nil, err
+		}
+		d.handler = control.Before(to, cfg.Control)
+	} else if err := d.open(cfg, settings); err != nil {
 		return nil, err
 	}
-	h := hosts.Guard(nil, hosts.Refuse("the demo venue serves this host only: use localhost or its IP address"), hosts.OnLoopback, d.engine)
+	d.Faults = d.handler.Faults
+	h := hosts.Guard(nil, hosts.Refuse("the demo venue serves this host only: use localhost or its IP address"), hosts.OnLoopback, d.handler)
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
 		return nil, err
@@ -87,6 +100,7 @@ func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
 		d.Venue = demo.New(settings)
 		d.engine, d.streamPath = d.Venue, demo.StreamPath
 	}
+	d.handler = control.New(d.engine, cfg.Control)
 	return nil
 }
 
@@ -95,11 +109,10 @@ func (d *demoVenue) onLoopback() bool {
 	return ok && address.IP.IsLoopback()
 }
 
-// hasPrivateDemo reports whether the service uses the embedded venue of the generic driver, and no other machine can reach the
-// venue or the service. Such a service accepts the bearer tokens of the demo accounts if it has no accounts file.
+// hasPrivateDemo reports whether the service uses the embedded venue, and no other machine can reach the venue or the service.
 func (s *App) hasPrivateDemo(cfg *config.Config) bool {
 	host, _, _ := net.SplitHostPort(cfg.Listen)
-	return s.Demo != nil && s.Demo.onLoopback() && cfg.Demo.Driver == "generic" && loopback(host)
+	return s.Demo != nil && s.Demo.onLoopback() && loopback(host)
 }
 
 // demoTokens returns the demo accounts. The bearer token of an account equals the account's API key.
@@ -121,6 +134,9 @@ func demoTokens() (*auth.Store, error) {
 
 // serve serves the demo venue until ctx ends. If d.still is false, the venue's prices and markets change meanwhile.
 func (d *demoVenue) serve(ctx context.Context) error {
+	if d.engine == nil {
+		return d.Server.serve(ctx)
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		err := d.Server.serve(ctx)

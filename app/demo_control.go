@@ -55,5 +55,5 @@ func (d *demoVenue) control(w http.ResponseWriter, r *http.Request) {
 	}
 	to := *r
 	to.URL = &url.URL{Path: "/__control/" + action}
-	d.engine.ServeHTTP(w, &to)
+	d.handler.ServeHTTP(w, &to)
 }

@@ -25,7 +25,7 @@ type grammar struct {
 	Config `kong:"embed"`
 
 	Serve struct{} `cmd:"" default:"1" help:"Serve GraphQL (the default command)."`
-	Venue struct{} `cmd:"" help:"Run the demo venue alone."`
+	Venue struct{} `cmd:"" help:"Run the demo venue alone, or with --venue-url the proxy of --demo-control in front of that venue."`
 
 	Settings struct {
 		Check struct {

@@ -39,8 +39,8 @@ type instrument struct {
 	bookSeq, priceSeq uint64 // sequence numbers from 1; priceSeq increases when the price or a best price changes
 	bookAt, priceAt   millis // times of the last changes of the book and of the price
 
-	step   uint64 // number of the last step in which the engine moved the instrument
-	frozen bool   // set by FaultLostTail and Freeze: the engine does not move the instrument
+	step  uint64 // number of the last step in which the engine moved the instrument
+	quiet bool   // the engine does not move the instrument by itself
 }
 
 // levelChange is the new total size of one level; a size of 0 removes the level.

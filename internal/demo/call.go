@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -49,18 +50,6 @@ func (c *call) keyCount() int {
 		}
 	}
 	return 1
-}
-
-func (c *call) mentions(tokenID string) bool {
-	if c.get("tokenId") == tokenID {
-		return true
-	}
-	for id := range strings.SplitSeq(c.get("tokenIds"), ",") {
-		if id == tokenID {
-			return true
-		}
-	}
-	return false
 }
 
 // exactlyOne returns the one of the given names that is a parameter of the request. It returns an error if none or several of the
@@ -137,3 +126,31 @@ func (c *call) instant(name string) (millis, bool, *apiError) {
 	}
 	return 0, false, badRequest(name + " is an ISO 8601 date-time")
 }
+
+// limit counts a request for its client. At a user endpoint, the client is the API key if the credentials are valid. Otherwise it
+// is the IP address. limit reports whether the client may send the request. If the client may not send it, limit turns the answer
+// into an error. If there is a limit, limit adds rate-limit headers to the answer. X-RateLimit-Reset is the Unix time in seconds
+// when the oldest request leaves the window.
+func (v *Venue) limit(c *call, a *answer) bool {
+	l, perMinute, client := &v.limits.public, v.config.PublicPerMinute, ""
+	if c.account != nil {
+		l, perMinute, client = &v.limits.key, v.config.KeyPerMinute, c.account.key
+	} else if client, _, _ = net.SplitHostPort(c.r.RemoteAddr); client == "" {
+		client = c.r.RemoteAddr
+	}
+	if perMinute <= 0 {
+		return true
+	}
+	now := v.now()
+	wait, left, reset := l.Take(client, perMinute, now.Time(), false)
+	a.header.Set("X-RateLimit-Limit", strconv.Itoa(perMinute))
+	a.header.Set("X-RateLimit-Remaining", strconv.Itoa(left))
+	a.header.Set("X-RateLimit-Reset", ceilSeconds(now+millis(reset/time.Millisecond)))
+	if wait > 0 {
+		a.header.Set("Retry-After", ceilSeconds(millis(wait/time.Millisecond)))
+		a.fail(errLimited)
+	}
+	return wait == 0
+}
+
+func ceilSeconds(t millis) string { return strconv.FormatInt(int64((t+second-1)/second), 10) }

@@ -1,7 +1,9 @@
 package demo
 
 import (
+	"bytes"
 	"cmp"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -122,8 +124,12 @@ func (f *form) shape(a *answer) {
 	if len(f.members) == 0 && len(f.values) == 0 {
 		return
 	}
-	if doc := a.document(); doc != nil {
-		a.replace(f.shapeValue(doc))
+	d := json.NewDecoder(bytes.NewReader(a.body))
+	d.UseNumber()
+	var doc any
+	if d.Decode(&doc) == nil {
+		body, _ := json.Marshal(f.shapeValue(doc)) // cannot fail for decoded values
+		a.body = append(a.body[:0], body...)
 	}
 }
 

@@ -18,10 +18,14 @@ type move struct {
 	priced     bool // the price changed
 }
 
-// Run moves the market about seven times a second until the context ends, and returns the context's error. Only one Run
-// should be active.
+// Run moves the market about seven times a second, or once a minute if the venue is quiet, until the context ends, and returns the
+// context's error. Only one Run should be active.
 func (v *Venue) Run(ctx context.Context) error {
-	ticker := time.NewTicker(pace)
+	every := pace
+	if v.config.Quiet {
+		every = time.Minute
+	}
+	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
 		select {
@@ -47,7 +51,7 @@ func (v *Venue) Step() {
 				break
 			}
 			t := v.listing.tradable[r.intn(len(v.listing.tradable))]
-			if t.market.status != statusOpen || t.frozen || t.step == v.steps {
+			if t.market.status != statusOpen || t.quiet || t.step == v.steps {
 				continue
 			}
 			t.step = v.steps
@@ -65,8 +69,8 @@ func (v *Venue) Step() {
 	})
 }
 
-// change runs f while it holds the venue's lock. Still under the lock, it then streams the changes of wallets and calls
-// restartIfDue. Every method that changes markets, books or wallets uses change.
+// change runs f while it holds the venue's lock. Still under the lock, it then streams the changes of wallets. Every method that
+// changes markets, books or wallets uses change.
 func (v *Venue) change(f func(now millis) error) error {
 	now := v.now()
 	v.mu.Lock()
@@ -75,7 +79,6 @@ func (v *Venue) change(f func(now millis) error) error {
 	for _, t := range v.stream.users {
 		v.publishAccount(t)
 	}
-	v.restartIfDue()
 	return err
 }
 
@@ -110,11 +113,11 @@ func (v *Venue) move(t *token, price int, now millis) {
 func (v *Venue) moved(t *token, book, price bool, now millis) {
 	in := t.instrument
 	if book {
-		in.bookSeq += 1 + v.skippedTokenSeqs(t, channelOrderbook)
+		in.bookSeq++
 		in.bookAt = now
 	}
 	if price {
-		in.priceSeq += 1 + v.skippedTokenSeqs(t, channelPrices)
+		in.priceSeq++
 		in.priceAt = now
 	}
 	for _, shown := range t.market.tokens {
@@ -161,18 +164,6 @@ func (v *Venue) SetPrice(tokenID string, price Price) error {
 		}
 		v.moves = v.moves[:0]
 		v.move(t, int(price/t.tick), now)
-		return nil
-	})
-}
-
-// Freeze stops the random changes and trades of a token's book. [Venue.SetPrice] and [Venue.Trade] still change it.
-func (v *Venue) Freeze(tokenID string) error {
-	t := v.listing.tokenByID[tokenID]
-	if t == nil {
-		return ErrUnknownToken
-	}
-	return v.change(func(millis) error {
-		t.frozen = true
 		return nil
 	})
 }

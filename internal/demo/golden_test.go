@@ -8,15 +8,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// golden is a golden file: a request, and the exact response that the venue must send. The tests of internal/venue/generic decode
-// the same files.
+// golden is a request, and the exact response that the venue must send. A golden file has the responses of an endpoint by name; the
+// tests of internal/venue/generic decode the same files.
 type golden struct {
 	Request string            `json:"request"`
 	Header  map[string]string `json:"header,omitempty"`
@@ -88,6 +89,7 @@ func TestGolden(t *testing.T) {
 		"error-404-path":        {Request: "/api/exchange/nothing"},
 		"error-429":             {Request: "/api/exchange/market-search"},
 	}
+	sent := map[string]map[string]golden{} // by endpoint and name
 	for name, g := range files {
 		var handler http.Handler = v
 		if name == "error-429" {
@@ -107,49 +109,64 @@ func TestGolden(t *testing.T) {
 				g.ResponseHeader[field] = value
 			}
 		}
-		path := filepath.Join(goldenDir, name+".json")
-		if *update {
-			write(t, path, g)
-			continue
+		endpoint := "errors"
+		if g.Status == http.StatusOK {
+			endpoint = path.Base(r.URL.Path)
 		}
-		raw, err := os.ReadFile(path)
-		if err != nil {
-			t.Errorf("%s: %v (run the test with -update)", name, err)
-			continue
+		if sent[endpoint] == nil {
+			sent[endpoint] = make(map[string]golden)
 		}
-		var want golden
-		if err := json.Unmarshal(raw, &want); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		var body bytes.Buffer
-		if err := json.Compact(&body, want.Body); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if want.Request != g.Request || want.Status != g.Status || body.String() != string(g.Body) || !maps.Equal(want.Header, g.Header) ||
-			!maps.Equal(want.ResponseHeader, g.ResponseHeader) {
-			t.Errorf("%s: got\n%d %v %s\nin response to %s, want\n%d %v %s\nin response to %s", name,
-				g.Status, g.ResponseHeader, g.Body, g.Request, want.Status, want.ResponseHeader, body.String(), want.Request)
+		sent[endpoint][name] = g
+	}
+	if *update {
+		for endpoint, all := range sent {
+			write(t, filepath.Join(goldenDir, endpoint+".json"), all)
 		}
 	}
 	found, err := filepath.Glob(filepath.Join(goldenDir, "*.json"))
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || len(found) != len(sent) {
+		t.Errorf("got the golden files %v and the error %v, want one for each of %d endpoints", found, err, len(sent))
 	}
-	for _, path := range found {
-		if _, ok := files[strings.TrimSuffix(filepath.Base(path), ".json")]; !ok {
-			t.Errorf("the test has no request for the golden file %s", path)
+	for endpoint, all := range sent {
+		raw, err := os.ReadFile(filepath.Join(goldenDir, endpoint+".json"))
+		if err != nil {
+			t.Errorf("%s: %v (run the test with -update)", endpoint, err)
+			continue
+		}
+		var wants map[string]golden
+		if err := json.Unmarshal(raw, &wants); err != nil {
+			t.Fatalf("%s: %v", endpoint, err)
+		}
+		if !slices.Equal(slices.Sorted(maps.Keys(all)), slices.Sorted(maps.Keys(wants))) {
+			t.Errorf("%s: the golden file has other responses than the test has requests", endpoint)
+		}
+		for name, g := range all {
+			g.check(t, name, wants[name])
 		}
 	}
 }
 
-// write writes a golden file. It does not change the notation of numbers or the order of members in the body.
-func write(t *testing.T, path string, g golden) {
+func (g *golden) check(t *testing.T, name string, want golden) {
+	t.Helper()
+	var body bytes.Buffer
+	if err := json.Compact(&body, want.Body); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if want.Request != g.Request || want.Status != g.Status || body.String() != string(g.Body) || !maps.Equal(want.Header, g.Header) ||
+		!maps.Equal(want.ResponseHeader, g.ResponseHeader) {
+		t.Errorf("%s: got\n%d %v %s\nin response to %s, want\n%d %v %s\nin response to %s", name,
+			g.Status, g.ResponseHeader, g.Body, g.Request, want.Status, want.ResponseHeader, body.String(), want.Request)
+	}
+}
+
+// write writes the golden file of an endpoint. It does not change the notation of numbers or the order of members in a body.
+func write(t *testing.T, path string, all map[string]golden) {
 	t.Helper()
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	if err := e.Encode(g); err != nil {
+	if err := e.Encode(all); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {

@@ -37,7 +37,7 @@ func drift(seed uint64, anchor Price, t millis) int64 {
 
 // priceAt returns the price of the outcome at t, rounded to the tick and strictly between 0 and 1.
 func (m *market) priceAt(outcome int, t millis) Price {
-	if m.born.closedAt > 0 {
+	if t -= m.delay; m.born.closedAt > 0 {
 		t = min(t, m.born.closedAt)
 	}
 	var p int64
@@ -54,6 +54,7 @@ func (m *market) priceAt(outcome int, t millis) Price {
 		}
 		p = own * int64(payout) / sum
 	}
+	p += m.offset
 	if winner := m.born.winner; winner >= 0 && t > m.born.closedAt-settling {
 		end := int64(0)
 		if winner == 0 && m.binary() || winner == outcome && !m.binary() {
@@ -121,14 +122,14 @@ func (m *market) band(outcome int) (low, high Price) {
 	if m.binary() {
 		a := m.anchors[0]
 		amplitude := min(a, payout-a) * swing / 100
-		if outcome == 1 {
+		if a += Price(m.offset); outcome == 1 {
 			a = payout - a
 		}
 		return a - amplitude - m.born.tick, a + amplitude + m.born.tick
 	}
 	// The price is the outcome's drift divided by the sum of the drifts of all outcomes.
 	a := m.anchors[outcome]
-	low = a * (100 - swing) / (100 + swing)
-	high = min(a*(100+swing)/(100-swing), payout)
+	low = a*(100-swing)/(100+swing) + Price(m.offset)
+	high = min(a*(100+swing)/(100-swing)+Price(m.offset), payout)
 	return low - m.born.tick, high + m.born.tick
 }

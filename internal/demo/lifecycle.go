@@ -181,7 +181,7 @@ func (w *wallet) cancelOrders(now millis, match func(*order) bool) {
 
 // marketChanged assigns a sequence number to a change of a market and streams the change.
 func (v *Venue) marketChanged(m *market, change string) {
-	m.seq += 1 + v.skippedSeqs(m.topic)
+	m.seq++
 	v.publishMarket(m, change)
 	if v.config.Watch != nil {
 		v.config.Watch.Changed(m.state(), change)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// TestMarketChanges checks the frames, prices, orders and details of markets that the control endpoint closes, opens, rewords, resolves
-// or gives another tick size.
+// TestMarketChanges checks the frames, prices, orders and details of markets that are closed, opened, reworded, resolved or given
+// another tick size.
 func TestMarketChanges(t *testing.T) {
 	c := newClock()
-	s := open(t, Config{Markets: 400, Clock: c, Control: true})
+	s := open(t, Config{Markets: 400, Clock: c})
 	w := s.accounts[medium]
 	o := w.orders[slices.IndexFunc(w.orders, func(o *order) bool { return o.token.market.tick == 100 })]
 	m := o.token.market
@@ -27,11 +27,11 @@ func TestMarketChanges(t *testing.T) {
 	seqs := map[string]uint64{}
 	// change changes a market and returns the price frame, if there is one. It checks that want describes the only frame about a
 	// market, and that REST shows the change.
-	change := func(m *market, members, want string) (priced object) {
+	change := func(m *market, change func() error, want string) (priced object) {
 		t.Helper()
 		c.Advance(time.Second)
-		if w := post(s.Venue, "market", `{"marketId":"`+m.id+`",`+members+`}`); w.Code != 200 {
-			t.Fatalf("%s: %s", members, w.Body)
+		if err := change(); err != nil {
+			t.Fatalf("%s: %v", want, err)
 		}
 		found := ""
 		for _, f := range l.settle() {
@@ -64,7 +64,9 @@ func TestMarketChanges(t *testing.T) {
 	}
 
 	price := o.token.price()
-	change(odd.token.market, `"tickSize":0.001`, "market_update TICK_SIZE OPEN <nil>")
+	tick := func(m *market, tick Price) func() error { return func() error { return s.SetTickSize(m.id, tick) } }
+	status := func(m *market, status string) func() error { return func() error { return s.SetStatus(m.id, status) } }
+	change(odd.token.market, tick(odd.token.market, 10), "market_update TICK_SIZE OPEN <nil>")
 	if err := s.change(func(now millis) error {
 		odd.price += 10 // a multiple of the finer tick size only
 		odd.shown, w.changedAt = shownOrder{}, now
@@ -72,35 +74,35 @@ func TestMarketChanges(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if change(odd.token.market, `"tickSize":0.01`, "market_update TICK_SIZE OPEN <nil>"); slices.Contains(w.orders, odd) {
+	if change(odd.token.market, tick(odd.token.market, 100), "market_update TICK_SIZE OPEN <nil>"); slices.Contains(w.orders, odd) {
 		t.Errorf("after the coarser tick size: the order at %v is not cancelled", odd.price)
 	}
-	f := change(m, `"status":"CLOSED"`, "market_update STATUS CLOSED <nil>")
+	f := change(m, status(m, "CLOSED"), "market_update STATUS CLOSED <nil>")
 	if f["bestBid"] != nil || f["bestAsk"] != nil || f["price"].(json.Number).String() != price.String() || slices.Contains(w.orders, o) {
 		t.Errorf("after the close: got frame %v, want price %v without best prices, and the order cancelled", f, price)
 	}
-	if f := change(m, `"status":"OPEN"`, "market_update STATUS OPEN <nil>"); f["bestBid"] == nil && f["bestAsk"] == nil {
+	if f := change(m, status(m, "OPEN"), "market_update STATUS OPEN <nil>"); f["bestBid"] == nil && f["bestAsk"] == nil {
 		t.Errorf("after the opening: got frame %v, want a best price", f)
 	}
-	change(m, `"description":"Anew."`, "market_update METADATA OPEN <nil>")
-	if f := change(m, `"winningTokenId":"`+o.token.id+`"`, "market_resolved <nil> <nil> "+o.token.label); f["price"] != json.Number("1") {
+	change(m, func() error { return s.Reword(m.id, "Anew.") }, "market_update METADATA OPEN <nil>")
+	if f := change(m, func() error { return s.Resolve(m.id, o.token.id) }, "market_resolved <nil> <nil> "+o.token.label); f["price"] != json.Number("1") {
 		t.Errorf("after the resolution: got frame %v, want price 1", f)
 	}
-	change(upcoming, `"status":"OPEN"`, "market_update CREATED OPEN <nil>")
+	change(upcoming, status(upcoming, "OPEN"), "market_update CREATED OPEN <nil>")
 	l.send("resync", `"channel":"market","marketId":"`+m.id+`"`)
 	if f := l.take("market_resolved"); number(t, f, "seq") != seqs[m.id] {
 		t.Errorf("after a resync: got %v, want seq %d", f, seqs[m.id])
 	}
 
-	for _, body := range []string{
-		m.id + `","status":"OPEN"`, m.id + `","winningTokenId":"` + o.token.id + `"`, settled.id + `","status":"CLOSED"`, settled.id + `","tickSize":0.001`,
-		`none","status":"CLOSED"`, `none","description":"x"`, `none","winningTokenId":"x"`, `none","tickSize":0.001`,
-		upcoming.id + `","winningTokenId":"` + o.token.id + `"`, upcoming.id + `","status":"OPEN"`, upcoming.id + `","status":"RESOLVED"`,
-		upcoming.id + `","status":"UPCOMING"`, upcoming.id + `","status":"ODD"`, upcoming.id + `"`, upcoming.id + `","status":"CLOSED","description":"x"`,
-		upcoming.id + `","tickSize":0.1`, upcoming.id + `","tickSize":0.005`, upcoming.id + `","tickSize":0`, upcoming.id + `","tickSize":"x"`,
+	none := &market{id: "none"}
+	for i, refused := range []func() error{
+		status(m, "OPEN"), func() error { return s.Resolve(m.id, o.token.id) }, status(settled, "CLOSED"), tick(settled, 10),
+		status(none, "CLOSED"), func() error { return s.Reword("none", "x") }, func() error { return s.Resolve("none", "x") }, tick(none, 10),
+		func() error { return s.Resolve(upcoming.id, o.token.id) }, status(upcoming, "OPEN"), status(upcoming, "RESOLVED"),
+		status(upcoming, "UPCOMING"), status(upcoming, "ODD"), tick(upcoming, 1000), tick(upcoming, 50), tick(upcoming, 0),
 	} {
-		if w := post(s.Venue, "market", `{"marketId":"`+body+`}`); w.Code != 400 {
-			t.Errorf("%s: got %d, want 400", body, w.Code)
+		if refused() == nil {
+			t.Errorf("change %d of the list is accepted", i)
 		}
 	}
 }

@@ -34,10 +34,10 @@ func (v *Venue) tradeGuests(now millis) {
 	}
 }
 
-// reached reports whether the best price of the opposite side has reached the order's limit price. A frozen book or a market that
+// reached reports whether the best price of the opposite side has reached the order's limit price. A quiet book or a market that
 // is not open reaches no price.
 func (o *order) reached() bool {
-	if o.token.market.status != statusOpen || o.token.frozen {
+	if o.token.market.status != statusOpen || o.token.quiet {
 		return false
 	}
 	if o.side == Buy {
@@ -125,7 +125,7 @@ func (w *wallet) requote(now millis, r *rng) {
 }
 
 // takeLiquidity trades a tenth of a position's usual size, but at least one share, at the market price. It buys if the position is
-// smaller than usual, or else sells. It does nothing if the market is not open, the book is frozen, the cash is too low or the sale
+// smaller than usual, or else sells. It does nothing if the market is not open, the book is quiet, the cash is too low or the sale
 // would close the position.
 func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	size := max(p.usualSize/10, share)
@@ -133,7 +133,7 @@ func (v *Venue) takeLiquidity(w *wallet, p *position, now millis) {
 	if p.size >= p.usualSize {
 		side = Sell
 	}
-	if p.token.market.status != statusOpen || p.token.frozen || side == Sell && p.size <= size ||
+	if p.token.market.status != statusOpen || p.token.quiet || side == Sell && p.size <= size ||
 		side == Buy && w.cash-w.reserved() < notional(size, p.token.taker(side)) {
 		return
 	}

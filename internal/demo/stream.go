@@ -1,14 +1,11 @@
 package demo
 
 import (
-	"bufio"
-	"net"
 	"net/http"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/coder/websocket"
+	"oddsgraph/internal/demo/server"
 )
 
 // StreamPath is the path of the venue's WebSocket.
@@ -26,139 +23,96 @@ const (
 	CloseAbuse = 4008
 )
 
-// streamLimits are the bounds of the stream. The field connections limits the whole venue. The other fields limit each connection.
-type streamLimits struct {
-	connections     int
-	topics          int
-	framesPerSecond int // frames from the client; beyond this rate, requests are refused, and beyond twice this rate, the connection is closed
-	frameBytes      int // size of a frame from the client in bytes
-	queue           int // frames that wait to be written
-	queueBytes      int // bytes of the waiting frames; a single waiting frame may be larger
-	write           time.Duration
-	goodbye         time.Duration // time for the client to answer a close frame
-}
-
-var standardLimits = streamLimits{
-	connections: 10_000, topics: 500, framesPerSecond: 20, frameBytes: 64 << 10,
-	queue: 1000, queueBytes: 1 << 20, write: 10 * time.Second, goodbye: 2 * time.Second,
-}
-
 const (
 	heartbeat    = 15 * time.Second
 	maxBeatIDs   = 100 // identifiers of each channel in one heartbeat
 	retryConnect = "5" // seconds
+	maxTopics    = 500 // of a stream
+	// framesPerSecond limits the frames from a client. Beyond this rate, requests are refused, and beyond twice this rate, the stream
+	// is closed.
+	framesPerSecond = 20
 )
 
 type streams struct {
-	limits     streamLimits
-	counts     streamCounts
-	heldFrames atomic.Int64 // frames that FaultReorder holds back
-	due        atomic.Pointer[restart]
+	sockets         server.Sockets
+	framesPerSecond int
 
 	// Guarded by the venue's lock.
 	users      []*topic
 	openTopics [channels]int // number of topics with subscribers
 	subs       [channels]int // number of subscriptions
-
-	mu      sync.Mutex // locked after the venue's lock
-	closed  bool
-	conns   map[*streamConn]struct{}
-	serving sync.WaitGroup
 }
 
-// restart is a requested restart. A code other than 0 closes all streams; code 0 sends a new hello on each stream.
-type restart struct{ code int }
+func newStreams(every time.Duration, counts *server.Counts) streams {
+	limits := server.StandardLimits
+	limits.FrameBytes, limits.Slow, limits.Every = 64<<10, CloseSlow, every
+	return streams{sockets: server.Sockets{Limits: limits, Counts: counts}, framesPerSecond: framesPerSecond}
+}
+
+// streamConn is a client's stream.
+type streamConn struct {
+	*server.Socket
+	v       *Venue
+	greeted atomic.Bool // hello was sent
+
+	// handleWindow bounds the frames that the reader handles in a second. If the client sends more frames than receiveWindow admits,
+	// the venue closes the connection.
+	handleWindow, receiveWindow window1s
+	addresses                   map[string]bool // authenticated addresses
+
+	// Changed by the reader under the venue's lock.
+	subs  map[topicKey]*subscription
+	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
+	// Used only by Beat. For each channel, the index in turns of the last topic that the previous heartbeat listed.
+	lastBeat [channels]int
+}
 
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	if !v.mayOpen(w, r) {
-		return
-	}
-	c := &streamConn{
-		v: v, wake: make(chan struct{}, 1), drained: make(chan struct{}, 1), gone: make(chan struct{}), written: make(chan struct{}),
-		subs: make(map[topicKey]*subscription),
-	}
-	if !v.stream.admit(c) {
+	rate := v.stream.framesPerSecond
+	served := v.stream.sockets.Serve(w, r, func(s *server.Socket) server.Client {
+		return &streamConn{
+			Socket: s, v: v, subs: make(map[topicKey]*subscription), addresses: make(map[string]bool),
+			handleWindow: newWindow1s(rate), receiveWindow: newWindow1s(2 * rate),
+		}
+	})
+	if !served {
 		a := newAnswer()
 		defer a.release()
 		a.header.Set("Retry-After", retryConnect)
 		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
 		a.send(w)
-		return
 	}
-	defer v.stream.dismiss(c)
-	hijacked := &hijacker{ResponseWriter: w}
-	ws, err := websocket.Accept(hijacked, r, nil)
-	if err != nil {
-		return // Accept has written the error response
-	}
-	c.ws, c.raw = ws, hijacked.conn
-	c.serve()
 }
 
-// mayOpen reports whether a stream may open. Before that, it applies the first fault that matches the request.
-func (v *Venue) mayOpen(w http.ResponseWriter, r *http.Request) bool {
-	a := newAnswer()
-	defer a.release()
-	c, err := newCall(r)
-	if err != nil {
-		a.fail(err)
-		a.send(w)
-		return false
-	}
-	fault := v.faults.take(StreamPath, c)
-	switch {
-	case fault == nil:
-		return true
-	case fault.Kind == FaultDelay:
-		return Pause(r.Context(), time.Duration(fault.DelayMs)*time.Millisecond)
-	}
-	v.serveFault(w, r, a, fault)
-	return false
+func (c *streamConn) push(f frame) { c.Push(frameNames[f.kind], f.data) }
+
+// Begin implements [server.Client].
+func (c *streamConn) Begin() {
+	c.v.mu.RLock() // the epoch must not change between greet and greeted.Store
+	defer c.v.mu.RUnlock()
+	c.greet()
+	c.greeted.Store(true)
 }
 
-// admit adds a new connection. It returns false if the venue is closed or has too many connections.
-func (st *streams) admit(c *streamConn) bool {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	if st.closed || len(st.conns) >= st.limits.connections {
-		return false
-	}
-	if st.conns == nil {
-		st.conns = make(map[*streamConn]struct{})
-	}
-	st.conns[c] = struct{}{}
-	st.serving.Add(1)
-	return true
+// Beat sends a heartbeat with the sequence numbers of some of the topics.
+func (c *streamConn) Beat() {
+	c.v.mu.RLock()
+	defer c.v.mu.RUnlock()
+	c.push(c.heartbeat())
 }
 
-func (st *streams) dismiss(c *streamConn) {
-	st.mu.Lock()
-	delete(st.conns, c)
-	st.mu.Unlock()
-	st.serving.Done()
-}
-
-func (st *streams) all() []*streamConn {
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	conns := make([]*streamConn, 0, len(st.conns))
-	for c := range st.conns {
-		conns = append(conns, c)
+// End implements [server.Client].
+func (c *streamConn) End() {
+	c.v.mu.Lock()
+	defer c.v.mu.Unlock()
+	for key := range c.subs {
+		c.v.leave(c, key)
 	}
-	return conns
 }
 
 // Close ends all streams with code 1001 and returns when they have ended. It disconnects clients that do not answer within two
 // seconds. After Close no stream opens, but the venue still serves the REST API. Close may be called more than once.
-func (v *Venue) Close() {
-	v.stream.mu.Lock()
-	v.stream.closed = true
-	v.stream.mu.Unlock()
-	for _, c := range v.stream.all() {
-		c.end(int(websocket.StatusGoingAway), "the venue closes", true)
-	}
-	v.stream.serving.Wait()
-}
+func (v *Venue) Close() { v.stream.sockets.Close() }
 
 // Restart begins a new epoch, as after a crash. All sequence numbers start again; prices, books and wallets do not change. If the
 // code is not 0, the venue closes all streams with the code. If the code is 0, the streams stay open and get a new hello and the
@@ -166,30 +120,6 @@ func (v *Venue) Close() {
 func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.restart(code)
-}
-
-// restartIfDue runs a restart that a fault has requested.
-func (v *Venue) restartIfDue() {
-	if v.stream.due.Load() == nil {
-		return
-	}
-	if due := v.stream.due.Swap(nil); due != nil {
-		v.restart(due.code)
-	}
-}
-
-// settleRestart calls restartIfDue for callers that do not hold the venue's lock.
-func (v *Venue) settleRestart() {
-	if v.stream.due.Load() == nil {
-		return
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.restartIfDue()
-}
-
-func (v *Venue) restart(code int) {
 	v.epoch = newEpoch()
 	v.lag.clear()
 	for _, in := range v.listing.instruments {
@@ -208,11 +138,11 @@ func (v *Venue) restart(code int) {
 	for _, t := range v.stream.users {
 		t.wallet.seq = 1
 	}
-	for _, c := range v.stream.all() {
+	for _, s := range v.stream.sockets.All() {
+		c := s.Client.(*streamConn)
 		if code != 0 {
-			c.end(code, "the venue restarts", true)
+			c.Shut(code, "the venue restarts", true)
 		} else if c.greeted.Load() {
-			c.forgetAll()
 			c.greet()
 			for _, s := range c.subs {
 				s.group.sendSnapshot(c)
@@ -221,14 +151,44 @@ func (v *Venue) restart(code int) {
 	}
 }
 
-// hijacker stores the connection that a handler hijacks. Deadlines and resets need the connection.
-type hijacker struct {
-	http.ResponseWriter
-	conn net.Conn
+// window1s admits at most len(times) frames in any period of one second.
+type window1s struct {
+	times []time.Time
+	next  int
 }
 
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	h.conn = conn
-	return conn, rw, err
+func newWindow1s(n int) window1s { return window1s{times: make([]time.Time, n)} }
+
+// take admits and counts a frame, and returns 0. If the window is full, take returns the time until it can admit a frame.
+func (w *window1s) take(now time.Time) (wait time.Duration) {
+	if oldest := w.times[w.next]; !oldest.IsZero() {
+		if wait = oldest.Add(time.Second).Sub(now); wait > 0 {
+			return wait
+		}
+	}
+	w.times[w.next] = now
+	w.next = (w.next + 1) % len(w.times)
+	return 0
 }
+
+// Stats are the counts of a venue, see [Venue.Stats].
+type Stats = server.Stats
+
+// Stats returns the counts. The maps omit paths without requests and statuses without responses.
+func (v *Venue) Stats() Stats {
+	s := v.counts.Stats(&v.stream.sockets)
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for ch, name := range channelNames {
+		if n := v.stream.openTopics[ch]; n > 0 {
+			s.Stream.Topics[name] = int64(n)
+		}
+		if n := v.stream.subs[ch]; n > 0 {
+			s.Stream.Subscriptions[name] = int64(n)
+		}
+	}
+	return s
+}
+
+// Reset zeroes the stats. It does not change the markets.
+func (v *Venue) Reset() { v.counts.Reset() }

@@ -10,7 +10,7 @@ import (
 
 // TestConnections checks the maximum number of connections, and that Close closes all connections.
 func TestConnections(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { l.connections = 3 })
+	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Connections = 3 })
 	var listeners []*listener
 	for range 3 {
 		listeners = append(listeners, s.dial(t))
@@ -53,7 +53,7 @@ func TestConnections(t *testing.T) {
 
 // TestCloseWithoutAnswer checks that Close disconnects a client that does not answer the close frame.
 func TestCloseWithoutAnswer(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { l.goodbye = 10 * time.Millisecond })
+	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Goodbye = 10 * time.Millisecond })
 	s.dial(t) // this client never reads
 	s.Close()
 }
@@ -61,7 +61,7 @@ func TestCloseWithoutAnswer(t *testing.T) {
 // TestRestart checks that a restart begins a new epoch, in which all sequence numbers start at 1 again. With code 0, the connections
 // stay open, and the venue sends a hello and all snapshots again.
 func TestRestart(t *testing.T) {
-	s := open(t, Config{Control: true})
+	s := open(t, Config{})
 	tok := openTokens(t, s.Venue, 1)[0]
 	for range 5 {
 		s.nudge(t, tok)
@@ -72,9 +72,7 @@ func TestRestart(t *testing.T) {
 	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
 		t.Fatalf("before the restart: got seq %d, want 6", b.seq)
 	}
-	if w := post(s.Venue, "restart", `{"code":4003}`); w.Code != 200 {
-		t.Fatalf("restart: got %d %s, want 200", w.Code, w.Body)
-	}
+	s.Restart(CloseShed)
 	if code := l.closed(); code != CloseShed {
 		t.Errorf("got close code %d, want %d", code, CloseShed)
 	}
@@ -105,9 +103,4 @@ func TestRestart(t *testing.T) {
 		t.Errorf("after the restart: got epoch %s and sequence numbers %v, want %s and %v", again.epoch, seqs, s.Epoch(), want)
 	}
 	b.check(t, s, tok.id, 10, again.epoch)
-	for _, body := range []string{``, `{"code":1006}`, `{"code":5000}`, `{"cod":1}`} {
-		if w := post(s.Venue, "restart", body); w.Code != 400 {
-			t.Errorf("%s: got %d, want 400", body, w.Code)
-		}
-	}
 }

@@ -5,6 +5,12 @@ import (
 	"strings"
 )
 
+// frame is a message to clients. All receivers share its bytes.
+type frame struct {
+	data []byte
+	kind frameKind
+}
+
 type frameKind uint8
 
 const (
@@ -27,14 +33,13 @@ const (
 	frameFill
 	framePositionUpdate
 	frameBalanceUpdate
-	frameUnknown
 	frameKinds
 )
 
 var frameNames = [frameKinds]string{
 	"hello", "subscribed", "unsubscribed", "authenticated", "pong", "error", "heartbeat", "price_update", "orderbook_snapshot",
 	"orderbook_update", "trades_snapshot", "trade", "market_update", "market_resolved", "user_snapshot", "order_update", "fill",
-	"position_update", "balance_update", "unknown",
+	"position_update", "balance_update",
 }
 
 // The kinds of changes in a market_update. For changeResolved the venue sends a market_resolved instead. changeCreated means that
@@ -65,15 +70,15 @@ func addNumber(b []byte, name string, n uint64) []byte {
 func finishFrame(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
 
 func (c *streamConn) greet() {
-	limits := &c.v.stream.limits
+	limits := &c.v.stream
 	b := addText(begin(frameHello, 192), "epoch", c.v.epoch)
-	b = addNumber(b, "heartbeatMs", uint64(c.v.config.Heartbeat.Milliseconds()))
+	b = addNumber(b, "heartbeatMs", uint64(limits.sockets.Limits.Every.Milliseconds()))
 	b = append(b, `,"limits":{"topics":`...)
-	b = strconv.AppendInt(b, int64(limits.topics), 10)
+	b = strconv.AppendInt(b, int64(maxTopics), 10)
 	b = addNumber(b, "depth", maxDepth)
 	b = addNumber(b, "framesPerSecond", uint64(limits.framesPerSecond))
-	b = addNumber(b, "frameBytes", uint64(limits.frameBytes))
-	c.reply(finishFrame(frameHello, append(b, '}')))
+	b = addNumber(b, "frameBytes", uint64(limits.sockets.Limits.FrameBytes))
+	c.push(finishFrame(frameHello, append(b, '}')))
 }
 
 // heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat

@@ -15,7 +15,7 @@ const goldenFrames = "../../tests/testdata/venue/stream/frames"
 
 // TestFramesHaveTheGoldenShapes checks that, for each golden frame, the venue sends a frame with the same members and types.
 func TestFramesHaveTheGoldenShapes(t *testing.T) {
-	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(l *streamLimits) { l.framesPerSecond = 60 })
+	s := open(t, Config{Heartbeat: 5 * time.Millisecond}, func(s *streams) { s.framesPerSecond = 60 })
 	var sent []object
 	note := func(f object) object { sent = append(sent, f); return f }
 	tok := openTokens(t, s.Venue, 1)[0]
@@ -183,4 +183,11 @@ func shapeOfSeqs(a, b any) bool {
 		}
 	}
 	return true
+}
+
+// subscribeWithoutReading subscribes to the smallest demo account without reading the responses.
+func (l *listener) subscribeWithoutReading(t testing.TB) {
+	t.Helper()
+	l.send("auth", `"address":"`+small+`","credentials":{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`)
+	l.send("subscribe", `"channel":"user","address":"`+small+`"`)
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"oddsgraph/internal/demo/server"
 )
 
 // The codes of errors. Error frames use all codes except codeUnavailable. codeUnavailable is the code of the HTTP response if the
@@ -39,23 +41,16 @@ type request struct {
 	Credentials json.RawMessage `json:"credentials"`
 }
 
-func (c *streamConn) reply(f frame) { c.v.deliver(c, nil, f) }
-
 func (c *streamConn) refuse(rid, code, text string) {
-	c.reply(finishFrame(frameError, errorFrame(rid, code, text)))
+	c.push(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
-	c.reply(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+	c.push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
-func (c *streamConn) receive(message []byte, text bool) {
-	c.mu.Lock()
-	deaf := c.deaf()
-	c.mu.Unlock()
-	if deaf {
-		return
-	}
+// Receive runs a request.
+func (c *streamConn) Receive(message []byte, text bool) {
 	var r request
 	bad := !text || json.Unmarshal(message, &r) != nil || len(r.Rid) > maxID
 	if bad {
@@ -64,19 +59,19 @@ func (c *streamConn) receive(message []byte, text bool) {
 	now := time.Now()
 	if c.receiveWindow.take(now) > 0 {
 		c.refuse(r.Rid, codeRateLimited, "more than twice the allowed number of frames a second")
-		c.end(CloseAbuse, "too many frames", false)
+		c.Shut(CloseAbuse, "too many frames", false)
 		return
 	}
 	if wait := c.handleWindow.take(now); wait > 0 {
-		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.limits.framesPerSecond)+" frames a second")
-		c.reply(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.framesPerSecond)+" frames a second")
+		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
 	switch {
 	case bad:
 		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
-		c.reply(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
+		c.push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
@@ -84,7 +79,6 @@ func (c *streamConn) receive(message []byte, text bool) {
 	default:
 		c.refuse(r.Rid, codeUnknownType, "type is subscribe, unsubscribe, resync, auth or ping")
 	}
-	c.v.settleRestart()
 }
 
 // authenticate opens the user channel for an address. The rules for credentials and addresses are those of the REST API.
@@ -94,7 +88,7 @@ func (c *streamConn) authenticate(r *request) {
 	switch {
 	case account == nil:
 		c.refuse(r.Rid, codeUnauthenticated, errKey.text)
-		c.end(CloseCredentials, "the credentials are not valid", false)
+		c.Shut(CloseCredentials, "the credentials are not valid", false)
 	case !ok:
 		c.refuse(r.Rid, codeBadRequest, "address is 0x and 40 hexadecimal digits")
 	case account.address != "" && account.address != address:
@@ -104,7 +98,7 @@ func (c *streamConn) authenticate(r *request) {
 	default:
 		c.addresses[address] = true
 		b := answerFrame(frameAuthenticated, r.Rid, 128)
-		c.reply(finishFrame(frameAuthenticated, addText(b, "address", address)))
+		c.push(finishFrame(frameAuthenticated, addText(b, "address", address)))
 	}
 }
 
@@ -223,12 +217,12 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 	case "subscribe":
 		ids, refused := c.admit(ch, ids)
 		if len(ids) > 0 {
-			c.reply(ackFrame(frameSubscribed, r.Rid, ch, ids))
+			c.push(ackFrame(frameSubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 		if len(refused) > 0 {
-			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(c.v.stream.limits.topics)+" topics; not subscribed: "+abbreviate(refused))
-			c.reply(finishFrame(frameError, addIDs(b, ch, refused)))
+			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(maxTopics)+" topics; not subscribed: "+abbreviate(refused))
+			c.push(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
 			c.subscribe(topicKey{ch, id}, depth)
@@ -240,7 +234,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 		}
 		c.v.mu.Unlock()
 		if len(ids) > 0 {
-			c.reply(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
+			c.push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 	default:
@@ -251,8 +245,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 				c.refuseID(r.Rid, codeNotSubscribed, "there is no such subscription", ch, id)
 				continue
 			}
-			c.v.stream.counts.resyncs[ch].Add(1)
-			c.waitForRoom()
+			c.v.counts.Add(server.Resyncs, channelNames[ch], 1)
 			c.v.mu.RLock()
 			s.group.sendSnapshot(c)
 			c.v.mu.RUnlock()
@@ -263,7 +256,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 // admit splits the identifiers of a subscribe request. The connection's limit of topics allows the identifiers in taken, but not
 // the identifiers in refused.
 func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
-	left := c.v.stream.limits.topics - len(c.subs)
+	left := maxTopics - len(c.subs)
 	for _, id := range ids {
 		if c.subs[topicKey{ch, id}] == nil {
 			if left == 0 {
@@ -288,7 +281,6 @@ func (c *streamConn) subscribe(key topicKey, depth int) {
 	default:
 		subj.token = v.listing.tokenByID[key.id]
 	}
-	c.waitForRoom()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.join(c, key, subj, depth)

@@ -46,7 +46,7 @@ func (s *testVenue) nudge(t testing.TB, tok *token) {
 }
 
 func TestHello(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { *l = standardLimits })
+	s := open(t, Config{}, func(s *streams) { s.framesPerSecond = framesPerSecond })
 	hello := s.dial(t).hello
 	want := `map[epoch:` + s.Epoch() + ` heartbeatMs:15000 limits:map[depth:200 frameBytes:65536 framesPerSecond:20 topics:500] type:hello]`
 	if fmt.Sprint(hello) != want {
@@ -232,7 +232,7 @@ func TestTopicLimit(t *testing.T) {
 // TestFrameRate checks that the venue refuses the frames of a client that exceeds the rate limit. If the client sends more than
 // twice the limit, the venue must disconnect it.
 func TestFrameRate(t *testing.T) {
-	s := open(t, Config{}, func(l *streamLimits) { l.framesPerSecond = standardLimits.framesPerSecond })
+	s := open(t, Config{}, func(s *streams) { s.framesPerSecond = framesPerSecond })
 	l := s.dial(t)
 	for range 41 {
 		l.send("ping", "")

@@ -29,7 +29,7 @@ type testVenue struct {
 
 // open starts a venue, which runs until the test ends. Unless change sets another limit, a client may send 100,000 frames per
 // second.
-func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue {
+func open(t testing.TB, config Config, change ...func(*streams)) *testVenue {
 	t.Helper()
 	if config.Markets == 0 {
 		config.Markets = 120
@@ -38,9 +38,9 @@ func open(t testing.TB, config Config, change ...func(*streamLimits)) *testVenue
 		config.Clock = newClock()
 	}
 	v := New(config)
-	v.stream.limits.framesPerSecond = 100_000
+	v.stream.framesPerSecond = 100_000
 	for _, f := range change {
-		f(&v.stream.limits)
+		f(&v.stream)
 	}
 	server := httptest.NewServer(v)
 	t.Cleanup(func() {

@@ -1,6 +1,10 @@
 package demo
 
-import "slices"
+import (
+	"slices"
+
+	"oddsgraph/internal/demo/server"
+)
 
 // channel is the kind of a topic's data.
 type channel uint8
@@ -87,7 +91,7 @@ type subject struct {
 // join subscribes a client and, except on the market channel, sends the present state to the client. A client that is already
 // subscribed gets a new snapshot only if the requested depth differs.
 func (v *Venue) join(c *streamConn, key topicKey, subj subject, depth int) {
-	v.stream.counts.subscribes[key.channel].Add(1)
+	v.counts.Add(server.Subscribes, channelNames[key.channel], 1)
 	if s := c.subs[key]; s != nil {
 		if s.group.depth != depth {
 			t := s.group.topic
@@ -162,7 +166,6 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	v.stream.subs[key.channel]--
 
 	t := s.group.topic
-	c.forget(t)
 	s.leaveGroup()
 	if w := t.wallet; w != nil && v.accounts[w.address] != w {
 		v.derived.unpin(w)
@@ -178,21 +181,7 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	}
 }
 
-func (v *Venue) leaveAll(c *streamConn) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for key := range c.subs {
-		v.leave(c, key)
-	}
-}
-
-func (g *group) publish(v *Venue, f frame) {
-	if v.faults.hasFrameRules.Load() || v.stream.heldFrames.Load() > 0 {
-		for _, s := range g.subs {
-			v.deliver(s.conn, g.topic, f)
-		}
-		return
-	}
+func (g *group) publish(f frame) {
 	for _, s := range g.subs {
 		s.conn.push(f)
 	}
@@ -216,13 +205,12 @@ func (g *group) sendSnapshot(c *streamConn) {
 	case channelUser:
 		f = userFrame(t.wallet)
 	}
-	f.whole = true
-	c.v.deliver(c, t, f)
+	c.push(f)
 }
 
 func (v *Venue) publishPrice(t *token) {
 	if topic := t.topics[channelPrices]; topic != nil {
-		topic.groups[0].publish(v, priceFrame(t))
+		topic.groups[0].publish(priceFrame(t))
 	}
 }
 
@@ -236,7 +224,7 @@ func (v *Venue) publishBook(t *token) {
 	for _, g := range topic.groups {
 		g.oldBids, g.oldAsks, g.bids, g.asks = g.bids, g.asks, g.oldBids[:0], g.oldAsks[:0]
 		g.bids, g.asks = t.cut(g.depth, g.bids, g.asks)
-		g.publish(v, bookUpdateFrame(t, g))
+		g.publish(bookUpdateFrame(t, g))
 	}
 }
 
@@ -250,12 +238,104 @@ func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
 
 func (v *Venue) publishTrade(t *token, trade tapeTrade) {
 	if topic := t.topics[channelTrades]; topic != nil {
-		topic.groups[0].publish(v, tradeFrame(t, trade))
+		topic.groups[0].publish(tradeFrame(t, trade))
 	}
 }
 
 func (v *Venue) publishMarket(m *market, change string) {
 	if m.topic != nil {
-		m.topic.groups[0].publish(v, marketFrame(m, change))
+		m.topic.groups[0].publish(marketFrame(m, change))
+	}
+}
+
+// A wallet's stream sends the differences between the present state and the last sent state. So code that changes a wallet or a
+// price need not notify the stream.
+
+// walletStream is the last sent state of a wallet. The last sent states of its positions and orders are in position.shown and
+// order.shown.
+type walletStream struct {
+	records uint64      // number of records already sent, including those that wallet.fold has removed
+	ended   []*order    // orders that ended since the last frame
+	closed  []*position // positions closed since the last frame
+	balance shownBalance
+}
+
+// shownPosition, shownOrder and shownBalance are the last sent values.
+type (
+	shownPosition struct {
+		size  Size
+		cost  Money
+		price Price
+	}
+	shownOrder struct {
+		known  bool
+		filled Size
+	}
+	shownBalance struct {
+		portfolio, cash Money
+		at              millis
+	}
+)
+
+func (p *position) values() shownPosition { return shownPosition{p.size, p.cost, p.token.price()} }
+func (o *order) values() shownOrder       { return shownOrder{true, o.filled} }
+func (w *wallet) values() shownBalance {
+	return shownBalance{w.portfolioValue(), w.cash, w.updatedAt()}
+}
+
+// markSent marks the present state as sent. The state gets a new sequence number, because the wallet may have changed while it had
+// no subscribers.
+func (w *wallet) markSent() {
+	w.seq++
+	w.stream = walletStream{records: w.dropped + uint64(len(w.records)), balance: w.values()}
+	for _, p := range w.positions {
+		p.shown = p.values()
+	}
+	for _, o := range w.orders {
+		o.shown = o.values()
+	}
+}
+
+// publishAccount streams all differences of a wallet: orders, then fills, positions and the balance.
+func (v *Venue) publishAccount(t *topic) {
+	w := t.wallet
+	send := func(kind frameKind, name string, add func([]byte) []byte) {
+		previous := w.seq
+		w.seq++
+		b := addNumber(beginUser(kind, w, 512), "prevSeq", previous)
+		t.groups[0].publish(finishFrame(kind, add(addName(b, name))))
+	}
+	sendOrder := func(o *order) {
+		o.shown = o.values()
+		send(frameOrderUpdate, "order", func(b []byte) []byte { return o.appendStreamed(b, w) })
+	}
+	for _, o := range w.stream.ended {
+		sendOrder(o)
+	}
+	w.stream.ended = w.stream.ended[:0]
+	for _, o := range w.orders {
+		if o.shown != o.values() {
+			sendOrder(o)
+		}
+	}
+	for i := max(w.stream.records, w.dropped) - w.dropped; i < uint64(len(w.records)); i++ {
+		if w.records[i].kind == kindTrade {
+			send(frameFill, "trade", func(b []byte) []byte { return w.appendTrade(b, int(i)) })
+		}
+	}
+	w.stream.records = w.dropped + uint64(len(w.records))
+	for _, p := range w.stream.closed {
+		send(framePositionUpdate, "position", p.append)
+	}
+	w.stream.closed = w.stream.closed[:0]
+	for _, p := range w.positions {
+		if now := p.values(); p.shown != now {
+			p.shown = now
+			send(framePositionUpdate, "position", p.append)
+		}
+	}
+	if now := w.values(); w.stream.balance != now {
+		w.stream.balance = now
+		send(frameBalanceUpdate, "balance", w.appendBalance)
 	}
 }

@@ -29,7 +29,7 @@ type tape struct {
 func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp := &t.tape
 	tp.count++
-	tp.seq += 1 + v.skippedTokenSeqs(t, channelTrades)
+	tp.seq++
 	if len(tp.trades) == 2*tapeLength {
 		tp.trades = append(tp.trades[:0], tp.trades[tapeLength:]...)
 	}
@@ -51,7 +51,7 @@ func (v *Venue) printTrades(now millis) {
 	}
 	for range len(v.listing.tradable) / 60 {
 		t := v.listing.tradable[r.intn(len(v.listing.tradable))]
-		if t.market.status == statusOpen && !t.frozen {
+		if t.market.status == statusOpen && !t.quiet {
 			v.printOne(t, now)
 		}
 	}

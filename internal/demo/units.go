@@ -75,6 +75,18 @@ func parseFixed(s string, scale int) (int64, bool) {
 	return n, err == nil
 }
 
+// ParsePrice parses a decimal number with at most four decimals.
+func ParsePrice(s string) (Price, bool) {
+	n, ok := parseFixed(s, 4)
+	return Price(n), ok
+}
+
+// ParseSize parses a decimal number with at most two decimals.
+func ParseSize(s string) (Size, bool) {
+	n, ok := parseFixed(s, 2)
+	return Size(n), ok
+}
+
 // millis is an instant in milliseconds since 1970, or a duration in milliseconds. The instant 0 means that there is no instant.
 type millis int64
 

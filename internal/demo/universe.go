@@ -46,6 +46,9 @@ type market struct {
 	anchors                        []Price // mean price of each instrument: one for a binary market, else one for each token
 	tokens                         []*token
 
+	offset int64  // of the prices to those of the first venue, in ten-thousandths
+	delay  millis // of the prices
+
 	born   opening
 	halted bool   // trading has stopped at least once since the venue opened; the stop cancelled all orders
 	seq    uint64 // sequence number of the present state, from 1
@@ -64,6 +67,9 @@ type opening struct {
 	winner               int
 	tick                 Price
 }
+
+// quiet reports whether the market never moves and never trades by itself.
+func (m *market) quiet() bool { return m.index%12 == 11 }
 
 // binary reports whether the market has the outcomes YES and NO.
 func (m *market) binary() bool { return len(m.anchors) == 1 }
@@ -120,9 +126,16 @@ var eventStatuses = []string{
 	statusOpen, statusOpen, statusOpen, statusOpen, statusOpen,
 }
 
-// newUniverse makes a universe; count is the number of its markets. Identifiers depend only on the seed. Dates, and the texts and
-// slugs that contain dates, also depend on the present time.
-func newUniverse(seed uint64, count int, now millis) *universe {
+// Bounds of the offset, in ten-thousandths, and of the delay of another venue's prices.
+const (
+	maxOffset = 150
+	maxBehind = 30 * second
+)
+
+// newUniverse makes a universe. Identifiers depend only on the seed. Dates, and the texts and slugs that contain dates, also depend on
+// the present time.
+func newUniverse(config Config, now millis) *universe {
+	count := config.Markets
 	u := &universe{
 		tokenByID:  make(map[string]*token, count*5/2),
 		marketByID: make(map[string]*market, count), bySlug: make(map[string]*market, count),
@@ -132,13 +145,13 @@ func newUniverse(seed uint64, count int, now millis) *universe {
 		s := shapes[i%len(shapes)]
 		left := count - len(u.markets)
 		s.binary, s.categorical = min(s.binary, left), min(s.categorical, left)
-		u.addEvent(seed, i, s, now)
+		u.addEvent(config, i, s, now)
 	}
 	return u
 }
 
-func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
-	r := rng(hash(seed, uint64(i)))
+func (u *universe) addEvent(config Config, i int, s shape, now millis) {
+	r := rng(hash(config.Seed, uint64(i)))
 	status := eventStatuses[i%len(eventStatuses)]
 	start, end, closed := dates(status, now, &r)
 	c := categories[i%len(categories)]
@@ -162,6 +175,10 @@ func (u *universe) addEvent(seed uint64, i int, s shape, now millis) {
 			question: mp.question, groupTitle: mp.item, image: image, category: c.name,
 			tags: append([]string{c.tag}, plan.tags...), source: source,
 			status: status, startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1, seq: 1,
+		}
+		if config.Other > 0 {
+			other := rng(hash(m.seed, 9, config.Other))
+			m.offset, m.delay = int64(other.between(-maxOffset, maxOffset)), millis(other.intn(int(maxBehind)))
 		}
 		m.slug = unique(u.bySlug, slugOf(mp.question))
 		m.description = m.rules()
@@ -293,6 +310,7 @@ func (u *universe) addMarket(m *market, labels []string, now millis, r *rng) {
 			// identifiers that r generates afterwards would also depend on the day.
 			book := rng(hash(m.seed, uint64(i)))
 			t.view = view{newInstrument(m.tick, m.priceAt(i, now), reach, depth, changed, &book), false}
+			t.instrument.quiet = m.quiet()
 			u.instruments = append(u.instruments, t.instrument)
 			if reach > 0 {
 				u.tradable = append(u.tradable, t)

@@ -1,9 +1,11 @@
 package demo
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -91,4 +93,62 @@ func TestMarkets(t *testing.T) {
 	if len(seen) != len(statuses) {
 		t.Errorf("got markets of the statuses %v, want all of %v", seen, statuses)
 	}
+}
+
+// TestOtherVenue checks that another venue of the same seed has the same markets, at prices of its own, so that some books cross
+// between the two venues and most do not, also after the markets have moved.
+func TestOtherVenue(t *testing.T) {
+	c := newClock()
+	a, b := New(Config{Markets: 400, Seed: 1, Clock: c}), New(Config{Markets: 400, Seed: 1, Clock: c, Other: 1})
+	for round := range 3 {
+		crossed, same, open := 0, 0, 0
+		for i, tok := range a.Tokens() {
+			if other := b.Tokens()[i]; round == 0 && other != tok {
+				t.Fatalf("token %d is %+v at one venue and %+v at the other", i, tok, other)
+			}
+			p, _ := a.Quote(tok.TokenID)
+			q, _ := b.Quote(tok.TokenID)
+			if tok.Status != "OPEN" {
+				if tok.Status == "RESOLVED" && p.Price != q.Price {
+					t.Fatalf("the result of %s differs", tok.Slug)
+				}
+				continue
+			}
+			open++
+			if p.Price == q.Price {
+				same++
+			}
+			if p.BestBid > 0 && q.BestAsk > 0 && p.BestBid > q.BestAsk || q.BestBid > 0 && p.BestAsk > 0 && q.BestBid > p.BestAsk {
+				crossed++
+			}
+		}
+		if crossed < open/50 || crossed > open*3/4 || same > open*2/3 {
+			t.Errorf("round %d: of %d open tokens, %d have crossed books and %d the same price, want some and not most", round, open, crossed, same)
+		}
+		for range 200 {
+			c.Advance(pace)
+			a.Step()
+			b.Step()
+		}
+	}
+}
+
+// TestQuietVenue checks that a quiet venue moves once a minute, and that quiet markets never move by themselves.
+func TestQuietVenue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := New(Config{Markets: 120, Quiet: true})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour+time.Second)
+		defer cancel()
+		if _ = v.Run(ctx); v.steps != 60 {
+			t.Errorf("the venue moved %d times in an hour, want 60", v.steps)
+		}
+		for range 5000 {
+			v.Step()
+		}
+		for _, m := range v.listing.markets {
+			if m.quiet() && m.tokens[0].bookSeq+m.tokens[0].tape.count > 1 {
+				t.Errorf("the quiet market %s has moved", m.slug)
+			}
+		}
+	})
 }

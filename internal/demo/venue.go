@@ -1,15 +1,32 @@
+// Package demo is a prediction-market venue in memory. A [Venue] is an [http.Handler] that serves the venue's whole REST API, and
+// its stream over WebSocket at [StreamPath]. REST and the stream show the same state.
+//
+// A venue needs no configuration. [New] builds the markets, events, order books and accounts from a seed. [Venue.Run] or
+// [Venue.Step] moves prices and books, and lets the three demo accounts trade. [Venue.Close] ends the streams.
+//
+// With the same seed, the same clock and the same number of steps, two venues give the same answers, with two exceptions: the
+// stream's epoch, and wallets that belong to no demo account. Such a wallet trades only while a client is subscribed to it.
+//
+// The stream and REST have the same sequence numbers: equal numbers mean equal states. The venue puts each change into the bounded
+// queues of the stream's clients before REST can return the change. A slow client delays no other client.
+//
+// [Config] sets rate limits and latency. Faults are the business of the package faults, a proxy in front of the venue. Some exported
+// methods return the venue's state without HTTP, so that tests can compare this state with the answers.
+//
+// Prices are integers in ten-thousandths, sizes in hundredths of a share and money in millionths. Products of size and price, and
+// all sums of a wallet, are therefore exact.
 package demo
 
 import (
 	"cmp"
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
+
+	"oddsgraph/internal/demo/server"
 )
 
 // Currency is the unit of the venue's money.
@@ -45,17 +62,18 @@ type Config struct {
 	Lag time.Duration
 	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
-	// Control serves the endpoints under /__control/.
-	Control bool
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
 	Heartbeat time.Duration
 	// MarketEvery is the average time between automatic changes of markets while [Venue.Run] runs. A change opens, closes, resolves
 	// or rewords a market, or changes its tick size. 0 means no such changes.
 	MarketEvery time.Duration
+	// Quiet moves the market only once a minute while [Venue.Run] runs.
+	Quiet bool
+	// Other is 0 for the first venue. Venues with the same Seed and different numbers have the same events, markets and identifiers.
+	// The prices of each market follow those of the first venue with an offset and a delay, so that their books cross now and then.
+	Other uint64
 	// Watch is notified of the changes of the markets. Nil notifies nobody.
 	Watch Watcher
-	// Log logs changes of faults. Nil logs nothing.
-	Log *slog.Logger
 }
 
 // Venue is a prediction-market venue. It is an [http.Handler] and safe for concurrent use.
@@ -65,15 +83,13 @@ type Venue struct {
 	listing *universe
 	index   *searchIndex
 	pools   *pools
-	stats   stats
-	faults  faultList
-	limits  struct{ public, key limiter }
+	counts  server.Counts
+	limits  struct{ public, key server.Limiter }
 	derived walletCache
 	lag     lag
 	stream  streams
 
-	// mu guards instruments, markets, wallets, topics and the fields below. restartIfDue is called with it held, and so are greet and
-	// heartbeat of a stream.
+	// mu guards instruments, markets, wallets, topics and the fields below. It is held while greet and heartbeat of a stream run.
 	mu           sync.RWMutex
 	epoch        string
 	random       rng
@@ -97,9 +113,6 @@ func New(config Config) *Venue {
 	if config.Clock == nil {
 		config.Clock = WallClock{}
 	}
-	if config.Log == nil {
-		config.Log = slog.New(slog.DiscardHandler)
-	}
 	if config.Heartbeat <= 0 {
 		config.Heartbeat = heartbeat
 	}
@@ -114,11 +127,11 @@ func New(config Config) *Venue {
 			guests: rng(hash(config.Seed, 4)), life: rng(hash(config.Seed, 5)),
 		},
 	}
-	v.stream.limits = standardLimits
-	v.listing = newUniverse(config.Seed, config.Markets, v.opened)
+	v.limits.public.Span, v.limits.key.Span = time.Minute, time.Minute
+	v.stream = newStreams(config.Heartbeat, &v.counts)
+	v.listing = newUniverse(config, v.opened)
 	v.index = newSearchIndex(v.listing)
 	v.pools = newPools(v.listing)
-	v.limits.public.perMinute, v.limits.key.perMinute = config.PublicPerMinute, config.KeyPerMinute
 	v.accounts = make(map[string]*wallet, len(accounts))
 	for _, a := range accounts {
 		w := v.newWallet(a.address, a.positions, true)
@@ -141,10 +154,6 @@ func newEpoch() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
 // ServeHTTP answers a request to the venue.
 func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if v.config.Control && strings.HasPrefix(r.URL.Path, controlPrefix) {
-		v.serveControl(w, r)
-		return
-	}
 	if r.URL.Path == StreamPath {
 		v.serveStream(w, r)
 		return
@@ -161,26 +170,22 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		a.header.Set("Allow", "GET, HEAD")
 		err = errMethod
 	default:
-		v.stats.count(i, c.keyCount())
+		v.counts.Add(server.Requests, endpoints[i].path, 1)
+		v.counts.Add(server.Keys, endpoints[i].path, c.keyCount())
 		if endpoints[i].user {
 			c.account = v.accountOf(c)
 		}
 		err = cmp.Or(err, v.admit(&endpoints[i], c))
 	}
-	fault := (*Fault)(nil)
 	if v.limit(c, a) {
 		if err != nil {
 			a.fail(err)
-		} else if fault = v.faults.take(endpoints[i].path, c); fault == nil || fault.needsAnswer() {
+		} else {
 			v.respond(&endpoints[i], c, a)
 		}
 	}
-	v.stats.countStatus(a.status)
-	if fault != nil {
-		v.serveFault(w, r, a, fault)
-		return
-	}
-	if Pause(r.Context(), v.config.Latency) {
+	v.counts.Add(server.Statuses, strconv.Itoa(a.status), 1)
+	if server.Pause(r.Context(), v.config.Latency) {
 		a.send(w)
 	}
 }
@@ -210,17 +215,50 @@ func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	}
 }
 
-// Pause waits for d. It returns false if the context ends before d has passed.
-func Pause(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+// Dialect is what the venues of other dialects have in common. They embed it, watch its engine and translate what they see.
+type Dialect struct {
+	Clock   Clock
+	Created time.Time
+	API     server.API
+	Counts  server.Counts
+	Sockets server.Sockets
+	IDs     server.IDs
+	engine  *Venue
 }
+
+// Open makes the engine. Of the configuration, it uses what concerns the markets, and the latency.
+func (d *Dialect) Open(config Config, watch Watcher) {
+	d.Clock = cmp.Or[Clock](config.Clock, WallClock{})
+	d.Created = d.Clock.Now()
+	d.API.Latency, d.API.Counts = config.Latency, &d.Counts
+	d.Sockets.Limits, d.Sockets.Counts = server.StandardLimits, &d.Counts
+	d.engine = New(Config{
+		Markets: config.Markets, Seed: config.Seed, Clock: config.Clock, MarketEvery: config.MarketEvery, Quiet: config.Quiet, Other: config.Other,
+		Watch: watch,
+	})
+}
+
+// Run moves the market until the context ends, see [Venue.Run].
+func (d *Dialect) Run(ctx context.Context) error { return d.engine.Run(ctx) }
+
+// Engine returns the venue with the markets. Its markets and tokens have other identifiers, see ID and DemoID.
+func (d *Dialect) Engine() *Venue { return d.engine }
+
+// ServeHTTP answers a call or opens a stream.
+func (d *Dialect) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.API.ServeHTTP(w, r) }
+
+// Close ends all streams and returns when they have ended. After Close no stream opens, but the venue still answers calls.
+func (d *Dialect) Close() { d.Sockets.Close() }
+
+// Stats returns the counts. The names of requests are patterns of paths.
+func (d *Dialect) Stats() Stats { return d.Counts.Stats(&d.Sockets) }
+
+// Reset zeroes the counts.
+func (d *Dialect) Reset() { d.Counts.Reset() }
+
+// DemoID returns the engine's identifier of a token, a market or an event, or the given id if there is none.
+func (d *Dialect) DemoID(id string) string { return d.IDs.DemoID(id) }
+
+// ID returns the dialect's identifier for a token, a market or an event of the engine, or "" if there is none. If the dialect has
+// several markets for one of the engine, it is that of the first.
+func (d *Dialect) ID(demoID string) string { return d.IDs.ID(demoID) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 const dayQuery = `query ($ids: [String!]!) { tokens(tokenIds: $ids) { tokenId price { price } change24h sparkline(points: 48) short: sparkline(points: 2) } }`
@@ -49,7 +49,7 @@ func TestLastDayIsMissing(t *testing.T) {
 		_, errors := s.query(t, `{ token(tokenId: "1") { sparkline(points: `+points+`) } }`, nil, anonymous)
 		wantErrors(t, errors, "token.sparkline BAD_USER_INPUT")
 	}
-	s.setFaults(t, demo.Fault{Path: "/api/exchange/price-history", Kind: demo.FaultStatus})
+	s.setFaults(t, faults.Fault{Path: "/api/exchange/price-history", Kind: faults.Status})
 	data, errors := s.query(t, dayQuery, vars{"ids": s.openTokens(1)}, anonymous)
 	wantErrors(t, errors, "tokens.0.change24h UPSTREAM_UNAVAILABLE", "tokens.0.short UPSTREAM_UNAVAILABLE", "tokens.0.sparkline UPSTREAM_UNAVAILABLE")
 	if at(data, "tokens.0.price.price") == nil {
@@ -92,7 +92,7 @@ func TestLastDayIsBatched(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
 			variables := search(s, 10) // the service asks for at most 5 markets in a call, because the venue bills each market
-			before, _ := s.Demo.Kalshi.Calls()
+			before := s.Demo.Kalshi.Stats().Requests
 			data := s.ask(t, dayQuery, variables, anonymous)
 			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {
 				t.Errorf("got the calls %v and %d tokens with a sparkline, want 2 calls for price histories", made, known(data))

@@ -33,7 +33,7 @@ func TestDemoControl(t *testing.T) {
 		}
 		return answer.StatusCode, string(text)
 	}
-	const faults = `{"faults":[{"path":"*","kind":"status","status":503}]}`
+	const faults = `{"faults":[{"kind":"status","status":503}]}`
 	const noProxies, jsonType = "--trusted-proxies=", "application/json"
 	for name, test := range map[string]struct {
 		args    []string
@@ -42,6 +42,8 @@ func TestDemoControl(t *testing.T) {
 		allowed bool
 	}{
 		"loopback":              {[]string{noProxies}, 200, `{"allowed":true}`, true},
+		"polymarket":            {[]string{noProxies, "--demo-driver=polymarket", "--venue-driver=polymarket"}, 200, `{"allowed":true}`, true},
+		"kalshi":                {[]string{noProxies, "--demo-driver=kalshi", "--venue-driver=kalshi"}, 200, `{"allowed":true}`, true},
 		"switched off":          {[]string{noProxies, "--demo-control=false"}, 200, `{"allowed":false}`, false},
 		"a trusted proxy":       {[]string{"--trusted-proxies=127.0.0.1"}, 200, `{"allowed":false}`, false},
 		"all interfaces":        {[]string{noProxies, "--listen=0.0.0.0:0"}, 200, `{"allowed":false}`, false},

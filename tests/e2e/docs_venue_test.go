@@ -47,10 +47,10 @@ func TestTolerancesAreTested(t *testing.T) {
 		"if the market was read before: with the label of an outcome, or without a label if the market has YES and NO": {"tests/e2e TestFramesThatNameAMarket", "internal/venue/generic/codec TestBadFrames M9"},
 		"to prices, trades, markets and accounts without a snapshot":                                                   {"internal/feed/follow TestQuietPrice", "internal/feed/follow TestAccountWithoutSnapshot", "tests/e2e TestQuietMarkets"},
 		"Without the latest trades, `TradesUpdate.known` is false":                                                     {"internal/feed/follow TestQuietTradesOfAVenueWithoutAList"},
-		"in the status": {"internal/venue/generic TestStatuses", "internal/venue/generic TestDemoFaults FaultStatus"},
+		"in the status": {"internal/venue/generic TestStatuses", "internal/venue/generic TestDemoFaults faults.Status"},
 		"in a body with status 200 (`success: false` or `error`)": {"internal/venue/generic TestErrorForms error-alone", "internal/venue/generic TestErrorForms message"},
-		"as HTML":          {"internal/venue/generic TestDemoFaults FaultHTML"},
-		"as an empty body": {"internal/venue/generic TestDemoFaults FaultEmpty"},
+		"as HTML":          {"internal/venue/generic TestDemoFaults tool.HTML"},
+		"as an empty body": {"internal/venue/generic TestDemoFaults tool.Empty"},
 		"that are missing: the client reads the first levels of the order books instead, one call per token": {"internal/venue/generic TestSpreadsWithoutTheEndpoint"},
 		"marks them `basis: ORDER_BOOK`": {"internal/venue/generic TestSpreadsFailOverToBooks SpreadOfBook", "tests/e2e TestMinimalVenue ORDER_BOOK"},
 		"The client also reads the books if the endpoint does not respond, responds with an error, or responds with unreadable data": {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi"
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // explained is the extension "explain" of a response.
@@ -175,7 +175,7 @@ func TestExplainFailures(t *testing.T) {
 	ids := s.openTokens(3)
 	const query = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`
 	_, _, _ = s.explain(t, query, vars{"ids": ids[:2]}, anonymous)
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: 500})
+	s.setFaults(t, faults.Fault{Kind: faults.Status, Status: 500})
 	s.clock.Advance(10 * time.Second) // the two cached prices have expired
 	_, _, e := s.explain(t, query, vars{"ids": ids}, anonymous)
 	if len(e.Batches) != 1 || e.Batches[0].Outcome != "UPSTREAM_UNAVAILABLE" || e.Batches[0].Own != 1 || e.UpstreamCalls != 1 || e.Batches[0].Calls[0].Status != 500 {

@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"oddsgraph/app"
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
+	"oddsgraph/tests/tool"
 )
 
 const branchesQuery = `{ user(address: "` + addressOf50 + `") {
@@ -28,17 +29,17 @@ func TestPortfolioSumsNeedAllInputs(t *testing.T) {
 	intact := s.ask(t, query, nil, keyOf50)
 	for _, test := range []struct {
 		name   string
-		fault  demo.Fault
+		fault  faults.Fault
 		null   []string
 		errors []string
 	}{
-		{"prices", demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultStatus}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
-		{"one price", demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultWrongTypes, TokenID: held[0].TokenID}, []string{"portfolio"},
+		{"prices", faults.Fault{Path: "/api/exchange/prices", Kind: faults.Status}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
+		{"one price", faults.Fault{Path: "/api/exchange/prices", Kind: faults.JSON, Contains: []string{held[0].TokenID}}, []string{"portfolio"},
 			[]string{"user.portfolio UPSTREAM_BAD_RESPONSE", "user.positions.nodes.0.valuation UPSTREAM_BAD_RESPONSE"}},
-		{"markets", demo.Fault{Path: "/api/exchange/market-details", Kind: demo.FaultStatus}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
-		{"balance", demo.Fault{Path: "/api/user/balance", Kind: demo.FaultStatus}, []string{"portfolio.totalValue", "portfolio.availableCash"},
+		{"markets", faults.Fault{Path: "/api/exchange/market-details", Kind: faults.Status}, []string{"portfolio"}, []string{"user.portfolio UPSTREAM_UNAVAILABLE"}},
+		{"balance", faults.Fault{Path: "/api/user/balance", Kind: faults.Status}, []string{"portfolio.totalValue", "portfolio.availableCash"},
 			[]string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE", "user.portfolio.totalValue UPSTREAM_UNAVAILABLE"}},
-		{"orders", demo.Fault{Path: "/api/user/orders", Kind: demo.FaultStatus}, []string{"portfolio.availableCash"}, []string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE"}},
+		{"orders", faults.Fault{Path: "/api/user/orders", Kind: faults.Status}, []string{"portfolio.availableCash"}, []string{"user.portfolio.availableCash UPSTREAM_UNAVAILABLE"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s.expireCaches()
@@ -147,13 +148,13 @@ func TestServiceStatusFollowsTheVenue(t *testing.T) {
 	wantJSON(t, "status", at(data, "serviceStatus"), `{"version":"`+app.BuildVersion()+`","demo":true,"upstreamReachable":true,"throttledUntil":null,
 		"stream":{"state":"DISCONNECTED","since":"2026-03-14T15:09:26.000Z","lastMessageAt":null,"connections":0,"reconnects":0,"resyncs":0,"watchedTokens":0}}`)
 	for _, test := range []struct {
-		fault []demo.Fault
+		fault []faults.Fault
 		want  bool
 	}{
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}}, false},
+		{[]faults.Fault{{Kind: faults.Status, Status: http.StatusServiceUnavailable}}, false},
 		{nil, true},
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultReset}}, true}, // the venue is reachable, because half of its response arrives before the connection breaks
-		{[]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests}}, true},
+		{[]faults.Fault{{Kind: faults.Reset}}, true}, // the venue is reachable, because half of its response arrives before the connection breaks
+		{[]faults.Fault{{Kind: faults.Status, Status: http.StatusTooManyRequests}}, true},
 	} {
 		s.expireCaches()
 		s.setFaults(t, test.fault...)
@@ -193,7 +194,7 @@ func TestUnreadableRows(t *testing.T) {
 			s.expireCaches()
 			all := pluck(s.ask(t, test.query, nil, keyOf50), test.rows, test.id)
 			s.expireCaches()
-			s.setFaults(t, demo.Fault{Path: test.endpoint, Kind: demo.FaultHalfBroken})
+			s.setFaults(t, faults.Fault{Path: test.endpoint, Answer: tool.HalfBroken})
 			data, errors := s.query(t, test.query, nil, keyOf50)
 			s.setFaults(t)
 			got := pluck(data, test.rows, test.id) // the page may also have readable rows that the page without faults does not have

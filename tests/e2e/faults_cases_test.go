@@ -7,13 +7,14 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
+	"oddsgraph/tests/tool"
 )
 
 // fault is a way in which an endpoint can fail.
 type fault struct {
 	name string
-	demo.Fault
+	faults.Fault
 	code string
 	// retried is true if the service retries the call.
 	retried bool
@@ -25,48 +26,48 @@ type fault struct {
 	large bool
 }
 
-var faults = []fault{
-	{name: "429 with seconds", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, code: "RATE_LIMITED", wait: 7 * time.Second},
-	{name: "429 with a date", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
-	{name: "429 with 0", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
-	{name: "429 with an empty body", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "empty"}, code: "RATE_LIMITED"},
-	{name: "429 as HTML", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, code: "RATE_LIMITED"},
-	{name: "500", Fault: demo.Fault{Kind: demo.FaultStatus}, code: "UPSTREAM_UNAVAILABLE"},
-	{name: "503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, code: "UPSTREAM_UNAVAILABLE", retried: true},
-	{name: "HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, code: "UPSTREAM_BAD_RESPONSE"},
-	{name: "empty body", Fault: demo.Fault{Kind: demo.FaultEmpty}, code: "UPSTREAM_BAD_RESPONSE"},
-	{name: "truncated JSON", Fault: demo.Fault{Kind: demo.FaultTruncated}, code: "UPSTREAM_BAD_RESPONSE", retried: true},
-	{name: "wrong types", Fault: demo.Fault{Kind: demo.FaultWrongTypes}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
-	{name: "missing fields", Fault: demo.Fault{Kind: demo.FaultMissingFields}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
-	{name: "200 with success:false", Fault: demo.Fault{Kind: demo.FaultSuccessFalse}, code: "UPSTREAM_UNAVAILABLE"},
-	{name: "200 with error", Fault: demo.Fault{Kind: demo.FaultErrorOnly}, code: "UPSTREAM_UNAVAILABLE", unclear: true},
-	{name: "hang", Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"},
-	{name: "hang in the body", Fault: demo.Fault{Kind: demo.FaultHangBody}, code: "UPSTREAM_TIMEOUT"},
-	{name: "slow drip", Fault: demo.Fault{Kind: demo.FaultDrip, DelayMs: 500}, code: "UPSTREAM_TIMEOUT"},
-	{name: "reset in the body", Fault: demo.Fault{Kind: demo.FaultReset}, code: "UPSTREAM_UNAVAILABLE", retried: true},
-	{name: "refused", Fault: demo.Fault{Kind: demo.FaultRefused}, code: "UPSTREAM_UNAVAILABLE", retried: true},
-	{name: "64 MiB body", Fault: demo.Fault{Kind: demo.FaultLarge}, code: "UPSTREAM_BAD_RESPONSE", large: true},
-	{name: "gzip bomb", Fault: demo.Fault{Kind: demo.FaultGzipBomb}, code: "UPSTREAM_BAD_RESPONSE", large: true},
-	{name: "large header", Fault: demo.Fault{Kind: demo.FaultLargeHeader}, code: "UPSTREAM_UNAVAILABLE"},
-	{name: "redirect to another host", Fault: demo.Fault{Kind: demo.FaultRedirect, Status: 307, Location: otherHost}, code: "UPSTREAM_BAD_RESPONSE"},
+var callFaults = []fault{
+	{name: "429 with seconds", Fault: faults.Fault{Kind: faults.Status, Status: 429, RetryAfter: "7"}, code: "RATE_LIMITED", wait: 7 * time.Second},
+	{name: "429 with a date", Fault: faults.Fault{Kind: faults.Status, Status: 429, RetryAfter: inSeconds}, code: "RATE_LIMITED", wait: 9 * time.Second},
+	{name: "429 with 0", Fault: faults.Fault{Kind: faults.Status, Status: 429, RetryAfter: "0"}, code: "RATE_LIMITED"},
+	{name: "429 with an empty body", Fault: faults.Fault{Answer: tool.Empty(429)}, code: "RATE_LIMITED"},
+	{name: "429 as HTML", Fault: faults.Fault{Kind: faults.Status, Status: 429, Body: tool.HTML}, code: "RATE_LIMITED"},
+	{name: "500", Fault: faults.Fault{Kind: faults.Status}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "503", Fault: faults.Fault{Kind: faults.Status, Status: 503}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "HTML", Fault: faults.Fault{Kind: faults.Status, Status: 200, Body: tool.HTML}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "empty body", Fault: faults.Fault{Answer: tool.Empty(200)}, code: "UPSTREAM_BAD_RESPONSE"},
+	{name: "truncated JSON", Fault: faults.Fault{Kind: faults.Truncate}, code: "UPSTREAM_BAD_RESPONSE", retried: true},
+	{name: "wrong types", Fault: faults.Fault{Kind: faults.JSON}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "missing fields", Fault: faults.Fault{Answer: tool.MissingFields}, code: "UPSTREAM_BAD_RESPONSE", unclear: true},
+	{name: "200 with success:false", Fault: faults.Fault{Kind: faults.Status, Status: 200, Body: tool.Failure}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: "200 with error", Fault: faults.Fault{Kind: faults.Status, Status: 200, Body: `{"error":"the venue is not available"}`}, code: "UPSTREAM_UNAVAILABLE", unclear: true},
+	{name: "hang", Fault: faults.Fault{Kind: faults.Delay}, code: "UPSTREAM_TIMEOUT"},
+	{name: "hang in the body", Fault: faults.Fault{Answer: tool.HangBody}, code: "UPSTREAM_TIMEOUT"},
+	{name: "slow drip", Fault: faults.Fault{Kind: faults.Drip, DelayMs: 500}, code: "UPSTREAM_TIMEOUT"},
+	{name: "reset in the body", Fault: faults.Fault{Kind: faults.Reset}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "refused", Fault: faults.Fault{Kind: faults.Refuse}, code: "UPSTREAM_UNAVAILABLE", retried: true},
+	{name: "64 MiB body", Fault: faults.Fault{Answer: tool.Large}, code: "UPSTREAM_BAD_RESPONSE", large: true},
+	{name: "gzip bomb", Fault: faults.Fault{Answer: tool.GzipBomb}, code: "UPSTREAM_BAD_RESPONSE", large: true},
+	{name: "large header", Fault: faults.Fault{Answer: tool.LargeHeader(1 << 20)}, code: "UPSTREAM_UNAVAILABLE"},
+	{name: redirected, Fault: faults.Fault{Answer: tool.Redirect(307, "http://elsewhere.invalid/")}, code: "UPSTREAM_BAD_RESPONSE"},
 }
 
-// inSeconds and otherHost are placeholders in the list faults. faultFor replaces inSeconds by the date nine seconds after the time
-// of lane.clock, and otherHost by lane.otherURL.
+// inSeconds is a placeholder in the list callFaults. faultFor replaces it by the date nine seconds after the time of lane.clock.
+// redirected is the name of the fault whose target faultFor replaces by lane.otherURL.
 const (
-	inSeconds = "in 9 seconds"
-	otherHost = "http://elsewhere.invalid/"
+	inSeconds  = "in 9 seconds"
+	redirected = "redirect to another host"
 )
 
 // faultFor returns the fault for the endpoint of b, with the placeholders replaced.
-func (f *fault) faultFor(l *lane, b *branch) demo.Fault {
+func (f *fault) faultFor(l *lane, b *branch) faults.Fault {
 	out := f.Fault
 	out.Path = b.path
 	if out.RetryAfter == inSeconds {
 		out.RetryAfter = l.clock.Now().Add(9 * time.Second).Format(http.TimeFormat)
 	}
-	if out.Location == otherHost {
-		out.Location = l.otherURL
+	if f.name == redirected {
+		out.Answer = tool.Redirect(307, l.otherURL)
 	}
 	return out
 }
@@ -84,8 +85,8 @@ func (f *fault) attempts(b *branch) (least, most int64) {
 
 // drifts returns the test cases in which the endpoint of b sends responses in another format, or with an unreadable element.
 func drifts(b *branch) (rows []row) {
-	for _, kind := range []demo.FaultKind{demo.FaultUnknownFields, demo.FaultText, demo.FaultNested} {
-		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, kind), run: func(l *lane) error { return l.testDrift(b, kind) }})
+	for name, answer := range map[string]tool.Answerer{"unknown-fields": tool.UnknownFields, "text": tool.Texts, "nested": tool.Nested} {
+		rows = append(rows, row{name: fmt.Sprintf("%s, %s", b.endpoint, name), run: func(l *lane) error { return l.testDrift(b, answer) }})
 	}
 	if len(b.errors) > 1 {
 		rows = append(rows, row{name: b.endpoint + ", a bad element", run: func(l *lane) error { return l.testBadElement(b) }})
@@ -123,7 +124,7 @@ func (f *fault) timeLimit() time.Duration {
 func (l *lane) testCold(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
-	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+	if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	got := l.wantFailure(&r, "cold", b, f)
@@ -181,7 +182,7 @@ func (l *lane) wantFromBooks(r *report, when string, b *branch, f *fault) reply 
 func (l *lane) testColdFromBooks(b *branch, f *fault) error {
 	var r report
 	l.prepare(&r)
-	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+	if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	got := l.wantFromBooks(&r, "cold", b, f)
@@ -212,7 +213,7 @@ func (l *lane) testWarmFromBooks(b *branch, f *fault) error {
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
 	l.clock.Advance(b.staleAfter)
-	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+	if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	began := l.reads.instant()
@@ -235,12 +236,12 @@ func hangRow(b *branch) row {
 func (l *lane) testTimeout(b *branch) error {
 	var r report
 	l.prepare(&r)
-	f := fault{Fault: demo.Fault{Kind: demo.FaultHang}, code: "UPSTREAM_TIMEOUT"}
-	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+	f := fault{Fault: faults.Fault{Kind: faults.Delay}, code: "UPSTREAM_TIMEOUT"}
+	if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	l.wantFailure(&r, "cold", b, &f)
-	if err := l.venue.SetFaults(nil); err != nil {
+	if err := l.faults.Set(nil); err != nil {
 		return err
 	}
 	l.wantAll(&r, "after the fault") // a cancelled call is not a failure and starts no backoff
@@ -248,10 +249,10 @@ func (l *lane) testTimeout(b *branch) error {
 }
 
 // testDrift changes the format of the venue's responses. The service's response must stay the same.
-func (l *lane) testDrift(b *branch, kind demo.FaultKind) error {
+func (l *lane) testDrift(b *branch, answer tool.Answerer) error {
 	var r report
 	l.prepare(&r)
-	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: kind}}); err != nil {
+	if err := l.faults.Set([]faults.Fault{{Path: b.path, Answer: answer}}); err != nil {
 		return err
 	}
 	l.wantAll(&r, "in another format")
@@ -263,7 +264,7 @@ func (l *lane) testBadElement(b *branch) error {
 	var r report
 	l.prepare(&r)
 	bad := l.variables["ids"].([]string)[1]
-	if err := l.venue.SetFaults([]demo.Fault{{Path: b.path, Kind: demo.FaultWrongTypes, TokenID: bad}}); err != nil {
+	if err := l.faults.Set([]faults.Fault{{Path: b.path, Kind: faults.JSON, Contains: []string{bad}}}); err != nil {
 		return err
 	}
 	got, err := l.try(wholeQuery, l.variables, keyOf3)
@@ -304,7 +305,7 @@ func (l *lane) testWarm(b *branch, f *fault) error {
 	l.prepare(&r)
 	l.wantAll(&r, "warming up")
 	l.clock.Advance(b.staleAfter)
-	if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+	if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 		return err
 	}
 	if b.public() {
@@ -325,7 +326,7 @@ func (l *lane) testWarm(b *branch, f *fault) error {
 			r.add("the refresh took %d calls, want %d to %d", n, least, most)
 		}
 		l.clock.Advance(3 * time.Hour)
-		if err := l.venue.SetFaults([]demo.Fault{f.faultFor(l, b)}); err != nil {
+		if err := l.faults.Set([]faults.Fault{f.faultFor(l, b)}); err != nil {
 			return err
 		}
 	}
@@ -352,7 +353,7 @@ func (b *branch) freshness(data any) string {
 
 // prepare removes the faults of the previous test case, and advances the clock until the cached values have expired.
 func (l *lane) prepare(r *report) {
-	if err := l.venue.SetFaults(nil); err != nil {
+	if err := l.faults.Set(nil); err != nil {
 		r.add("%w", err)
 	}
 	l.clock.Advance(3 * time.Hour)
@@ -437,7 +438,7 @@ const firstBackoff = 250 * time.Millisecond
 // wantRecovery removes the fault, advances the clock by one backoff and sends wholeQuery. It expects all data, and one call to the
 // endpoint of b.
 func (l *lane) wantRecovery(r *report, b *branch, f *fault) {
-	if err := l.venue.SetFaults(nil); err != nil {
+	if err := l.faults.Set(nil); err != nil {
 		r.add("%w", err)
 	}
 	l.clock.Advance(max(f.wait, firstBackoff))

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 const pricesQuery = `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { tokenId price freshness { stale } } }`
@@ -60,7 +60,7 @@ func TestThrottledPrices(t *testing.T) {
 	}
 	ask("at first", false, 0)
 	s.clock.Advance(10 * time.Second)
-	s.setFaults(t, demo.Fault{Path: "/api/exchange/prices", Kind: demo.FaultStatus, Status: 429, RetryAfter: "300"})
+	s.setFaults(t, faults.Fault{Path: "/api/exchange/prices", Kind: faults.Status, Status: 429, RetryAfter: "300"})
 	if got, err := s.queryFrom(t.Context(), client(1), pricesQuery, ids[5]); err != nil || len(got.errors) != 1 {
 		t.Errorf("the throttled price: got the GraphQL errors %v and the error %v, want one GraphQL error", got.errors, err)
 	}

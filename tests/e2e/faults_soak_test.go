@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -190,7 +191,7 @@ func (s *soak) waitCaughtUp(t testing.TB, began time.Time) {
 	s.recordFigures(t, began)
 }
 
-func (s *soak) heal() { s.recordedVenue.update(func() { _ = s.recordedVenue.venue.SetFaults(nil) }) }
+func (s *soak) heal() { _ = s.recordedVenue.faults.Set(nil) }
 
 // injectFaults injects some faults, or kills the venue for a while.
 func (s *soak) injectFaults(t testing.TB) {
@@ -202,8 +203,8 @@ func (s *soak) injectFaults(t testing.TB) {
 		s.recordedVenue.open(t)
 		return
 	}
-	var drawn []demo.Fault
-	restart := false
+	var drawn []faults.Fault
+	acts, restart := []func(*demo.Venue){}, false
 	for range 1 + s.rand.IntN(4) {
 		if s.rand.IntN(3) == 0 {
 			// Leave out the faults that stop the stream for a minute, because they hide other faults.
@@ -211,18 +212,22 @@ func (s *soak) injectFaults(t testing.TB) {
 			r := rows[s.rand.IntN(len(rows))]
 			s.faultCounts["stream: "+r.name]++
 			restart = restart || r.closeFirst
-			drawn = append(drawn, r.Fault)
+			if r.act != nil {
+				acts = append(acts, r.act)
+			} else {
+				drawn = append(drawn, r.Fault)
+			}
 			continue
 		}
-		f := faults[s.rand.IntN(len(faults))]
+		f := callFaults[s.rand.IntN(len(callFaults))]
 		if f.large && s.rand.IntN(4) > 0 || f.RetryAfter == inSeconds {
-			f = faults[0] // large bodies must be rare; a date in Retry-After fails, because the process does not use the test's clock
+			f = callFaults[0] // large bodies must be rare; a date in Retry-After fails, because the process does not use the test's clock
 		}
 		s.faultCounts[f.name]++
 		spoils := f.Fault
 		spoils.Path = wholeBranches[s.rand.IntN(len(wholeBranches))].path
 		if s.rand.IntN(3) == 0 {
-			spoils.Path = "*"
+			spoils.Path = ""
 		}
 		spoils.Probability, spoils.Seed = 0.2+0.8*s.rand.Float64(), s.rand.Uint64()
 		if f.wait > 0 {
@@ -231,8 +236,11 @@ func (s *soak) injectFaults(t testing.TB) {
 		drawn = append(drawn, spoils)
 	}
 	s.recordedVenue.update(func() {
-		if err := s.recordedVenue.venue.SetFaults(drawn); err != nil {
+		if err := s.recordedVenue.faults.Set(drawn); err != nil {
 			t.Error(err)
+		}
+		for _, act := range acts {
+			act(s.recordedVenue.venue)
 		}
 		if restart {
 			s.recordedVenue.venue.Restart(demo.CloseSlow)

@@ -10,54 +10,76 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
 // streamRow is a fault of the stream.
 type streamRow struct {
 	name string
-	demo.Fault
+	faults.Fault
+	// act, if not nil, is what happens to the venue instead of the fault.
+	act func(v *demo.Venue)
 	// closeFirst is true if the test closes the open streams as soon as it has set the fault. The fault then affects the new
 	// connections.
 	closeFirst bool
+	// still is true if the market stops while the fault lasts, so that no later frame shows that the last frames are lost.
+	still bool
 	// banned is true if the service reconnects only after the long wait LimitedWait.
 	banned bool
 }
 
 func streamRows() []streamRow {
-	book, price := "orderbook_update", "price_update"
+	book, price, topics := []string{`"type":"orderbook_update"`}, []string{`"type":"price_update"`}, []string{`"seq":`}
 	rows := []streamRow{
-		{name: "dropped books", Fault: demo.Fault{Kind: demo.FaultDrop, Frame: book, Probability: 0.2}},
-		{name: "dropped prices", Fault: demo.Fault{Kind: demo.FaultDrop, Frame: price, Probability: 0.2}},
-		{name: "duplicates", Fault: demo.Fault{Kind: demo.FaultDuplicate, Probability: 0.3}},
-		{name: "reordered books", Fault: demo.Fault{Kind: demo.FaultReorder, Frame: book, Probability: 0.2}},
-		{name: "reordered prices", Fault: demo.Fault{Kind: demo.FaultReorder, Frame: price, Probability: 0.2}},
-		{name: "lost tails", Fault: demo.Fault{Kind: demo.FaultLostTail, Frame: book, Count: 3}},
-		{name: "garbage", Fault: demo.Fault{Kind: demo.FaultGarbage, Probability: 0.1}},
-		{name: "unknown types", Fault: demo.Fault{Kind: demo.FaultUnknownType, Probability: 0.5}},
-		{name: "slow snapshots", Fault: demo.Fault{Kind: demo.FaultSlowSnapshot, DelayMs: 300}, closeFirst: true},
-		{name: "skipped sequence numbers", Fault: demo.Fault{Kind: demo.FaultSkip, Channel: "orderbook", Probability: 0.2}},
-		{name: "a stall that ends", Fault: demo.Fault{Kind: demo.FaultStall, DelayMs: 700, Count: 1}},
-		{name: "a stall that does not end", Fault: demo.Fault{Kind: demo.FaultStall, Count: 1}},
-		{name: "closed for an internal error", Fault: demo.Fault{Kind: demo.FaultClose, Code: 1011, Count: 1}},
-		{name: "closed as too slow", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseSlow, Count: 2}},
-		{name: "closed to shed load", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseShed, Count: 1}},
-		{name: "closed for abuse", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseAbuse, Count: 1}, banned: true},
-		{name: "closed for credentials", Fault: demo.Fault{Kind: demo.FaultClose, Code: demo.CloseCredentials, Count: 1}},
-		{name: "a restart", Fault: demo.Fault{Kind: demo.FaultRestart, Code: demo.CloseSlow, Count: 1}},
-		{name: "a new epoch behind open streams", Fault: demo.Fault{Kind: demo.FaultNewEpoch, Count: 1}},
-		{name: "opening: 503", Fault: demo.Fault{Kind: demo.FaultStatus, Status: 503}, closeFirst: true},
-		{name: "opening: HTML", Fault: demo.Fault{Kind: demo.FaultHTML}, closeFirst: true},
-		{name: "opening: hang", Fault: demo.Fault{Kind: demo.FaultHang}, closeFirst: true},
-		{name: "opening: delay", Fault: demo.Fault{Kind: demo.FaultDelay, DelayMs: 300}, closeFirst: true},
-		{name: "opening: reset", Fault: demo.Fault{Kind: demo.FaultReset}, closeFirst: true},
-		{name: "opening: refused", Fault: demo.Fault{Kind: demo.FaultRefused}, closeFirst: true},
-		{name: "opening: redirect", Fault: demo.Fault{Kind: demo.FaultRedirect}, closeFirst: true},
+		{name: "dropped books", Fault: faults.Fault{Kind: faults.Drop, Contains: book, Probability: 0.2}},
+		{name: "dropped prices", Fault: faults.Fault{Kind: faults.Drop, Contains: price, Probability: 0.2}},
+		{name: "duplicates", Fault: faults.Fault{Kind: faults.Duplicate, Contains: topics, Probability: 0.3}},
+		{name: "reordered books", Fault: faults.Fault{Kind: faults.Reorder, Contains: book, Probability: 0.2, Behind: 8}},
+		{name: "reordered prices", Fault: faults.Fault{Kind: faults.Reorder, Contains: price, Probability: 0.2, Behind: 8}},
+		{name: "lost tails", Fault: faults.Fault{Kind: faults.Drop, Contains: book, Probability: 0.5}, still: true},
+		{name: "garbage", Fault: faults.Fault{Kind: faults.Truncate, Contains: topics, Probability: 0.1}},
+		{name: "unknown types", Fault: faults.Fault{Contains: topics, Probability: 0.5, Frames: func(frame []byte) [][]byte {
+			return [][]byte{[]byte(`{"type":"weather_update","seq":1,"temperature":21.5}`), frame}
+		}}},
+		{name: "slow snapshots", Fault: faults.Fault{Kind: faults.Delay, Contains: []string{`_snapshot"`}, DelayMs: 300}, closeFirst: true},
+		{name: "a stall that ends", Fault: faults.Fault{Kind: faults.Freeze, DelayMs: 700, Count: 1}},
+		{name: "a stall that does not end", Fault: faults.Fault{Kind: faults.Freeze, Count: 1}},
+		{name: "closed for an internal error", Fault: faults.Fault{Kind: faults.Close, Contains: topics, Code: 1011, Count: 1}},
+		{name: "closed as too slow", Fault: faults.Fault{Kind: faults.Close, Contains: topics, Code: demo.CloseSlow, Count: 2}},
+		{name: "closed to shed load", Fault: faults.Fault{Kind: faults.Close, Contains: topics, Code: demo.CloseShed, Count: 1}},
+		{name: "closed for abuse", Fault: faults.Fault{Kind: faults.Close, Contains: topics, Code: demo.CloseAbuse, Count: 1}, banned: true},
+		{name: "closed for credentials", Fault: faults.Fault{Kind: faults.Close, Contains: topics, Code: demo.CloseCredentials, Count: 1}},
+		{name: "a restart", act: func(v *demo.Venue) { v.Restart(demo.CloseSlow) }},
+		{name: "a new epoch behind open streams", act: func(v *demo.Venue) { v.Restart(0) }},
+		{name: "opening: 503", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Status, Status: 503}, closeFirst: true},
+		{name: "opening: HTML", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Status, Status: 200, Body: tool.HTML}, closeFirst: true},
+		{name: "opening: hang", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Delay}, closeFirst: true},
+		{name: "opening: delay", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Delay, DelayMs: 300}, closeFirst: true},
+		{name: "opening: reset", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Reset}, closeFirst: true},
+		{name: "opening: refused", Fault: faults.Fault{On: faults.OnOpens, Kind: faults.Refuse}, closeFirst: true},
+		{name: "opening: redirect", Fault: faults.Fault{On: faults.OnOpens, Answer: tool.Redirect(302, "http://elsewhere.invalid/")}, closeFirst: true},
 	}
 	for i := range rows {
-		rows[i].Path = demo.StreamPath
+		if rows[i].On == "" {
+			rows[i].On = faults.OnFrames
+		}
 	}
 	return rows
+}
+
+// inject begins the fault of a row.
+func (w *recordedVenue) inject(r *streamRow) (err error) {
+	w.update(func() {
+		if r.act != nil {
+			r.act(w.venue)
+			return
+		}
+		if err = w.faults.Set([]faults.Fault{r.Fault}); r.closeFirst {
+			w.venue.Restart(demo.CloseSlow)
+		}
+	})
+	return err
 }
 
 // shortWaits shortens the waits of the service's stream client.
@@ -119,14 +141,16 @@ func (c *checkedLoad) runFault(r *streamRow) error {
 		}
 	}
 	before := c.countOf("events")
-	if err := c.recorded.venue.SetFaults([]demo.Fault{r.Fault}); err != nil {
+	if err := c.recorded.inject(r); err != nil {
 		return err
 	}
-	if r.closeFirst {
-		c.recorded.update(func() { c.recorded.venue.Restart(demo.CloseSlow) })
-	}
 	move(40)
-	c.recorded.update(func() { _ = c.recorded.venue.SetFaults(nil) })
+	if r.still {
+		time.Sleep(3 * c.recorded.heartbeat) // heartbeats have the sequence numbers of the lost frames
+	}
+	if err := c.recorded.faults.Set(nil); err != nil {
+		return err
+	}
 	move(10)
 	deadline := time.Now().Add(patience)
 	for !c.caughtUp() {

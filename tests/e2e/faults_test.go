@@ -79,9 +79,9 @@ func TestFaultMatrix(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			patient, hurried := laneWithRows{lane: newPipedLane(t)}, laneWithRows{lane: newPipedLane(t, longCallTimeout, fmt.Sprint("--request-timeout=", shortTimeout))}
 			for i := range wholeBranches {
-				for f := range faults {
-					if faults[f].hangs() {
-						patient.rows = append(patient.rows, faults[f].rows(&wholeBranches[i])...)
+				for f := range callFaults {
+					if callFaults[f].hangs() {
+						patient.rows = append(patient.rows, callFaults[f].rows(&wholeBranches[i])...)
 					}
 				}
 				hurried.rows = append(hurried.rows, hangRow(&wholeBranches[i]))
@@ -94,9 +94,9 @@ func TestFaultMatrix(t *testing.T) {
 		var all lanes
 		for i := range wholeBranches {
 			rows := drifts(&wholeBranches[i])
-			for f := range faults {
-				if !faults[f].hangs() {
-					rows = append(rows, faults[f].rows(&wholeBranches[i])...)
+			for f := range callFaults {
+				if !callFaults[f].hangs() {
+					rows = append(rows, callFaults[f].rows(&wholeBranches[i])...)
 				}
 			}
 			all = append(all, laneWithRows{newLane(t, longCallTimeout), rows})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // recordedDepth is the number of levels on each side of a book that a recordedVenue compares.
@@ -30,6 +31,7 @@ type recordedVenue struct {
 
 	mu     sync.RWMutex
 	venue  *demo.Venue
+	faults *faults.Proxy // stands in front of venue
 	server *http.Server
 	served chan struct{}
 	books  map[string]*ring[bookState]
@@ -115,7 +117,8 @@ func (w *recordedVenue) open(t testing.TB) {
 	w.venue = demo.New(demo.Config{
 		Markets: 400, Seed: w.seed, Heartbeat: w.heartbeat, PublicPerMinute: w.limits[0], KeyPerMinute: w.limits[1],
 	})
-	w.server, w.served = &http.Server{Handler: w.venue}, make(chan struct{})
+	w.faults = faults.New(w.venue)
+	w.server, w.served = &http.Server{Handler: w.faults}, make(chan struct{})
 	go func(s *http.Server, served chan struct{}) {
 		defer close(served)
 		_ = s.Serve(l)
@@ -144,7 +147,6 @@ func (w *recordedVenue) args(more ...string) []string {
 func (w *recordedVenue) update(change func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.remember() // a fault may have begun a new epoch since the last update
 	change()
 	w.remember()
 }

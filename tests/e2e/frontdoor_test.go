@@ -15,6 +15,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // newRequest returns a request from a new client address. The headers are alternating names and values.
@@ -116,7 +117,7 @@ func TestCacheControl(t *testing.T) {
 			t.Errorf("a request with %q: got status %d and the headers %v, want 4xx and Cache-Control no-store", header, got.status, got.header)
 		}
 	}
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, faults.Fault{Kind: faults.Status})
 	if got := s.do(t, s.newRequest(t, http.MethodGet, "/graphql?"+url.Values{"query": {`{ market(marketId: "unread") { question } searchMarkets { totalCount } }`}}.Encode(), "")); got.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("a response with a failed field: got the headers %v, want Cache-Control no-store", got.header)
 	}

@@ -25,6 +25,7 @@ import (
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/tests/tool"
@@ -103,6 +104,7 @@ type service struct {
 	*app.App
 	// venue is the demo venue that the service calls. It is nil if the service calls a venue that the test started.
 	venue  *demo.Venue
+	faults *faults.Proxy // stands in front of the venue
 	clock  *tool.Clock
 	client *http.Client
 	log    *logBuffer
@@ -160,7 +162,7 @@ func openAt(t testing.TB, clock market.Clock, rig func(*app.Wiring), args ...str
 		t.Fatal(err)
 	}
 	if s.Demo != nil {
-		s.venue = s.Demo.Venue
+		s.venue, s.faults = s.Demo.Venue, s.Demo.Faults
 	}
 	return s
 }
@@ -438,10 +440,10 @@ func wantCalls(t testing.TB, got, want calls) {
 // expireCaches advances the clock until every cached value is too old to be served.
 func (s *service) expireCaches() { s.clock.Advance(3 * time.Hour) }
 
-// setFaults replaces the faults of the demo venue.
-func (s *service) setFaults(t testing.TB, faults ...demo.Fault) {
+// setFaults replaces the faults of the proxy in front of the demo venue.
+func (s *service) setFaults(t testing.TB, rules ...faults.Fault) {
 	t.Helper()
-	if err := s.venue.SetFaults(faults); err != nil {
+	if err := s.faults.Set(rules); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph"
 	"oddsgraph/httpapi"
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/web"
 )
 
@@ -243,7 +243,7 @@ func TestQueriesByGET(t *testing.T) {
 // id.
 func TestRequestIDs(t *testing.T) {
 	s := start(t)
-	s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+	s.setFaults(t, faults.Fault{Kind: faults.Status})
 	for given, kept := range map[string]bool{"": false, "mine-1.2_3": true, strings.Repeat("a", 65): false, "a b": false} {
 		r := s.request(t, `{"query":"{ tokenPrices(tokenIds: [\"1\"]) { price } }"}`, anonymous)
 		if given != "" {

@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/drivers"
 )
@@ -26,10 +27,10 @@ func startKalshi(t *testing.T, args ...string) *service {
 
 // kalshiCalls returns two counts of calls to the simulator, by path: all calls, and the calls since an earlier count. The parameter
 // before is this earlier count.
-func kalshiCalls(t *testing.T, a *app.App, before map[string]int) (calls map[string]int, newCalls map[string]int) {
+func kalshiCalls(t *testing.T, a *app.App, before map[string]int64) (calls, newCalls map[string]int64) {
 	t.Helper()
-	calls, _ = a.Demo.Kalshi.Calls()
-	newCalls = map[string]int{}
+	calls = a.Demo.Kalshi.Stats().Requests
+	newCalls = map[string]int64{}
 	for path, n := range calls {
 		if n > before[path] {
 			newCalls[path] = n - before[path]
@@ -155,14 +156,14 @@ func TestKalshiStream(t *testing.T) {
 	}
 	settle()
 	for round := range 8 {
-		sim.LoseFrames(30)
+		s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Drop, Contains: []string{`"type":"orderbook_delta"`}, Probability: 0.3, Seed: uint64(round)})
 		for range 5 {
 			engine.Step()
 			if err := engine.SetPrice(demoToken, demo.Price(3000+400*round)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		sim.LoseFrames(0)
+		s.setFaults(t)
 		if err := engine.SetPrice(demoToken, demo.Price(3100+400*round)); err != nil {
 			t.Fatal(err)
 		}

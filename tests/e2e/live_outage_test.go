@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -65,7 +66,7 @@ func TestTheStreamDropsUnderSubscribers(t *testing.T) {
 		return slices.Equal(pluck(data, "user.positions.nodes", "token.price.freshness.source"), []string{"STREAM", "STREAM", "STREAM"})
 	})
 
-	s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+	s.setFaults(t, faults.Fault{On: faults.OnOpens, Kind: faults.Status, Status: http.StatusServiceUnavailable})
 	s.venue.Restart(demo.CloseSlow)
 	stalePaths := map[string]string{ // the path of the field stale in the events of each subscription
 		"prices": "price.freshness.stale", "book": "book.freshness.stale", "markets": "market.freshness.stale",

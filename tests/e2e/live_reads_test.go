@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // TestEachReadOfASubscriptionFails checks the first event of a subscription while endpoints fail or hang. If the service can do
@@ -42,15 +42,15 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 		"midpoints: books":             {midpoint, []string{books}, initial},
 		"midpoints: spreads and books": {midpoint, []string{spreads, books}, down},
 	} {
-		for how, kind := range map[string]demo.FaultKind{"fails": demo.FaultStatus, "hangs": demo.FaultHang} {
+		for how, kind := range map[string]faults.Kind{"fails": faults.Status, "hangs": faults.Delay} {
 			t.Run(name+"/"+how, func(t *testing.T) {
 				t.Parallel()
 				s, _ := startLiveRigged(t, withoutRetries, "--demo-stream=false", "--request-timeout=15s", "--venue-timeout=4s", "--venue-public-per-minute=100000", "--venue-key-per-minute=100000")
-				var faults []demo.Fault
+				var rules []faults.Fault
 				for _, path := range test.fail {
-					faults = append(faults, demo.Fault{Path: path, Kind: kind})
+					rules = append(rules, faults.Fault{Path: path, Kind: kind})
 				}
-				s.setFaults(t, faults...)
+				s.setFaults(t, rules...)
 				v := vars{"a": addressOf3, "id": s.openTokens(1)[0], "ids": s.openTokens(1)}
 				if test.query == subMarkets {
 					v["ids"] = s.openMarkets(1)
@@ -61,7 +61,7 @@ func TestEachReadOfASubscriptionFails(t *testing.T) {
 					return
 				}
 				want := test.want
-				if kind == demo.FaultHang {
+				if kind == faults.Delay {
 					want = "UPSTREAM_TIMEOUT"
 				}
 				if ev := sub.next(t); ev.ended || ev.data != nil || len(ev.errors) != 1 || ev.errors[0].Extensions.Code != want {

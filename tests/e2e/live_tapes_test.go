@@ -95,15 +95,11 @@ func TestTapesFromREST(t *testing.T) {
 	}
 }
 
-// breakStream closes the sockets of the simulator's stream and calls f before the service opens new ones.
+// breakStream closes the sockets of the venue's stream and calls f before the service opens new ones.
 func (s *service) breakStream(t *testing.T, f func()) {
 	t.Helper()
 	before := s.Venue.Live.Client.Stats().Reconnects
-	if s.Demo.Polymarket != nil {
-		s.Demo.Polymarket.Disconnect()
-	} else {
-		s.Demo.Kalshi.Disconnect()
-	}
+	s.faults.CloseStreams(0)
 	f()
 	eventually(t, "the stream is open again", func() bool { return s.Venue.Live.Client.Stats().Reconnects > before })
 	s.waitForStream(t)

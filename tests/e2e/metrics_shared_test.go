@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -26,7 +27,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	replica := func() *service {
 		s, _ := startLiveRigged(t, withoutRetries, "--venue-url="+proxy.URL, "--venue-public-per-minute=100", "--cache-price-fresh=1h",
 			"--shared-url="+server.URL(), "--shared-timeout=1s", "--shared-replicas=2")
-		s.venue = proxy.demo
+		s.venue, s.faults = proxy.demo, proxy.faults
 		eventually(t, "the replica is connected", func() bool { return s.scrape(t).samples["oddsgraph_shared_connected"] == 1 })
 		return s
 	}
@@ -95,7 +96,7 @@ func sharedMetrics(t *testing.T, m *scraped) {
 	sb.wantBetween("oddsgraph_shared_grants_left", 95-granted, 95-2)
 
 	// The venue refuses a call. Then Redis dies.
-	a.setFaults(t, demo.Fault{Path: "/api/exchange/spreads", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60"})
+	a.setFaults(t, faults.Fault{Path: "/api/exchange/spreads", Kind: faults.Status, Status: http.StatusTooManyRequests, RetryAfter: "60"})
 	a.query(t, `query($t: [String!]!) { spreads(tokenIds: $t) { bestAsk } }`, vars{"t": ids[6:7]}, anonymous)
 	sa = a.scrape(t)
 	sa.wantBetween("oddsgraph_shared_hold_seconds", 1, 60)

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // TestLogOfAnOutage checks the lines from a start over an outage of the venue to the stop. Health checks and failed calls have no
@@ -20,14 +20,14 @@ func TestLogOfAnOutage(t *testing.T) {
 	read := func(token string) {
 		s.query(t, `query($t: String!) { token(tokenId: $t) { orderbook { spread } } }`, vars{"t": token}, anonymous)
 	}
-	if err := venue.demo.SetFaults([]demo.Fault{{Path: "*", Kind: demo.FaultStatus, Status: 503}}); err != nil {
+	if err := venue.faults.Set([]faults.Fault{{Kind: faults.Status, Status: 503}}); err != nil {
 		t.Fatal(err)
 	}
 	read("1")
 	read("2")
 	s.get(t, "/healthz")
 	s.get(t, "/readyz")
-	if err := venue.demo.SetFaults(nil); err != nil {
+	if err := venue.faults.Set(nil); err != nil {
 		t.Fatal(err)
 	}
 	read("3")

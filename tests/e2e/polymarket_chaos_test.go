@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
@@ -161,33 +162,36 @@ func TestPolymarketChaos(t *testing.T) {
 		if differing := w.differing(watches, true); len(differing) > 0 {
 			t.Fatalf("%d of %d books differ from the simulator's books before any fault", len(differing), len(ids))
 		}
-		b := sim.Behaviour()
-		b.LostFrames = 2
-		if err := sim.SetBehaviour(b); err != nil {
-			t.Fatal(err)
-		}
+		// A list is the answer to a subscription, which is never lost.
+		data := []string{`"event_type"`}
+		lost := faults.Fault{On: faults.OnFrames, Contains: data, Probability: 0.02, Frames: func(frame []byte) [][]byte {
+			if frame[0] == '[' {
+				return [][]byte{frame}
+			}
+			return nil
+		}}
+		s.setFaults(t, lost)
 		for round := 0; w.publishedCount < 20_000; round++ {
 			if round > 60 {
 				t.Fatalf("the service published only %d books in %d rounds, want 20000", w.publishedCount, round)
 			}
 			switch round % 3 {
 			case 0:
-				sim.Freeze()
+				s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Freeze, Contains: data}) // the streams still answer PING
+				run(pace)
+				s.setFaults(t, lost)
 				run(35 * time.Second)
 				if differing := w.differing(watches, false); len(differing) > len(ids)/50 { // the last change of a book may be in a lost frame
 					t.Errorf("%d books are not live or have wrong best prices 35 s after a freeze, want at most %d", len(differing), len(ids)/50)
 				}
 			case 1:
-				sim.Disconnect()
+				s.faults.CloseStreams(0)
 				run(10 * time.Second)
 			default:
 				run(10 * time.Second)
 			}
 		}
-		b.LostFrames = 0
-		if err := sim.SetBehaviour(b); err != nil {
-			t.Fatal(err)
-		}
+		s.setFaults(t)
 		run(65 * time.Second) // the service compares all books with REST twice in this time
 		if differing := w.differing(watches, true); len(differing) > 0 {
 			t.Errorf("%d of %d books differ from the simulator's books after the last fault", len(differing), len(ids))

@@ -266,7 +266,7 @@ type witness struct {
 }
 
 func newWitness(t testing.TB) *witness {
-	w := &witness{venue: demo.New(demo.Config{Markets: 300, Control: true})}
+	w := &witness{venue: demo.New(demo.Config{Markets: 300})}
 	w.Server = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		w.received = append(w.received, r.Clone(r.Context()))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // boardSubscription returns a subscription of the board, with the fragment that it uses.
@@ -118,8 +119,8 @@ func TestQuietMarkets(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startOverSimulator(t, "--demo-driver="+driver, "--venue-driver="+driver, "--demo-markets=120", "--log-level=info")
 				if driver == "generic" { // a venue that sends only books after a subscription
-					s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDrop, Frame: "price_update"},
-						demo.Fault{Path: demo.StreamPath, Kind: demo.FaultDrop, Frame: "trades_snapshot"})
+					s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Drop, Contains: []string{`"type":"price_update"`}},
+						faults.Fault{On: faults.OnFrames, Kind: faults.Drop, Contains: []string{`"type":"trades_snapshot"`}})
 				}
 				s.connectInBubble(t)
 				markets, oneSided := s.openBinaryMarkets(sockets), map[string]bool{}

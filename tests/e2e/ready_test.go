@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // wantReadyz checks the response at /readyz on both addresses. The response must arrive within a second.
@@ -38,7 +38,7 @@ func TestReadyWithoutTheVenue(t *testing.T) {
 	s.clock.Advance(time.Second)
 	s.wantReadyz(t, http.StatusOK, "ready\n")
 
-	if err := venue.demo.SetFaults([]demo.Fault{{Path: "*", Kind: demo.FaultStatus}}); err != nil {
+	if err := venue.faults.Set([]faults.Fault{{Kind: faults.Status}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, token := range []string{"1", "2", "3"} {

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -224,9 +225,12 @@ func (w *twins) disturb(t testing.TB) {
 	case 7:
 		check(w.venue.Trade(addressOf50, token, demo.Buy, demo.Size(100+r.IntN(50))))
 	case 8:
-		path := []string{"*", "/api/exchange/prices", "/api/user/balance", "/api/exchange/market-details"}[r.IntN(4)]
-		kind := []demo.FaultKind{demo.FaultStatus, demo.FaultHTML, demo.FaultHalfBroken, demo.FaultWrongTypes, demo.FaultEmpty}[r.IntN(5)]
-		w.setFaults(t, demo.Fault{Path: path, Kind: kind, Count: 1 + r.IntN(5)})
+		path := []string{"", "/api/exchange/prices", "/api/user/balance", "/api/exchange/market-details"}[r.IntN(4)]
+		rule := []faults.Fault{
+			{Kind: faults.Status}, {Kind: faults.Status, Status: 200, Body: tool.HTML}, {Answer: tool.HalfBroken}, {Kind: faults.JSON}, {Answer: tool.Empty(200)},
+		}[r.IntN(5)]
+		rule.Path, rule.Count = path, 1+r.IntN(5)
+		w.setFaults(t, rule)
 	case 9:
 		w.setFaults(t)
 	}
@@ -270,7 +274,7 @@ func TestCachedResponsesOfALiveMarket(t *testing.T) {
 		for range 150 {
 			staleResponses += w.compare(t, liveQueries)
 		}
-		s.setFaults(t, demo.Fault{Path: demo.StreamPath, Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable}, demo.Fault{Path: "*", Kind: demo.FaultStatus, Status: http.StatusServiceUnavailable})
+		s.setFaults(t, faults.Fault{On: faults.OnOpens, Kind: faults.Status, Status: http.StatusServiceUnavailable}, faults.Fault{Kind: faults.Status, Status: http.StatusServiceUnavailable})
 		if round%2 == 0 {
 			s.venue.Restart(demo.CloseSlow)
 		}

@@ -15,6 +15,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // dialBearer opens a socket with a bearer token.
@@ -48,9 +49,10 @@ func (k *socket) waitClosed(t testing.TB) websocket.StatusCode {
 // slowVenue is a proxy in front of the demo venue. It can hold the requests to a path, and counts the REST calls.
 type slowVenue struct {
 	*httptest.Server
-	demo *demo.Venue
-	mu   sync.Mutex
-	held map[string]chan struct{}
+	demo   *demo.Venue
+	faults *faults.Proxy // stands in front of demo
+	mu     sync.Mutex
+	held   map[string]chan struct{}
 	// waiting receives the path of each held request.
 	waiting chan string
 	// calls counts the calls by endpoint and status, such as "prices 200". keys counts the requested keys by endpoint.
@@ -60,8 +62,9 @@ type slowVenue struct {
 func newSlowVenue(t testing.TB) *slowVenue { return newSlowVenueOf(t, demo.Config{Markets: 300}) }
 
 func newSlowVenueOf(t testing.TB, cfg demo.Config) *slowVenue {
+	v := demo.New(cfg)
 	d := &slowVenue{
-		demo: demo.New(cfg), held: map[string]chan struct{}{}, waiting: make(chan string, 64),
+		demo: v, faults: faults.New(v), held: map[string]chan struct{}{}, waiting: make(chan string, 64),
 		calls: map[string]float64{}, keys: map[string]float64{},
 	}
 	d.Server = httptest.NewServer(d)
@@ -86,7 +89,7 @@ func (r *statusRecorder) WriteHeader(status int) {
 // ServeHTTP implements http.Handler.
 func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == demo.StreamPath {
-		d.demo.ServeHTTP(w, r)
+		d.faults.ServeHTTP(w, r)
 		return
 	}
 	d.mu.Lock()
@@ -101,7 +104,7 @@ func (d *slowVenue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	recorder := &statusRecorder{w, http.StatusOK}
-	d.demo.ServeHTTP(recorder, r)
+	d.faults.ServeHTTP(recorder, r)
 	endpoint, keys := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], 1
 	for _, name := range []string{"tokenIds", "ids"} {
 		if list := r.URL.Query().Get(name); list != "" {

@@ -11,7 +11,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/sdl"
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // TestSemanticNonNull checks every field with @semanticNonNull that the demo venue serves. If the venue works and the request has
@@ -53,7 +53,7 @@ func TestSemanticNonNull(t *testing.T) {
 	}
 	variables := vars{"token": token, "event": eventID}
 	seenFields := 0
-	for name, fault := range map[string]*demo.Fault{"the venue works": nil, "the venue fails": {Path: "*", Kind: demo.FaultStatus}} {
+	for name, fault := range map[string]*faults.Fault{"the venue works": nil, "the venue fails": {Kind: faults.Status}} {
 		s.expireCaches()
 		if fault != nil {
 			s.setFaults(t, *fault)

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 )
 
 // TestStaleReason checks that each response says whether a price is stale, and why, while the venue fails and recovers.
@@ -24,7 +24,7 @@ func TestStaleReason(t *testing.T) {
 			synctest.Wait()
 		}
 		wantFreshness("at first", `{"stale":false,"reason":null}`)
-		s.setFaults(t, demo.Fault{Path: "*", Kind: demo.FaultStatus})
+		s.setFaults(t, faults.Fault{Kind: faults.Status})
 		advance(2 * time.Second)
 		wantFreshness("after the fresh time", `{"stale":true,"reason":"EXPIRED"}`)
 		advance(2 * time.Second)

@@ -24,6 +24,7 @@ import (
 
 	"oddsgraph/app"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -56,7 +57,8 @@ type request struct {
 // venue is the demo venue. It records each request with the status of the response.
 type venue struct {
 	*httptest.Server
-	demo *demo.Venue
+	demo   *demo.Venue
+	faults *faults.Proxy // stands in front of demo
 
 	mu       sync.Mutex
 	requests []request
@@ -89,11 +91,11 @@ func (v *venue) serve(w http.ResponseWriter, r *http.Request) int {
 	v.mu.Unlock()
 	answer := &recorder{w, http.StatusOK}
 	if !held {
-		v.demo.ServeHTTP(answer, r)
+		v.faults.ServeHTTP(answer, r)
 		return answer.status
 	}
 	made := httptest.NewRecorder()
-	v.demo.ServeHTTP(made, r)
+	v.faults.ServeHTTP(made, r)
 	close(arrived)
 	<-release
 	maps.Copy(w.Header(), made.Header())
@@ -119,7 +121,8 @@ func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 func openVenue(t *testing.T, cfg demo.Config) *venue {
 	t.Helper()
 	tool.CheckTier(t)
-	v := &venue{demo: demo.New(cfg)}
+	d := demo.New(cfg)
+	v := &venue{demo: d, faults: faults.New(d)}
 	v.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if v.away.Load() {
 			panic(http.ErrAbortHandler) // closes the connection

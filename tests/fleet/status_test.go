@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -89,7 +90,7 @@ func TestStatus(t *testing.T) {
 		}
 	}
 
-	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-search", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
+	if err := v.faults.Set([]faults.Fault{{Path: "/api/exchange/market-search", Kind: faults.Status, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	if answer := search(a, 10); !strings.Contains(answer, "RATE_LIMITED") {

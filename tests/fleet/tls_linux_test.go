@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -130,7 +131,7 @@ func TestTLSAndUser(t *testing.T) {
 		eventually(t, "both replicas receive the stream", func() bool { return n() > 1 })
 	}
 	a.flush(t)
-	if err := v.demo.SetFaults([]demo.Fault{{Path: "/api/exchange/market-search", Kind: demo.FaultStatus, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
+	if err := v.faults.Set([]faults.Fault{{Path: "/api/exchange/market-search", Kind: faults.Status, Status: http.StatusTooManyRequests, RetryAfter: "60", Count: 1}}); err != nil {
 		t.Fatal(err)
 	}
 	_, _ = a.ask(`{ searchMarkets(query: "refused", first: 1) { nodes { id } } }`)

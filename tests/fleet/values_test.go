@@ -20,6 +20,7 @@ import (
 
 	"oddsgraph/httpapi"
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/tests/tool"
 )
 
@@ -298,8 +299,8 @@ func TestChangeDuringCall(t *testing.T) {
 		}
 	})
 	<-arrived
-	fault := demo.Fault{Path: "/api/exchange/market-details", Kind: demo.FaultStatus, Status: http.StatusInternalServerError}
-	if err := v.demo.SetFaults([]demo.Fault{fault}); err != nil {
+	fault := faults.Fault{Path: "/api/exchange/market-details", Kind: faults.Status, Status: http.StatusInternalServerError}
+	if err := v.faults.Set([]faults.Fault{fault}); err != nil {
 		t.Fatal(err)
 	}
 	before := events()
@@ -310,7 +311,7 @@ func TestChangeDuringCall(t *testing.T) {
 	time.Sleep(3 * time.Second) // longer than the other replica's call to Redis, which times out after 1 s
 	release()
 	g.Wait()
-	if err := v.demo.SetFaults(nil); err != nil {
+	if err := v.faults.Set(nil); err != nil {
 		t.Fatal(err)
 	}
 	if answer := replicas[2].must(t, query); !strings.Contains(answer, "CLOSED") {

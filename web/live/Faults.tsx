@@ -10,9 +10,20 @@ async function send(action: string, body: object) {
 
 /** The faults that last until the user ends them. */
 const lasting = {
-  'Drop stream': { path: '/ws', kind: 'status', status: 503 },
-  Throttle: { path: '*', kind: 'status', status: 429, retryAfter: '30' },
-  Outage: { path: '*', kind: 'status', status: 503 },
+  'Drop stream': { on: 'opens', kind: 'status', status: 503 },
+  Throttle: { kind: 'status', status: 429, retryAfter: '30' },
+  Outage: { kind: 'status', status: 503 },
+  'Slow answers': { kind: 'delay', delayMs: 3000 },
+  'Dripping answers': { kind: 'drip', delayMs: 20 },
+  'Cut answers': { kind: 'truncate' },
+  'Wrong JSON': { kind: 'json' },
+  'Broken connections': { kind: 'reset' },
+  'Lost frames': { on: 'frames', kind: 'drop', probability: 0.3 },
+  'Late frames': { on: 'frames', kind: 'delay', delayMs: 2000, probability: 0.3 },
+  'Reordered frames': { on: 'frames', kind: 'reorder', behind: 8, probability: 0.3 },
+  'Repeated frames': { on: 'frames', kind: 'duplicate', probability: 0.3 },
+  'Frozen stream': { on: 'frames', kind: 'freeze', delayMs: 60_000 },
+  'Closed streams': { on: 'frames', kind: 'close', probability: 0.02 },
 } as const
 
 type Name = keyof typeof lasting

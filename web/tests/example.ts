@@ -140,7 +140,7 @@ export function checkApp(name: string) {
     }
     await eventually('positions', () => rows(page), all => all.length === 10)
     await moves('the start')
-    await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
+    await control('faults', { faults: [{ on: 'opens', kind: 'status', status: 503 }] })
     // Prices are stale only until the service reads them over REST, so begin to wait before the outage.
     await Promise.all([page.locator('[data-stale=true]').first().waitFor(), control('restart', { code: 4003 })])
     await control('reset', {})

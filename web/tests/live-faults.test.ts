@@ -21,7 +21,7 @@ async function wantRecovered(page: Page) {
 
 /** Takes the venue's stream down, until control('reset', {}). */
 async function drop() {
-  await control('faults', { faults: [{ path: '/ws', kind: 'status', status: 503 }] })
+  await control('faults', { faults: [{ on: 'opens', kind: 'status', status: 503 }] })
   await control('restart', { code: 4003 })
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
@@ -63,7 +64,7 @@ func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) 
 	if limit == 0 {
 		limit = defaultPage
 	}
-	after, err := readCursor(query.Get("cursor"))
+	after, err := readCursor(query)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +78,7 @@ func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) 
 			continue
 		}
 		if len(rows) == limit {
-			cursor = cursorAt(m.number)
+			cursor = server.Cursor(uint64(m.number))
 			break
 		}
 		rows = append(rows, v.row(m))
@@ -136,7 +137,7 @@ func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) 
 	if err != nil {
 		return nil, err
 	}
-	after, err := readCursor(query.Get("cursor"))
+	after, err := readCursor(query)
 	if err != nil {
 		return nil, err
 	}
@@ -149,7 +150,7 @@ func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) 
 			continue
 		}
 		if len(events) == max(limit, 1) {
-			cursor = cursorAt(i)
+			cursor = server.Cursor(uint64(i))
 			break
 		}
 		out, rows := v.event(e)

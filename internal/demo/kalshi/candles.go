@@ -46,7 +46,7 @@ func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix st
 		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "start_ts, end_ts and period_interval are needed")
 	}
 	period := time.Duration(minutes) * time.Minute
-	points := v.engine.History(m.demoToken, time.Unix(int64(start), 0).Add(-period), time.Unix(int64(end), 0))
+	points := v.Engine().History(m.demoToken, time.Unix(int64(start), 0).Add(-period), time.Unix(int64(end), 0))
 	out := []object{}
 	for i := len(points) - 1; i >= 0; i-- {
 		ends := periodEnd(points[i].At, period)

@@ -31,7 +31,7 @@ func (v *Venue) signed(r *http.Request) bool {
 	at := r.Header.Get("KALSHI-ACCESS-TIMESTAMP")
 	signature, err := base64.StdEncoding.DecodeString(r.Header.Get("KALSHI-ACCESS-SIGNATURE"))
 	ms, timeErr := strconv.ParseInt(at, 10, 64)
-	if key == nil || err != nil || timeErr != nil || time.UnixMilli(ms).Sub(v.clock.Now()).Abs() > maxSkew {
+	if key == nil || err != nil || timeErr != nil || time.UnixMilli(ms).Sub(v.Clock.Now()).Abs() > maxSkew {
 		return false
 	}
 	digest := sha256.Sum256([]byte(at + r.Method + r.URL.Path))
@@ -64,8 +64,10 @@ func (c *conn) fail(in *command, code int, text string) {
 	c.push(object{"id": in.ID, "type": "error", "msg": object{"code": code, "msg": text}})
 }
 
-func (v *Venue) receive(c *conn, message []byte) {
+// Receive implements [server.Client].
+func (c *conn) Receive(message []byte, _ bool) {
 	var in command
+	v := c.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	switch err := json.Unmarshal(message, &in); {
@@ -128,7 +130,7 @@ func (v *Venue) sendSnapshots(c *conn, s *subscription, tickers []string, id int
 		case s.channel == channelTicker && initial:
 			c.push(v.ticker(m, s))
 		case s.channel == channelBook:
-			v.sendNumbered(c, s, v.snapshot(m, s, id))
+			c.sendNumbered(s, v.snapshot(m, s, id))
 		}
 	}
 }
@@ -168,7 +170,7 @@ func (v *Venue) unsubscribe(c *conn, in *command) {
 			c.fail(in, 7, "Unknown subscription ID")
 			continue
 		}
-		v.sendNumbered(c, c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
+		c.sendNumbered(c.subs[i], object{"id": in.ID, "type": "unsubscribed"})
 		c.subs = slices.Delete(c.subs, i, i+1)
 	}
 }
@@ -212,6 +214,6 @@ func (v *Venue) updateSubscription(c *conn, in *command) {
 		c.fail(in, 13, "Unsupported action")
 		return
 	}
-	v.sendNumbered(c, s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
+	c.sendNumbered(s, object{"id": in.ID, "type": "ok", "msg": object{"market_tickers": slices.Sorted(maps.Keys(s.tickers))}})
 	v.sendSnapshots(c, s, tickers, 0, in.Params.InitialSnapshot)
 }

@@ -1,26 +1,22 @@
 package kalshi
 
 import (
-	"encoding/base64"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
-type object = map[string]any
-
-type refusal struct {
-	status int
-	body   object
-}
+type (
+	object  = server.Object
+	refusal = server.Refusal
+)
 
 func refuse(status int, code, message string) *refusal {
-	return &refusal{status, object{"error": object{"code": code, "message": message, "service": "simulator"}}}
+	return &refusal{Status: status, Body: object{"error": object{"code": code, "message": message, "service": "simulator"}}}
 }
 
 var notFound = refuse(http.StatusNotFound, "not_found", "not found")
@@ -48,61 +44,37 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/series/{ticker}", "", (*Venue).answerSeries},
 }
 
-// The maximum number of bytes in a URL, and of values in a list parameter.
-const (
-	maxURL  = 8 << 10
-	maxList = 100
-)
+// maxList is the maximum number of values in a list parameter. itemCost is the cost of a call, or of each item of a list, in tokens
+// of the token bucket.
+const maxList, itemCost = 100, 10
 
-// itemCost is the cost of a call, or of each item of a list, in tokens of the token bucket.
-const itemCost = 10
-
-func (v *Venue) routes() *http.ServeMux {
-	mux := http.NewServeMux()
+// routes adds the endpoints to the API.
+func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]
-		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { v.serve(e, w, r) })
+		v.API.Endpoint(e.pattern, func(c *server.Call) (time.Duration, *refusal) { return 0, v.admit(e, c) },
+			func(c *server.Call) (any, *refusal) { return e.answer(v, c.Request, c.Query) })
 	}
-	mux.HandleFunc("GET "+StreamPath, v.serveStream)
-	return mux
+	v.API.HandleFunc("GET "+StreamPath, v.serveStream)
 }
 
-func (v *Venue) serve(e *endpoint, w http.ResponseWriter, r *http.Request) {
-	query := r.URL.Query()
+// admit takes the cost of a call from the token bucket. It returns a refusal if the call exceeds a limit.
+func (v *Venue) admit(e *endpoint, c *server.Call) *refusal {
 	items := 1
 	if e.list != "" {
-		items = len(list(query, e.list))
+		items = len(list(c.Query, e.list))
 	}
 	if e.list == "tickers" {
-		items = min(items, len(query[e.list])) // answerBooks does not split a value at commas
+		items = min(items, len(c.Query[e.list])) // answerBooks does not split a value at commas
 	}
-	if latency := v.config.Demo.Latency; latency > 0 && !demo.Pause(r.Context(), latency) {
-		return
-	}
-	cost := itemCost * max(items, 1)
-	var body any
-	var refused *refusal
+	c.Keys = max(items, 1)
 	switch {
-	case !v.bucket.take(cost, v.config.TokensPerSecond, v.clock.Now()):
-		refused = &refusal{http.StatusTooManyRequests, object{"error": "too many requests"}}
-	case len(r.URL.RequestURI()) > maxURL:
-		refused = refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
-	case items > maxList || e.list != "" && items == 0:
-		refused = refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
-	default:
-		body, refused = e.answer(v, r, query)
+	case !v.bucket.Take(itemCost*c.Keys, v.config.TokensPerSecond, v.Clock.Now()):
+		return &refusal{Status: http.StatusTooManyRequests, Body: object{"error": "too many requests"}}
+	case e.list != "" && (items > maxList || items == 0):
+		return refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
 	}
-	v.mu.Lock()
-	v.calls[strings.TrimPrefix(e.pattern, "GET "+Path)]++
-	v.spentTokens += cost
-	v.mu.Unlock()
-	status := http.StatusOK
-	if refused != nil {
-		status, body = refused.status, refused.body
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(demo.Encode(body)) // the client may have left
+	return nil
 }
 
 // list returns the values of a list parameter. The values are separated by commas. The query parameter "tickers" may be repeated
@@ -129,39 +101,11 @@ func number(query url.Values, name string, fallback, greatest int) (int, *refusa
 	return n, nil
 }
 
-// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 for an empty cursor.
-func cursorAt(n int) string {
-	return base64.URLEncoding.EncodeToString([]byte("c" + strconv.Itoa(n)))
-}
-
-func readCursor(cursor string) (int, *refusal) {
-	if cursor == "" {
-		return 0, nil
-	}
-	text, err := base64.URLEncoding.DecodeString(cursor)
-	n, parseErr := strconv.Atoi(strings.TrimPrefix(string(text), "c"))
-	if err != nil || parseErr != nil || n < 0 {
+// readCursor returns the number of the parameter cursor, or 0 if it is missing.
+func readCursor(query url.Values) (int, *refusal) {
+	n, ok := server.ReadCursor(query.Get("cursor"))
+	if !ok {
 		return 0, refuse(http.StatusBadRequest, "invalid_parameters", "invalid cursor")
 	}
-	return n, nil
-}
-
-// bucket is a token bucket that holds the tokens of one second. The zero value is full.
-type bucket struct {
-	mu    sync.Mutex
-	spent float64
-	at    time.Time
-}
-
-// take removes tokens from the bucket if the bucket has enough tokens, and reports whether it did.
-func (b *bucket) take(tokens, perSecond int, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.spent = max(b.spent-now.Sub(b.at).Seconds()*float64(perSecond), 0)
-	b.at = now
-	if b.spent+float64(tokens) > float64(perSecond) {
-		return false
-	}
-	b.spent += float64(tokens)
-	return true
+	return int(n), nil
 }

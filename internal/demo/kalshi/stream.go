@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // StreamPath is the path of the WebSocket.
@@ -16,8 +17,9 @@ const pingEvery = 10 * time.Second
 
 // conn is a client of the stream. Venue.mu guards all fields except the socket.
 type conn struct {
-	*demo.Socket
+	*server.Socket
 
+	v       *Venue
 	subs    []*subscription
 	lastSID int
 }
@@ -36,73 +38,39 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	if !v.signed(r) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnauthorized)
-		_, _ = w.Write(demo.Encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
+		_, _ = w.Write(server.Encode(object{"error": object{"code": "authentication_error"}})) // the client may have left
 		return
 	}
-	c := &conn{Socket: demo.NewSocket()}
-	if !v.admit(c) {
+	if !v.Sockets.Serve(w, r, func(s *server.Socket) server.Client { return &conn{Socket: s, v: v} }) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
-		return
-	}
-	defer v.dismiss(c)
-	c.Serve(w, r, pingEvery, func(message []byte) { v.receive(c, message) })
-}
-
-// admit adds a new socket. It returns false if the simulator is closed.
-func (v *Venue) admit(c *conn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return false
-	}
-	v.serving.Add(1)
-	v.openedStreams++
-	v.conns[c] = struct{}{}
-	return true
-}
-
-func (v *Venue) dismiss(c *conn) {
-	v.mu.Lock()
-	delete(v.conns, c)
-	v.mu.Unlock()
-	v.serving.Done()
-}
-
-// Close ends all streams and returns when they have ended. After Close no stream opens, but the simulator still serves REST.
-func (v *Venue) Close() {
-	v.mu.Lock()
-	v.closed = true
-	v.mu.Unlock()
-	v.Disconnect()
-	v.serving.Wait()
-}
-
-// Disconnect ends all open streams.
-func (v *Venue) Disconnect() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for c := range v.conns {
-		c.Close()
 	}
 }
 
-func (c *conn) push(message object) { c.Push(demo.Encode(message)) }
+// Begin implements [server.Client].
+func (c *conn) Begin() {}
 
-// sendNumbered sends a message of a subscription with the next sequence number. It loses Config.LostFrames percent of the
-// orderbook_delta and trade messages. A lost message also uses up a sequence number.
-func (v *Venue) sendNumbered(c *conn, s *subscription, message object) {
+// Beat implements [server.Client].
+func (c *conn) Beat() { c.Ping() }
+
+// End implements [server.Client].
+func (c *conn) End() {}
+
+func (c *conn) push(message object) {
+	kind, _ := message["type"].(string)
+	c.Push(kind, server.Encode(message))
+}
+
+// sendNumbered sends a message of a subscription with the next sequence number.
+func (c *conn) sendNumbered(s *subscription, message object) {
 	s.seq++
 	message["sid"], message["seq"] = s.sid, s.seq
-	kind := message["type"]
-	if (kind == "orderbook_delta" || kind == "trade") && v.random.Float64()*100 < v.config.LostFrames {
-		return
-	}
 	c.push(message)
 }
 
 // each calls send for each subscription that has this channel and includes the market with the ticker.
 func (v *Venue) each(channel, ticker string, send func(*conn, *subscription)) {
-	for c := range v.conns {
+	for _, socket := range v.Sockets.All() {
+		c := socket.Client.(*conn)
 		for _, s := range c.subs {
 			if s.channel == channel && (s.all || s.tickers[ticker]) {
 				send(c, s)
@@ -151,7 +119,7 @@ var sideNames = [...]string{"yes", "no"}
 func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
+	m, now := v.byDemoToken[demoToken].market, v.Clock.Now()
 	if m.quiet {
 		return
 	}
@@ -164,7 +132,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 			if s.useYesPrice && ch.side == 1 {
 				price = payout - price
 			}
-			v.sendNumbered(c, s, object{"type": "orderbook_delta", "msg": object{
+			c.sendNumbered(s, object{"type": "orderbook_delta", "msg": object{
 				"market_ticker": m.ticker, "market_id": m.uuid(), "price_dollars": dollars(price), "delta_fp": contractCount(ch.delta), "side": sideNames[ch.side],
 				"ts": now.UTC().Format(time.RFC3339), "ts_ms": now.UnixMilli(),
 			}})
@@ -177,7 +145,7 @@ func (v *Venue) Moved(demoToken string, _ demo.Price, b demo.Book) {
 
 // ticker returns a message of the ticker channel. Such messages have no sequence number.
 func (v *Venue) ticker(m *market, s *subscription) object {
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	row := v.row(m)
 	return object{"type": "ticker", "sid": s.sid, "msg": object{
 		"market_id": m.uuid(), "market_ticker": m.ticker, "price_dollars": row["last_price_dollars"],
@@ -199,7 +167,7 @@ func (v *Venue) Traded(demoToken string, trade demo.Trade) {
 	t.market.last = p.Price
 	msg := p.row()
 	msg["market_ticker"], msg["ts"], msg["ts_ms"] = t.market.ticker, p.At.Unix(), p.At.UnixMilli()
-	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { v.sendNumbered(c, s, object{"type": "trade", "msg": msg}) })
+	v.each(channelTrade, t.market.ticker, func(c *conn, s *subscription) { c.sendNumbered(s, object{"type": "trade", "msg": msg}) })
 	v.each(channelTicker, t.market.ticker, func(c *conn, s *subscription) { c.push(v.ticker(t.market, s)) })
 }
 
@@ -220,14 +188,14 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			case kind == "METADATA" || name == "":
 			case state.Status == "RESOLVED":
 				result, value := m.result()
-				v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": object{
-					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.clock.Now().Unix(),
+				c.sendNumbered(s, object{"type": "market_lifecycle_v2", "msg": object{
+					"market_ticker": m.ticker, "event_type": "determined", "result": result, "settlement_value": dollars(value), "determination_ts": v.Clock.Now().Unix(),
 				}})
-				msg["event_type"], msg["settled_ts"] = name, v.clock.Now().Unix()
+				msg["event_type"], msg["settled_ts"] = name, v.Clock.Now().Unix()
 			default:
 				msg["event_type"] = name
 			}
-			v.sendNumbered(c, s, object{"type": "market_lifecycle_v2", "msg": msg})
+			c.sendNumbered(s, object{"type": "market_lifecycle_v2", "msg": msg})
 		})
 	}
 }

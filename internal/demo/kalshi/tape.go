@@ -39,7 +39,7 @@ func (v *Venue) tape(m *market) (all []execution) {
 		v.mu.Unlock()
 	}
 	for _, id := range tokens {
-		for _, trade := range v.engine.Tape(id) {
+		for _, trade := range v.Engine().Tape(id) {
 			all = append(all, v.byDemoToken[id].executionOf(trade))
 		}
 	}
@@ -57,12 +57,12 @@ const (
 
 // answerTrades answers a page of the trades of a market, without the trades that are only in the archive.
 func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) {
-	oldest := v.created.Add(-archivedAfter - listedLonger)
+	oldest := v.Created.Add(-archivedAfter - listedLonger)
 	return v.pageOfTrades(query, func(p execution) bool { return !p.At.Before(oldest) })
 }
 
 func (v *Venue) answerArchivedTrades(_ *http.Request, query url.Values) (any, *refusal) {
-	cutoff := v.created.Add(-archivedAfter)
+	cutoff := v.Created.Add(-archivedAfter)
 	return v.pageOfTrades(query, func(p execution) bool { return p.At.Before(cutoff) })
 }
 

@@ -6,21 +6,18 @@
 // WebSocket handshake, and of each call for several books. The documented token bucket limits the rate of calls. The simulator also
 // has the following documented or reported oddities. A call for several books costs tokens for each book, and answers an unknown
 // ticker with an empty book. The worst level of a side comes first. Some settled markets are only in the archive. Days are days of
-// Eastern time. In one of eleven markets nothing ever happens. The simulator has no orders and no accounts.
+// Eastern time. In the quiet markets nothing ever happens. The simulator has no orders and no accounts.
 package kalshi
 
 import (
-	"cmp"
-	"context"
 	"crypto/rsa"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // Path is the path of the REST API.
@@ -28,24 +25,20 @@ const Path = "/trade-api/v2"
 
 // Config configures a simulator.
 type Config struct {
-	// Demo configures the demo venue. Watch, Strict, Lag, Without, Control, PublicPerMinute and KeyPerMinute have no effect.
+	// Demo configures the markets and the latency.
 	Demo demo.Config
 	// Keys has the public keys that verify signatures, by the id of the API key.
 	Keys map[string]*rsa.PublicKey
 	// TokensPerSecond is the rate limit of REST calls, in tokens of the token bucket; 200 if it is not positive.
 	TokensPerSecond int
-	// LostFrames is the percentage of orderbook_delta and trade messages that the stream loses.
-	LostFrames float64
 }
 
 // Venue is a simulated Kalshi. It is an [http.Handler] and safe for concurrent use.
 type Venue struct {
+	demo.Dialect
+
 	config  Config
-	engine  *demo.Venue
-	clock   demo.Clock
-	created time.Time
-	mux     *http.ServeMux
-	bucket  bucket
+	bucket  server.Bucket
 	events  []*event
 	markets []*market
 	// The four maps below never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
@@ -54,16 +47,7 @@ type Venue struct {
 	byDemoToken   map[string]demoToken
 	byDemoMarket  map[string][]*market
 
-	// mu guards the fields below, config.LostFrames and the changing fields of markets. It is locked after the engine's lock. event
-	// and row are called with it held.
-	mu            sync.Mutex
-	random        *rand.Rand
-	calls         map[string]int
-	spentTokens   int
-	openedStreams int
-	conns         map[*conn]struct{}
-	closed        bool
-	serving       sync.WaitGroup
+	mu sync.Mutex // guards the changing fields of markets; locked after the engine's lock. event and row are called with it held
 }
 
 type event struct {
@@ -92,36 +76,24 @@ type demoToken struct {
 	no     bool
 }
 
-// New returns a simulator. Call [Venue.Run] to let its prices move.
+// New returns a simulator. Call its Run to let its prices move.
 func New(config Config) *Venue {
 	v := &Venue{
-		config: config, clock: cmp.Or[demo.Clock](config.Demo.Clock, demo.WallClock{}), byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
-		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{}, random: rand.New(rand.NewPCG(config.Demo.Seed, 2)),
-		calls: map[string]int{}, conns: map[*conn]struct{}{},
+		config: config, byTicker: map[string]*market{}, eventByTicker: map[string]*event{},
+		byDemoToken: map[string]demoToken{}, byDemoMarket: map[string][]*market{},
 	}
 	if v.config.TokensPerSecond <= 0 {
 		v.config.TokensPerSecond = 200
 	}
-	v.created = v.clock.Now()
-	d := config.Demo
-	d.Watch, d.Strict, d.Lag, d.Without, d.Control = v, false, 0, nil, false
-	d.PublicPerMinute, d.KeyPerMinute = 0, 0
-	v.engine = demo.New(d)
-	for _, s := range v.engine.Markets() {
+	v.Open(config.Demo, v)
+	for _, s := range v.Engine().Markets() {
 		v.addMarkets(s)
 	}
-	v.mux = v.routes()
+	v.API.Prefix, v.API.TooLong = "GET "+Path, refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
+	v.Sockets.Limits.Every = pingEvery
+	v.routes()
 	return v
 }
-
-// Run moves the market until the context ends, see [demo.Venue.Run].
-func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }
-
-// Engine returns the demo venue behind the simulator. Its markets and tokens have other identifiers, see [Venue.DemoTokenID].
-func (v *Venue) Engine() *demo.Venue { return v.engine }
-
-// ServeHTTP answers a REST call or opens a stream.
-func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
 // addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
 func (v *Venue) addMarkets(s demo.Market) {
@@ -166,18 +138,22 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	n := len(v.markets)
 	m := &market{
 		number: n, ticker: fmt.Sprintf("%s-T%d", e.ticker, len(e.markets)+1), title: s.Question, yes: s.GroupTitle, no: "Not " + s.GroupTitle,
-		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, quiet: n%11 == 3,
+		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, quiet: s.Quiet && s.Status == "OPEN",
 		archived: s.Status == "RESOLVED" && n%3 == 0,
 	}
 	if !s.Binary {
 		m.yes, m.no = s.Outcomes[outcome], "Not "+s.Outcomes[outcome]
 	}
 	v.byDemoToken[m.demoToken] = demoToken{m, false}
+	v.IDs.Add(m.demoToken, m.ticker+":yes")
+	v.IDs.Add(s.MarketID, m.ticker)
+	v.IDs.Add(s.EventID, e.ticker)
 	if s.Binary {
+		v.IDs.Add(s.TokenIDs[1], m.ticker+":no")
 		v.byDemoToken[s.TokenIDs[1]] = demoToken{m, true}
 	}
-	q, _ := v.engine.Quote(m.demoToken)
-	b, _ := v.engine.Book(m.demoToken)
+	q, _ := v.Engine().Quote(m.demoToken)
+	b, _ := v.Engine().Book(m.demoToken)
 	m.bids = bidsOf(b)
 	if !m.quiet && s.Status != "UPCOMING" {
 		m.last = min(max(q.Price/s.TickSize*s.TickSize, s.TickSize), payout-s.TickSize)
@@ -231,54 +207,6 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 		return "", false
 	}
 	return m.demoToken, true
-}
-
-// ID translates an identifier of the demo venue. A token becomes TICKER:yes or TICKER:no. A market becomes its ticker. A market
-// with several outcomes becomes the ticker of its first outcome. An event becomes the event ticker of its first market. An unknown
-// identifier becomes "".
-func (v *Venue) ID(demoID string) string {
-	if t, ok := v.byDemoToken[demoID]; ok {
-		if t.no {
-			return t.market.ticker + ":no"
-		}
-		return t.market.ticker + ":yes"
-	}
-	if list := v.byDemoMarket[demoID]; len(list) > 0 {
-		return list[0].ticker
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, m := range v.markets {
-		if m.state.EventID == demoID {
-			return m.event.ticker
-		}
-	}
-	return ""
-}
-
-// Calls returns the number of REST calls by path pattern, and the sum of their costs in tokens. It includes refused calls.
-func (v *Venue) Calls() (calls map[string]int, tokens int) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	calls = make(map[string]int, len(v.calls))
-	for path, n := range v.calls {
-		calls[path] = n
-	}
-	return calls, v.spentTokens
-}
-
-// Streams returns the number of streams that were opened.
-func (v *Venue) Streams() int {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	return v.openedStreams
-}
-
-// LoseFrames sets [Config.LostFrames].
-func (v *Venue) LoseFrames(percent float64) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.config.LostFrames = percent
 }
 
 // dollars returns a price as Kalshi writes it.

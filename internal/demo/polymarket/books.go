@@ -66,13 +66,10 @@ func (b book) middle() (demo.Price, bool) {
 	return (bid + ask) / 2, len(b.bids) > 0 && len(b.asks) > 0
 }
 
-// cut removes the asks if the market is one-sided, and the side that the present Behaviour.EmptySide names.
-func (v *Venue) cut(m *market, b book) book {
-	if m.oneSided || v.behaviour.EmptySide == "asks" {
+// cut removes the asks if the market is one-sided.
+func (m *market) cut(b book) book {
+	if m.oneSided {
 		b.asks = nil
-	}
-	if v.behaviour.EmptySide == "bids" {
-		b.bids = nil
 	}
 	return b
 }
@@ -113,8 +110,8 @@ func (m *market) hash(index int) string {
 func (v *Venue) Moved(demoToken string, price demo.Price, b demo.Book) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m, now := v.byDemoToken[demoToken].market, v.clock.Now()
-	next := v.cut(m, book{b.Bids, b.Asks})
+	m, now := v.byDemoToken[demoToken].market, v.Clock.Now()
+	next := m.cut(book{b.Bids, b.Asks})
 	changes := diff(m.book, next)
 	oldBid, oldAsk := m.book.top()
 	bid, ask := next.top()
@@ -157,7 +154,7 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 			for i, id := range m.tokenIDs {
 				v.send(m, 1<<i, false, object{
 					"event_type": "tick_size_change", "asset_id": id, "market": m.conditionID, "old_tick_size": tick.String(),
-					"new_tick_size": state.TickSize.String(), "timestamp": stampOf(v.clock.Now()),
+					"new_tick_size": state.TickSize.String(), "timestamp": stampOf(v.Clock.Now()),
 				})
 			}
 		case "RESOLVED":
@@ -166,9 +163,9 @@ func (v *Venue) Changed(state demo.Market, kind string) {
 	}
 }
 
-// publish streams the changes of a book. With Behaviour.CrossingBursts, a change of the best prices counts as a marketable order:
-// each level gets a separate message. All messages have the time, hashes and best prices of the new book. If there are more than
-// maxBurst changes, publish sends whole books instead.
+// publish streams the changes of a book. A change of the best prices counts as a marketable order: each level gets a separate message,
+// so between these messages the book can be crossed. All messages have the time, hashes and best prices of the new book. If there are
+// more than maxBurst changes, publish sends whole books instead.
 func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	if len(m.subs) == 0 {
 		return
@@ -178,7 +175,7 @@ func (v *Venue) publish(m *market, changes []change, topMoved bool) {
 	case step > maxBurst:
 		v.sendBooks(m)
 		return
-	case topMoved && v.behaviour.CrossingBursts:
+	case topMoved:
 		step = 1
 	}
 	for from := 0; from < len(changes); from += step {

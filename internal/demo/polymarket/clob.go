@@ -46,7 +46,7 @@ func (v *Venue) wantedTokens(r *request) ([]wantedToken, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keyCount = len(in); len(in) > maxTokens {
+	if r.Keys = len(in); len(in) > maxTokens {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
 	var out []wantedToken
@@ -55,9 +55,7 @@ func (v *Venue) wantedTokens(r *request) ([]wantedToken, *refusal) {
 			out = append(out, wantedToken{t, row.TokenID, row.Side})
 		}
 	}
-	if v.behaviour.ShuffledIDs {
-		v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
-	}
+	v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] }) // Polymarket answers in another order
 	return out, nil
 }
 
@@ -120,15 +118,14 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 	})
 }
 
-// answerPrices answers the best bid for BUY and the best ask for SELL, or the reverse with Behaviour.SwapPriceSides. Polymarket's
-// documentation describes both ways.
+// answerPrices answers the best bid for BUY and the best ask for SELL. Polymarket's documentation also describes the reverse.
 func (v *Venue) answerPrices(r *request) (any, *refusal) {
 	out := map[string]map[demo.Side]string{}
 	_, err := v.answerTokens(r, func(w wantedToken) any {
 		b := w.market.book.forToken(w.index)
 		bid, ask := b.top()
 		price, ok := bid, len(b.bids) > 0
-		if (w.side == demo.Sell) != v.behaviour.SwapPriceSides {
+		if w.side == demo.Sell {
 			price, ok = ask, len(b.asks) > 0
 		}
 		if out[w.id] == nil {
@@ -144,13 +141,10 @@ func (v *Venue) answerPrices(r *request) (any, *refusal) {
 
 func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
 	return v.answerRows(r, func(w wantedToken) object {
-		switch last := w.market.last[w.index]; {
-		case last.side != "":
+		if last := w.market.last[w.index]; last.side != "" {
 			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
-		case v.behaviour.DefaultHalf:
-			return object{"token_id": w.id, "price": "0.5", "side": ""}
 		}
-		return nil
+		return object{"token_id": w.id, "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
 	})
 }
 
@@ -172,10 +166,10 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
 		return nil, refuse(http.StatusBadRequest, "Invalid payload")
 	}
-	if r.keyCount = len(in.Markets); len(in.Markets) > maxHistories {
+	if r.Keys = len(in.Markets); len(in.Markets) > maxHistories {
 		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
 	}
-	now := v.clock.Now()
+	now := v.Clock.Now()
 	from, until := time.Unix(in.Start+in.CamelStart, 0), time.Unix(in.End+in.CamelEnd, 0)
 	if in.End+in.CamelEnd == 0 {
 		until = now
@@ -195,7 +189,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 		}
 		points := []object{}
 		next := time.Time{}
-		list := v.engine.History(t.market.demoTokens[0], from, until.Add(time.Second))
+		list := v.Engine().History(t.market.demoTokens[0], from, until.Add(time.Second))
 		for i := len(list) - 1; i >= 0; i-- {
 			p := list[i]
 			if p.At.Before(next) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // The maximum numbers of rows on a page of the Data API.
@@ -45,16 +46,16 @@ func (v *Venue) answerPositions(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	from, err := readCursor(r.get("cursor"))
+	from, err := r.cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
 	least := r.leastSize(0.1)
-	all := slices.DeleteFunc(v.engine.Positions(user), func(p demo.Position) bool { return r.amount(p.Size, p.CurrentPrice) < least })
+	all := slices.DeleteFunc(v.Engine().Positions(user), func(p demo.Position) bool { return r.amount(p.Size, p.CurrentPrice) < least })
 	first := min(int(from), len(all))
 	page, next := all[first:], ""
 	if len(page) > limit {
-		page, next = page[:limit], cursorAt(uint64(first+limit))
+		page, next = page[:limit], server.Cursor(uint64(first+limit))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,7 +118,7 @@ func (v *Venue) answerValue(r *request) (any, *refusal) {
 	if err != nil {
 		return nil, err
 	}
-	b, _ := v.engine.Balance(user)
+	b, _ := v.Engine().Balance(user)
 	return object{"data": object{"proxy_wallet": user, "value": jsonNumber(b.PortfolioValue)}}, nil
 }
 
@@ -163,14 +164,14 @@ func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(
 	if err != nil {
 		return nil, err
 	}
-	before, err := readCursor(r.get("cursor"))
+	before, err := r.cursor("cursor")
 	if err != nil {
 		return nil, err
 	}
 	start, _ := strconv.ParseInt(r.get("start"), 10, 64)
 	end, _ := strconv.ParseInt(r.get("end"), 10, 64)
 	conditions := slices.Concat(r.list("condition"), r.list("condition_id"), r.list("market"))
-	records := v.engine.Records(user)
+	records := v.Engine().Records(user)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	list, last, next := []object{}, uint64(0), ""
@@ -180,7 +181,7 @@ func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(
 			continue
 		}
 		if len(list) == limit {
-			next = cursorAt(last + 1)
+			next = server.Cursor(last + 1)
 			break
 		}
 		list, last = append(list, row(v, user, rec)), rec.Number

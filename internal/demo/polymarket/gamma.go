@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // Limits of the Gamma API. maxMarkets and maxEvents are the maximum numbers of rows on a page. maxFilter is the maximum number of
@@ -36,12 +37,12 @@ var sortKeys = map[string]func(*market) int64{
 	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
 }
 
-// answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true,
-// Behaviour.LeaveOutClosed omits closed markets even if the request names them.
+// answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true it has no closed
+// markets, even if the request names them. Markets that the request names by ids have a random order, as at Polymarket.
 func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.pageLimit(r, 20, maxMarkets)
+	limit, err := pageLimit(r, 20, maxMarkets)
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +62,7 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 		}
 		return -order
 	})
-	after, err := readCursor(r.get("after_cursor"))
+	after, err := r.cursor("after_cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -73,11 +74,11 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	out := object{}
 	if len(list) > limit {
 		list = list[:limit]
-		out["next_cursor"] = cursorAt(uint64(list[limit-1].number) + 1)
+		out["next_cursor"] = server.Cursor(uint64(list[limit-1].number) + 1)
 	} else {
-		v.repeatCursor(r, out)
+		repeatCursor(r, out)
 	}
-	if r.keyCount > 1 && v.behaviour.ShuffledIDs {
+	if r.Keys > 1 {
 		v.random.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	}
 	rows := make([]object, len(list))
@@ -93,8 +94,8 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 }
 
 // pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
-func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
-	if r.URL.Query().Has("offset") && v.behaviour.RefuseOffset {
+func pageLimit(r *request, fallback, greatest int) (int, *refusal) {
+	if r.Query.Has("offset") {
 		return 0, invalid("offset is not supported; use after_cursor")
 	}
 	return r.integer("limit", fallback, greatest)
@@ -104,19 +105,18 @@ func (v *Venue) pageLimit(r *request, fallback, greatest int) (int, *refusal) {
 func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 	ids := map[string][]string{}
 	for _, name := range []string{"condition_ids", "clob_token_ids", "position_ids", "slug", "id"} {
-		if list := r.list(name); len(list) > 0 && !v.behaviour.IgnoreFilters {
+		if list := r.list(name); len(list) > 0 {
 			if ids[name] = list; len(list) > maxFilter {
 				return nil, invalid("%s takes at most %d values", name, maxFilter)
 			}
-			r.keyCount = max(r.keyCount, len(list))
+			r.Keys = max(r.Keys, len(list))
 		}
 	}
 	from, until := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture)
 	tag := r.get("tag_id")
 	var out []*market
 	for _, m := range v.markets {
-		closed := r.get("closed") == "true"
-		if closed != m.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
+		if (r.get("closed") == "true") != m.isClosed() ||
 			m.state.EndAt.Before(from) || m.state.EndAt.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
 			continue
@@ -152,11 +152,11 @@ func readDate(s string, otherwise time.Time) time.Time {
 func (v *Venue) answerEvents(r *request) (any, *refusal) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := v.pageLimit(r, 20, maxEvents)
+	limit, err := pageLimit(r, 20, maxEvents)
 	if err != nil {
 		return nil, err
 	}
-	after, err := readCursor(r.get("after_cursor"))
+	after, err := r.cursor("after_cursor")
 	if err != nil {
 		return nil, err
 	}
@@ -177,19 +177,19 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 		rows = append(rows, v.wholeEvent(e, func(*market) bool { return true }))
 	}
 	if len(list) > limit {
-		out["next_cursor"] = cursorAt(uint64(slices.Index(v.events, list[limit-1])) + 1)
+		out["next_cursor"] = server.Cursor(uint64(slices.Index(v.events, list[limit-1])) + 1)
 	}
 	if out["next_cursor"] == nil {
-		v.repeatCursor(r, out)
+		repeatCursor(r, out)
 	}
 	out["events"] = rows
 	return out, nil
 }
 
-// repeatCursor adds the cursor of the last page of a list to this page, if Behaviour.RepeatedCursor is set. The first page of a list
-// has no cursor.
-func (v *Venue) repeatCursor(r *request, out object) {
-	if cursor := r.get("after_cursor"); cursor != "" && v.behaviour.RepeatedCursor {
+// repeatCursor adds the cursor of the last page of a list to this page, as users of Polymarket report. The first page of a list has
+// no cursor.
+func repeatCursor(r *request, out object) {
+	if cursor := r.get("after_cursor"); cursor != "" {
 		out["next_cursor"] = cursor
 	}
 }
@@ -204,9 +204,9 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 	from, until, tag := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture), r.get("tag_id")
 	var list []*event
 	for _, e := range v.events {
-		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug) || v.behaviour.IgnoreFilters
-		closed, ends := r.get("closed") == "true", e.markets[0].state.EndAt
-		if !named || closed != e.isClosed() && (closed || v.behaviour.LeaveOutClosed) ||
+		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug)
+		ends := e.markets[0].state.EndAt
+		if !named || (r.get("closed") == "true") != e.isClosed() ||
 			ends.Before(from) || ends.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
 			continue
@@ -317,7 +317,7 @@ func (v *Venue) answerTag(r *request) (any, *refusal) {
 	if tag := v.tags[r.PathValue("slug")]; tag != nil {
 		return tag, nil
 	}
-	return nil, &refusal{http.StatusNotFound, object{"type": "not found error", "error": "slug not found"}}
+	return nil, &refusal{Status: http.StatusNotFound, Body: object{"type": "not found error", "error": "slug not found"}}
 }
 
 func (v *Venue) tagsOf(m *market) []object {
@@ -388,4 +388,4 @@ func (m *market) gamma() object {
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // jsonText returns the JSON of value as a string, because Gamma sends a list as a string that contains JSON.
-func jsonText(value any) string { return string(demo.Encode(value)) }
+func jsonText(value any) string { return string(server.Encode(value)) }

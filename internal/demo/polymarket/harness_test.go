@@ -14,6 +14,7 @@ import (
 	"github.com/coder/websocket"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/control"
 	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/tests/tool"
 )
@@ -34,8 +35,8 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	clock := tool.NewClock(time.Date(2026, 3, 14, 15, 9, 26, 0, time.UTC))
-	v := polymarket.New(demo.Config{Markets: 400, Seed: 1, Clock: clock, Control: true})
-	s := httptest.NewServer(v)
+	v := polymarket.New(demo.Config{Markets: 400, Seed: 1, Clock: clock})
+	s := httptest.NewServer(control.New(v, true))
 	t.Cleanup(func() {
 		v.Close()
 		s.Close()
@@ -48,16 +49,6 @@ func (r *rig) step(n int) {
 	for range n {
 		r.clock.Advance(150 * time.Millisecond)
 		r.Engine().Step()
-	}
-}
-
-// behave changes the configured behaviour of the simulator.
-func (r *rig) behave(change func(*polymarket.Behaviour)) {
-	r.t.Helper()
-	b := r.Behaviour()
-	change(&b)
-	if err := r.SetBehaviour(b); err != nil {
-		r.t.Fatal(err)
 	}
 }
 

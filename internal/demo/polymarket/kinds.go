@@ -20,9 +20,6 @@ const OldMarkets = 3
 // isV2 reports whether the market with a number belongs to Polymarket's protocol V2.
 func isV2(number int) bool { return number%11 == 5 }
 
-// isQuiet reports whether the market with a number never moves and never trades by itself. A subscriber gets its book once.
-func isQuiet(number int) bool { return number%17 == 12 }
-
 // hasTeams reports whether the outcomes of the market with a number are two teams in place of Yes and No.
 func hasTeams(number int) bool { return number%7 == 6 }
 
@@ -78,7 +75,7 @@ func (v *Venue) addOldMarkets() {
 		s.Status, s.Winner, s.Binary = "RESOLVED", i%2, true
 		s.MarketID, s.EventID, s.TokenIDs, s.Outcomes = "", "", nil, nil
 		s.Slug, s.Question, s.GroupTitle = "old-market-"+strconv.Itoa(i), "Will old market "+strconv.Itoa(i)+" resolve to Yes?", ""
-		s.EndAt = v.created.Add(-time.Duration(1000+i) * time.Hour)
+		s.EndAt = v.Created.Add(-time.Duration(1000+i) * time.Hour)
 		s.StartAt, s.ClosedAt, s.ResolvedAt, s.UpdatedAt = s.EndAt.Add(-1000*time.Hour), s.EndAt, s.EndAt, s.EndAt
 		s.Volume24h, s.Liquidity = 0, 0
 		e := &event{id: strconv.Itoa(20_000 + len(v.events)), slug: s.Slug, title: s.Question}
@@ -141,16 +138,5 @@ func (m *market) resolutionMembers(out object) {
 		out["umaResolutionStatus"], out["umaResolutionStatuses"] = "proposed", jsonText([]string{"proposed"})
 	case m.old != "" || m.isClosed() && m.number%3 > 0: // a third of the resolved markets lacks this status
 		out["umaResolutionStatus"] = "resolved"
-	}
-}
-
-// freezeQuietMarkets lets the engine leave the quiet markets alone.
-func (v *Venue) freezeQuietMarkets() {
-	for _, m := range v.markets {
-		for _, id := range m.demoTokens {
-			if m.binary() && isQuiet(m.number) {
-				_ = v.engine.Freeze(id) // the tokens are the engine's
-			}
-		}
 	}
 }

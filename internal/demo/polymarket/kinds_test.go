@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math/big"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"oddsgraph/internal/demo"
@@ -165,23 +167,20 @@ func TestOldMarkets(t *testing.T) {
 // TestLastPageRepeatsItsCursor checks the last pages of the keyset lists, as users of Polymarket report them.
 func TestLastPageRepeatsItsCursor(t *testing.T) {
 	r := newRig(t)
-	for _, repeated := range []bool{true, false} {
-		r.behave(func(b *polymarket.Behaviour) { b.RepeatedCursor = repeated })
-		for path, n := range map[string]int{"/markets/keyset?limit=100": 0, "/events/keyset?limit=20": 0} {
-			cursor, next := "", ""
-			for next = "first"; next != "" && next != cursor; n++ {
-				if next != "first" {
-					cursor = next
-				}
-				next, _ = r.get(path + "&after_cursor=" + cursor)["next_cursor"].(string)
+	for path, n := range map[string]int{"/markets/keyset?limit=100": 0, "/events/keyset?limit=20": 0} {
+		cursor, next := "", ""
+		for next = "first"; next != "" && next != cursor; n++ {
+			if next != "first" {
+				cursor = next
 			}
-			if n < 2 || cursor == "" || (next == cursor) != repeated {
-				t.Errorf("%s: the last of %d pages has the cursor %q after the cursor %q, want a repeated cursor: %v", path, n, next, cursor, repeated)
-			}
+			next, _ = r.get(path + "&after_cursor=" + cursor)["next_cursor"].(string)
 		}
-		if o := r.get("/markets/keyset?limit=1&slug=nothing"); o["next_cursor"] != nil {
-			t.Errorf("the only page of a list has the cursor %v", o["next_cursor"])
+		if n < 2 || cursor == "" || next != cursor {
+			t.Errorf("%s: the last of %d pages has the cursor %q after the cursor %q, want a repeated cursor", path, n, next, cursor)
 		}
+	}
+	if o := r.get("/markets/keyset?limit=1&slug=nothing"); o["next_cursor"] != nil {
+		t.Errorf("the only page of a list has the cursor %v", o["next_cursor"])
 	}
 }
 
@@ -250,22 +249,27 @@ func TestActivityWithoutTrades(t *testing.T) {
 	}
 }
 
-// TestLimitOfTheDataAPI checks that all paths of the Data API share a limit of 1,000 requests in 10 seconds.
-func TestLimitOfTheDataAPI(t *testing.T) {
-	r := newRig(t)
-	r.behave(func(b *polymarket.Behaviour) { b.DelayOverLimit = false })
-	refused := 0
-	for i := range 1010 {
-		path := [...]string{"/v2/value", "/v2/activity"}[i%2]
-		if status, _ := r.call(path+"?limit=1&user="+address, nil); status == http.StatusTooManyRequests {
-			refused++
+// TestLimits checks that the simulator delays the requests beyond the limit of a path, and of the Data API, whose paths share a limit
+// of 1,000 requests in 10 seconds.
+func TestLimits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		v := polymarket.New(demo.Config{Markets: 40, Seed: 1})
+		for _, c := range []struct {
+			paths []string
+			limit int
+		}{{[]string{"/v2/value", "/v2/activity"}, 1000}, {[]string{"/public-search"}, 350}} {
+			delayed := 0
+			for i := range c.limit + 10 {
+				began := time.Now()
+				r := httptest.NewRequest(http.MethodGet, c.paths[i%len(c.paths)]+"?q=x&limit=1&user="+address, nil)
+				v.ServeHTTP(httptest.NewRecorder(), r)
+				if time.Since(began) > 0 {
+					delayed++
+				}
+			}
+			if delayed == 0 || delayed > 10 {
+				t.Errorf("%v: %d requests beyond the limit were delayed, want some of 10", c.paths, delayed)
+			}
 		}
-	}
-	if refused != 10 {
-		t.Errorf("of 1,010 requests to the Data API, %d were refused, want 10", refused)
-	}
-	r.clock.Advance(10 * time.Second)
-	if status, _ := r.call("/v2/value?user="+address, nil); status != http.StatusOK {
-		t.Errorf("in the next ten seconds: got status %d, want 200", status)
-	}
+	})
 }

@@ -1,47 +1,39 @@
 package polymarket
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
-type object = map[string]any
-
-type refusal struct {
-	status int
-	body   object
-}
+type (
+	object  = server.Object
+	refusal = server.Refusal
+)
 
 // refuse returns an error answer of the CLOB and Data APIs.
 func refuse(status int, format string, arguments ...any) *refusal {
-	return &refusal{status, object{"error": fmt.Sprintf(format, arguments...)}}
+	return &refusal{Status: status, Body: object{"error": fmt.Sprintf(format, arguments...)}}
 }
 
 // invalid returns an error answer of the Gamma API.
 func invalid(format string, arguments ...any) *refusal {
-	return &refusal{http.StatusUnprocessableEntity, object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
+	return &refusal{Status: http.StatusUnprocessableEntity, Body: object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters. keyCount is the number of identifiers in the request, or 1 if the request has no list of
-// identifiers.
-type request struct {
-	*http.Request
-	keyCount int
-}
+// request is a call with its parameters.
+type request struct{ *server.Call }
 
-func (r *request) get(name string) string { return r.URL.Query().Get(name) }
+func (r *request) get(name string) string { return r.Query.Get(name) }
 
 // list returns the values of a parameter. The request may repeat the parameter, or separate values by commas.
 func (r *request) list(name string) (values []string) {
-	for _, value := range r.URL.Query()[name] {
+	for _, value := range r.Query[name] {
 		values = append(values, strings.FieldsFunc(value, func(c rune) bool { return c == ',' })...)
 	}
 	return values
@@ -91,89 +83,35 @@ const (
 	dataPer10s = 1000
 )
 
-// Bounds of a request.
-const (
-	maxURL  = 8 << 10
-	maxBody = 1 << 20
-)
-
-func (v *Venue) routes(control bool, latency time.Duration) *http.ServeMux {
-	mux := http.NewServeMux()
+// routes adds the endpoints to the API.
+func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]
-		mux.HandleFunc(e.pattern, func(w http.ResponseWriter, r *http.Request) { v.serve(e, latency, w, r) })
+		v.API.Endpoint(e.pattern, func(*server.Call) (time.Duration, *refusal) { return v.wait(e), nil },
+			func(c *server.Call) (any, *refusal) { return e.answer(v, &request{c}) })
 	}
-	mux.HandleFunc("GET "+StreamPath, v.serveStream)
-	if control {
-		mux.HandleFunc(controlPrefix, v.serveControl)
-	}
-	return mux
+	v.API.HandleFunc("GET "+StreamPath, v.serveStream)
 }
 
 // wait returns the time that a request must wait because of the limits of its path and of its API.
-func (v *Venue) wait(e *endpoint, b Behaviour) time.Duration {
-	now := v.clock.Now()
-	if b.PerTenSeconds > 0 {
-		return v.limits.admit(e.pattern, b.PerTenSeconds, now, b.DelayOverLimit)
-	}
-	wait := v.limits.admit(e.pattern, e.per10s, now, b.DelayOverLimit)
+func (v *Venue) wait(e *endpoint) time.Duration {
+	now := v.Clock.Now()
+	wait, _, _ := v.limits.Take(e.pattern, e.per10s, now, true)
 	if strings.HasPrefix(e.pattern, dataPrefix) {
-		wait = max(wait, v.limits.admit(dataPrefix, dataPer10s, now, b.DelayOverLimit))
+		data, _, _ := v.limits.Take(dataPrefix, dataPer10s, now, true)
+		wait = max(wait, data)
 	}
 	return wait
-}
-
-func (v *Venue) serve(e *endpoint, latency time.Duration, w http.ResponseWriter, r *http.Request) {
-	b := v.Behaviour()
-	q := &request{Request: r, keyCount: 1}
-	wait := v.wait(e, b)
-	var body any
-	status := http.StatusOK
-	var refused *refusal
-	switch {
-	case b.RefuseAll || wait > 0 && !b.DelayOverLimit:
-		status = http.StatusTooManyRequests
-	case len(r.URL.RequestURI()) > maxURL:
-		refused = refuse(http.StatusRequestURITooLong, "URI too long")
-	default:
-		if wait += latency; wait > 0 && !demo.Pause(r.Context(), wait) {
-			return
-		}
-		r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-		body, refused = e.answer(v, q)
-	}
-	if refused != nil {
-		status, body = refused.status, refused.body
-	}
-	v.count(e.pattern, q.keyCount, status)
-	if status == http.StatusTooManyRequests {
-		w.Header().Set("Content-Type", "text/html")
-		w.Header().Set("Retry-After", "0")
-		w.WriteHeader(status)
-		_, _ = io.WriteString(w, "<html><head><title>429 Too Many Requests</title></head><body>Too Many Requests</body></html>")
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(demo.Encode(body))
 }
 
 func jsonNumber(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
 
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
 
-// cursorAt returns an opaque cursor for a number. readCursor returns the number of a cursor, or 0 for an empty cursor.
-func cursorAt(n uint64) string {
-	return base64.URLEncoding.EncodeToString(strconv.AppendUint([]byte("k"), n, 10))
-}
-
-func readCursor(cursor string) (uint64, *refusal) {
-	if cursor == "" {
-		return 0, nil
-	}
-	text, err := base64.URLEncoding.DecodeString(cursor)
-	n, parseErr := strconv.ParseUint(strings.TrimPrefix(string(text), "k"), 10, 63) // fits an int
-	if err != nil || parseErr != nil || len(text) == 0 || text[0] != 'k' {
+// cursor returns the number of a cursor parameter, or 0 if it is missing.
+func (r *request) cursor(name string) (uint64, *refusal) {
+	n, ok := server.ReadCursor(r.get(name))
+	if !ok {
 		return 0, invalid("invalid cursor")
 	}
 	return n, nil

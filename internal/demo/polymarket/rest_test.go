@@ -161,19 +161,6 @@ func TestFiltersOfMarkets(t *testing.T) {
 			t.Errorf("filter %s: got markets %v, want %v", query, got, want)
 		}
 	}
-	r.behave(func(b *polymarket.Behaviour) { b.LeaveOutClosed = false })
-	if got := r.markets(both); len(got) != 2 {
-		t.Errorf("without LeaveOutClosed: got %d markets, want 2", len(got))
-	}
-	r.behave(func(b *polymarket.Behaviour) { b.IgnoreFilters = true })
-	if got := r.markets(both); len(got) != 20 {
-		t.Errorf("with IgnoreFilters: got %d markets, want 20", len(got))
-	}
-	r.behave(func(b *polymarket.Behaviour) { b.RefuseOffset = false })
-	if got := r.markets("offset=10"); len(got) != 20 {
-		t.Errorf("without RefuseOffset: got %d markets, want 20", len(got))
-	}
-	r.behave(func(b *polymarket.Behaviour) { *b = polymarket.Documented() })
 	known := rowsOf(r.markets("include_tag=true&limit=1")[0].object, "tags")[0]
 	tag := r.get("/tags/slug/" + known["slug"].(string))
 	tagged := r.markets("include_tag=true&tag_id=" + tag["id"].(string))

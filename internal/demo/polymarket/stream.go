@@ -5,87 +5,61 @@ import (
 	"net/http"
 	"slices"
 
-	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // StreamPath is the path of the market channel.
 const StreamPath = "/ws/market"
 
-// dumpBooks is the maximum number of books in one frame of an initial dump.
-const dumpBooks = 10
+// dumpBooks is the maximum number of books in one frame of an initial dump. assetLimit is the maximum number of tokens of a socket; the
+// stream silently ignores subscriptions to more tokens.
+const dumpBooks, assetLimit = 10, 500
 
 // conn is a client of the market channel. Venue.mu guards all fields except the socket.
 type conn struct {
-	*demo.Socket
+	*server.Socket
 
+	v      *Venue
 	assets map[string]bool
 	custom bool // the client wants the custom messages best_bid_ask, new_market and market_resolved
-	frozen bool
 }
 
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	c := &conn{Socket: demo.NewSocket(), assets: map[string]bool{}}
-	if !v.admit(c) {
+	if !v.Sockets.Serve(w, r, func(s *server.Socket) server.Client { return &conn{Socket: s, v: v, assets: map[string]bool{}} }) {
 		http.Error(w, "unavailable", http.StatusServiceUnavailable)
-		return
 	}
-	defer v.dismiss(c)
-	c.Serve(w, r, 0, func(message []byte) { v.receive(c, message) })
 }
 
-// admit adds a new socket. It returns false if the simulator is closed.
-func (v *Venue) admit(c *conn) bool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if v.closed {
-		return false
-	}
-	v.serving.Add(1)
-	v.openedSockets++
-	v.conns[c] = struct{}{}
-	return true
-}
+// Begin implements [server.Client].
+func (c *conn) Begin() {}
 
-func (v *Venue) dismiss(c *conn) {
-	v.mu.Lock()
-	delete(v.conns, c)
+// Beat implements [server.Client].
+func (c *conn) Beat() {}
+
+// End implements [server.Client].
+func (c *conn) End() {
+	c.v.mu.Lock()
+	defer c.v.mu.Unlock()
 	for id := range c.assets {
-		delete(v.tokens[id].market.subs, c)
+		delete(c.v.tokens[id].market.subs, c)
 	}
-	v.mu.Unlock()
-	v.serving.Done()
 }
 
-// Close ends all streams and returns when they have ended. After Close no stream opens, but the simulator still serves REST.
-func (v *Venue) Close() {
-	v.mu.Lock()
-	v.closed = true
-	v.mu.Unlock()
-	v.Disconnect()
-	v.serving.Wait()
-}
-
-// Disconnect ends all open streams.
-func (v *Venue) Disconnect() {
+// Stats returns the counts. The names of requests are path patterns such as "POST /books".
+func (v *Venue) Stats() server.Stats {
+	s := v.Dialect.Stats()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for c := range v.conns {
-		c.Close()
+	for _, socket := range v.Sockets.All() {
+		s.Stream.Subscriptions["market"] += int64(len(socket.Client.(*conn).assets))
 	}
+	return s
 }
 
-// Freeze permanently stops the data of all open streams. The streams stay open and answer PING.
-func (v *Venue) Freeze() {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for c := range v.conns {
-		c.frozen = true
-	}
-}
-
-func (v *Venue) receive(c *conn, message []byte) {
+// Receive implements [server.Client].
+func (c *conn) Receive(message []byte, _ bool) {
 	if string(message) == "PING" {
-		c.Push([]byte("PONG"))
+		c.Push("", []byte("PONG"))
 		return
 	}
 	in := struct {
@@ -97,9 +71,10 @@ func (v *Venue) receive(c *conn, message []byte) {
 	}{}
 	if err := json.Unmarshal(message, &in); err != nil || in.Operation == "" && in.Type != "market" ||
 		!slices.Contains([]string{"", "subscribe", "unsubscribe"}, in.Operation) {
-		c.Push([]byte("INVALID OPERATION"))
+		c.Push("", []byte("INVALID OPERATION"))
 		return
 	}
+	v := c.v
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if in.Custom != nil {
@@ -118,9 +93,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 		}
 	}
 	for part := range slices.Chunk(dump, dumpBooks) {
-		if !c.frozen {
-			c.Push(demo.Encode(part))
-		}
+		c.Push("book", server.Encode(part))
 	}
 }
 
@@ -128,7 +101,7 @@ func (v *Venue) receive(c *conn, message []byte) {
 // join does nothing and returns false.
 func (v *Venue) join(c *conn, id string) bool {
 	t := v.tokens[id]
-	if !c.assets[id] && v.behaviour.AssetLimit > 0 && len(c.assets) >= v.behaviour.AssetLimit {
+	if !c.assets[id] && len(c.assets) >= assetLimit {
 		return false
 	}
 	c.assets[id] = true
@@ -153,49 +126,41 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	if len(m.subs) == 0 {
 		return
 	}
-	frame := demo.Encode(message)
+	kind, _ := message["event_type"].(string)
+	frame := server.Encode(message)
 	for c, tokens := range m.subs {
 		if tokens&mask != 0 && (c.custom || !custom) {
-			v.deliver(c, frame)
+			c.Push(kind, frame)
 		}
 	}
 }
 
-// deliver queues a frame for a client. It drops the frame if the client is frozen, or at random as Behaviour.LostFrames demands.
-func (v *Venue) deliver(c *conn, frame []byte) {
-	if c.frozen || v.behaviour.LostFrames > 0 && v.random.Float64()*100 < v.behaviour.LostFrames {
-		return
-	}
-	c.Push(frame)
-}
-
-// sendResolved streams the result of a market to clients with custom features. It does nothing if Behaviour.ResolutionByPolling is
-// set, or if the market has no winner.
+// sendResolved streams the result of a market to clients with custom features. It does nothing if the market has no winner.
 func (v *Venue) sendResolved(m *market) {
 	w := m.winner()
-	if v.behaviour.ResolutionByPolling || w < 0 {
+	if w < 0 {
 		return
 	}
 	v.send(m, 3, true, object{
 		"event_type": "market_resolved", "id": m.id, "market": m.conditionID, "assets_ids": m.tokenIDs, "winning_asset_id": m.tokenIDs[w],
-		"winning_outcome": m.labels[w], "timestamp": stampOf(v.clock.Now()), "tags": m.state.Tags,
+		"winning_outcome": m.labels[w], "timestamp": stampOf(v.Clock.Now()), "tags": m.state.Tags,
 	})
 }
 
 // sendNew tells all clients with custom features that a market has opened.
 func (v *Venue) sendNew(m *market) {
-	frame := demo.Encode(object{
+	frame := server.Encode(object{
 		"event_type": "new_market", "id": m.id, "question": m.question, "market": m.conditionID, "slug": m.slug, "description": m.state.Description,
-		"assets_ids": m.tokenIDs, "outcomes": m.labels, "timestamp": stampOf(v.clock.Now()), "tags": m.state.Tags,
+		"assets_ids": m.tokenIDs, "outcomes": m.labels, "timestamp": stampOf(v.Clock.Now()), "tags": m.state.Tags,
 		"condition_id": m.conditionID, "active": true, "clob_token_ids": m.tokenIDs, "sports_market_type": "", "line": "", "game_start_time": "",
 		"order_price_min_tick_size": m.state.TickSize.String(), "group_item_title": m.group,
 		"event_message": object{
 			"id": m.event.id, "ticker": m.event.slug, "slug": m.event.slug, "title": m.event.title, "description": m.state.Description,
 		},
 	})
-	for c := range v.conns {
-		if c.custom {
-			v.deliver(c, frame)
+	for _, s := range v.Sockets.All() {
+		if c := s.Client.(*conn); c.custom {
+			c.Push("new_market", frame)
 		}
 	}
 }

@@ -14,11 +14,11 @@ type execution struct {
 }
 
 // tape returns the last trades of a market, newest first. A market with the flag untraded has no trades from before
-// Venue.created.
+// Dialect.Created.
 func (v *Venue) tape(m *market) (all []execution) {
 	for i, id := range m.demoTokens {
-		for _, trade := range v.engine.Tape(id) {
-			if !m.untraded || trade.At.After(v.created) {
+		for _, trade := range v.Engine().Tape(id) {
+			if !m.untraded || trade.At.After(v.Created) {
 				all = append(all, execution{trade, token{m, i}})
 			}
 		}

@@ -3,16 +3,14 @@
 //
 // All three APIs and the WebSocket at [StreamPath] have one address. A binary market of the demo venue is one market here. A market
 // with several outcomes is an event of mutually exclusive (negRisk) markets, one for each outcome. Identifiers have Polymarket's
-// forms and are derived from those of the demo venue. Some binary markets belong to Polymarket's protocol V2, have teams as outcomes
-// or never move, and there are a few old markets without an order book.
+// forms and are derived from those of the demo venue. Some binary markets belong to Polymarket's protocol V2, or have teams as outcomes,
+// and there are a few old markets without an order book.
 //
-// The simulator has the documented limits of each call and the documented or reported oddities, see [Behaviour]. It does not
-// simulate orders, signatures, the user channel or the chain.
+// The simulator has the documented limits of each call, and delays calls beyond them. It has the documented or reported oddities of
+// Polymarket, and does not simulate orders, signatures, the user channel or the chain.
 package polymarket
 
 import (
-	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"math/big"
@@ -25,35 +23,25 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // Venue is a simulated Polymarket. It is an [http.Handler] and safe for concurrent use.
 type Venue struct {
-	engine  *demo.Venue
-	clock   demo.Clock
-	created time.Time
-	mux     *http.ServeMux
-	limits  limiter
+	demo.Dialect
 
+	limits  server.Limiter
 	events  []*event
 	markets []*market
-	// The six maps below never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
+	// The maps below never change after New. The keys of byDemoToken and byDemoMarket are the demo venue's identifiers.
 	byCondition         map[string]*market
 	eventBySlug         map[string]*event
 	tokens, byDemoToken map[string]token
 	byDemoMarket        map[string][]*market
 	tags                map[string]object // by slug
 
-	mu            sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
-	behaviour     Behaviour
-	random        *rand.Rand
-	requests      map[string]int64
-	keys          map[string]int64
-	statuses      map[string]int64
-	openedSockets int64
-	conns         map[*conn]struct{}
-	closed        bool
-	serving       sync.WaitGroup
+	mu     sync.Mutex // guards the fields below and the changing fields of markets; locked after the engine's lock
+	random *rand.Rand
 }
 
 type event struct {
@@ -74,7 +62,7 @@ type market struct {
 	demoMarket                             string
 	demoTokens                             []string // two if the market is binary at the demo venue, or else one
 	outcome                                int      // index of the outcome in the market of the demo venue
-	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before Venue.created
+	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before Dialect.Created
 
 	state   demo.Market
 	price   demo.Price // of the first token
@@ -97,36 +85,22 @@ type token struct {
 	index  int
 }
 
-// New returns a simulator. Its demo venue has the given configuration. Watch, Strict, Lag, Without, PublicPerMinute and
-// KeyPerMinute of the configuration have no effect. Call [Venue.Run] to let the prices move.
+// New returns a simulator. Call its Run to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
-		clock: cmp.Or[demo.Clock](config.Clock, demo.WallClock{}), behaviour: Documented(), random: rand.New(rand.NewPCG(config.Seed, 1)),
+		random: rand.New(rand.NewPCG(config.Seed, 1)), limits: server.Limiter{Span: 10 * time.Second},
 		byCondition: map[string]*market{}, eventBySlug: map[string]*event{},
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
-		requests: map[string]int64{}, keys: map[string]int64{}, statuses: map[string]int64{}, conns: map[*conn]struct{}{},
 	}
-	v.created = v.clock.Now()
-	config.Watch, config.Strict, config.Lag, config.Without = v, false, 0, nil
-	config.PublicPerMinute, config.KeyPerMinute = 0, 0
-	v.engine = demo.New(config)
-	for _, s := range v.engine.Markets() {
+	v.Open(config, v)
+	for _, s := range v.Engine().Markets() {
 		v.addMarkets(s)
 	}
 	v.addOldMarkets()
-	v.freezeQuietMarkets()
-	v.mux = v.routes(config.Control, config.Latency)
+	v.API.TooLong = refuse(http.StatusRequestURITooLong, "URI too long")
+	v.routes()
 	return v
 }
-
-// Run moves the market until the context ends, see [demo.Venue.Run].
-func (v *Venue) Run(ctx context.Context) error { return v.engine.Run(ctx) }
-
-// Engine returns the demo venue behind the simulator. Its markets and tokens have other identifiers, see [Venue.DemoTokenID].
-func (v *Venue) Engine() *demo.Venue { return v.engine }
-
-// ServeHTTP answers a request to one of the APIs or opens a stream.
-func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) { v.mux.ServeHTTP(w, r) }
 
 // addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
 func (v *Venue) addMarkets(s demo.Market) {
@@ -182,17 +156,25 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	if s.Binary && hasTeams(n) {
 		m.labels = teamsOf(n)
 	}
+	if s.Binary {
+		m.demoTokens = s.TokenIDs
+	}
 	for i, id := range m.tokenIDs {
 		v.tokens[id] = token{m, i}
 	}
+	v.IDs.Add(s.MarketID, m.conditionID)
+	v.IDs.Add(s.MarketID, m.gammaCondition())
+	v.IDs.Add(s.EventID, e.id)
+	for i, id := range m.demoTokens {
+		v.IDs.Add(id, m.tokenIDs[i])
+	}
 	v.byDemoToken[demoToken] = token{m, 0}
 	if s.Binary {
-		m.demoTokens = s.TokenIDs
 		v.byDemoToken[s.TokenIDs[1]] = token{m, 1}
 	}
-	q, _ := v.engine.Quote(demoToken)
-	b, _ := v.engine.Book(demoToken)
-	m.price, m.stamp, m.book = q.Price, b.At.UnixMilli(), v.cut(m, book{b.Bids, b.Asks})
+	q, _ := v.Engine().Quote(demoToken)
+	b, _ := v.Engine().Book(demoToken)
+	m.price, m.stamp, m.book = q.Price, b.At.UnixMilli(), m.cut(book{b.Bids, b.Asks})
 	if !m.untraded {
 		m.last[0] = lastTrade{max(q.Price/s.TickSize*s.TickSize, s.TickSize), demo.Buy}
 		m.last[1] = lastTrade{payout - m.last[0].price, demo.Sell}
@@ -229,30 +211,8 @@ func slugOf(text string) string {
 // token for each outcome of a market with several outcomes. The simulator has two tokens for each of these outcomes, and ok is
 // false for the second.
 func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
-	t, ok := v.tokens[tokenID]
-	if !ok || t.index >= len(t.market.demoTokens) {
-		return "", false
-	}
-	return t.market.demoTokens[t.index], true
-}
-
-// ID returns the simulator's identifier for a token, a market or an event of the demo venue, or "" for an unknown identifier. For a
-// market with several outcomes it returns the identifier of the first outcome's market.
-func (v *Venue) ID(demoID string) string {
-	if t, ok := v.byDemoToken[demoID]; ok {
-		return t.market.tokenIDs[t.index]
-	}
-	if list := v.byDemoMarket[demoID]; len(list) > 0 {
-		return list[0].conditionID
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for _, m := range v.markets {
-		if m.state.EventID == demoID {
-			return m.event.id
-		}
-	}
-	return ""
+	id = v.DemoID(tokenID)
+	return id, id != tokenID
 }
 
 // Book returns the present book of a token, and whether the token is listed. The book's field At is the timestamp in messages and

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// wireFile is a golden file that the tests of the demo venue wrote. It contains a request and its response.
+// wireFile is a request and its response of a golden file that the tests of the demo venue wrote.
 type wireFile struct {
 	Request        string
 	Status         int
@@ -82,13 +82,14 @@ func TestClientReadsGoldenFiles(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no golden files of the demo venue (error %v)", err)
 	}
+	golden := map[string]wireFile{}
 	for _, file := range files {
-		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		b, err := os.ReadFile(file)
+		must(t, err)
+		must(t, json.Unmarshal(b, &golden))
+	}
+	for name, w := range golden {
 		t.Run(name, func(t *testing.T) {
-			b, err := os.ReadFile(file)
-			must(t, err)
-			var w wireFile
-			must(t, json.Unmarshal(b, &w))
 			asked, err := url.Parse(w.Request)
 			must(t, err)
 			if w.Request == "/api/exchange/nothing" {

@@ -1,31 +1,35 @@
 package generic
 
 import (
-	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
 
-// startDemo starts a demo venue with a clock that does not advance. It returns the venue, the venue's URL, and the reads to test.
-func startDemo(t *testing.T) (*demo.Venue, string, []read) {
+// startDemo starts a demo venue with a clock that does not advance, behind a proxy. It returns the proxy, its URL, and the reads to
+// test.
+func startDemo(t *testing.T) (*faults.Proxy, string, []read) {
 	t.Helper()
 	v := demo.New(demo.Config{Markets: 40, Clock: tool.NewClock(time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC))})
-	s := httptest.NewServer(v)
+	proxy := faults.New(v)
+	s := httptest.NewServer(proxy)
 	t.Cleanup(s.Close)
 	tokens, day := v.Tokens(), date(t, "2026-03-14")
-	return v, s.URL, readsFor([]string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}, tokens[0].MarketID, tokens[0].Slug, day, day)
+	return proxy, s.URL, readsFor([]string{tokens[0].TokenID, tokens[1].TokenID, tokens[2].TokenID}, tokens[0].MarketID, tokens[0].Slug, day, day)
 }
 
 // TestDemoFaults checks what each read returns during a fault of the demo venue, and that the next read succeeds.
 func TestDemoFaults(t *testing.T) {
-	v, url, all := startDemo(t)
+	proxy, url, all := startDemo(t)
 	ctx := withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
 	truth := make([]string, len(all))
 	for i, r := range all {
@@ -36,41 +40,42 @@ func TestDemoFaults(t *testing.T) {
 		truth[i] = text
 	}
 	for _, tt := range []struct {
-		fault demo.Fault
+		name  string
+		fault faults.Fault
 		// code is the expected error code. An empty code means that the read succeeds. The code "half" means that the fault breaks
 		// every second row.
 		code market.Code
 	}{
-		{demo.Fault{Kind: demo.FaultStatus, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
-		{demo.Fault{Kind: demo.FaultStatus, Status: 429, Body: "html"}, market.CodeRateLimited},
-		{demo.Fault{Kind: demo.FaultStatus, Status: 500}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultStatus, Status: 503, Body: "empty"}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultStatus, Status: 504}, market.CodeUpstreamTimeout},
-		{demo.Fault{Kind: demo.FaultHTML}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultEmpty}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultTruncated}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultWrongTypes}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultMissingFields}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultUnknownFields}, ""},
-		{demo.Fault{Kind: demo.FaultText}, ""},
-		{demo.Fault{Kind: demo.FaultNested}, ""},
-		{demo.Fault{Kind: demo.FaultHalfBroken}, "half"},
-		{demo.Fault{Kind: demo.FaultSuccessFalse}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultErrorOnly}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultDelay, DelayMs: 1}, ""},
-		{demo.Fault{Kind: demo.FaultHang}, market.CodeUpstreamTimeout},
-		{demo.Fault{Kind: demo.FaultDrip, DelayMs: 60_000}, market.CodeUpstreamTimeout},
-		{demo.Fault{Kind: demo.FaultHangBody}, market.CodeUpstreamTimeout},
-		{demo.Fault{Kind: demo.FaultReset}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultRefused}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultLarge}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultGzipBomb}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultLargeHeader, Bytes: 128 << 10}, market.CodeUpstreamUnavailable},
-		{demo.Fault{Kind: demo.FaultRedirect}, market.CodeUpstreamBadResponse},
-		{demo.Fault{Kind: demo.FaultUnknownList}, ""},
+		{"429", faults.Fault{Kind: faults.Status, Status: 429, RetryAfter: "7"}, market.CodeRateLimited},
+		{"429 as HTML", faults.Fault{Kind: faults.Status, Status: 429, Body: tool.HTML}, market.CodeRateLimited},
+		{"500", faults.Fault{Kind: faults.Status}, market.CodeUpstreamUnavailable},
+		{"an empty 503", faults.Fault{Answer: tool.Empty(503)}, market.CodeUpstreamUnavailable},
+		{"504", faults.Fault{Kind: faults.Status, Status: 504}, market.CodeUpstreamTimeout},
+		{"HTML", faults.Fault{Kind: faults.Status, Status: 200, Body: tool.HTML}, market.CodeUpstreamBadResponse},
+		{"an empty body", faults.Fault{Answer: tool.Empty(200)}, market.CodeUpstreamBadResponse},
+		{"truncated", faults.Fault{Kind: faults.Truncate}, market.CodeUpstreamBadResponse},
+		{"wrong types", faults.Fault{Kind: faults.JSON}, market.CodeUpstreamBadResponse},
+		{"missing fields", faults.Fault{Answer: tool.MissingFields}, market.CodeUpstreamBadResponse},
+		{"unknown fields", faults.Fault{Answer: tool.UnknownFields}, ""},
+		{"text", faults.Fault{Answer: tool.Texts}, ""},
+		{"nested", faults.Fault{Answer: tool.Nested}, ""},
+		{"half broken", faults.Fault{Answer: tool.HalfBroken}, "half"},
+		{"success false", faults.Fault{Kind: faults.Status, Status: 200, Body: tool.Failure}, market.CodeUpstreamUnavailable},
+		{"only an error", faults.Fault{Kind: faults.Status, Status: 200, Body: `{"error":"the venue is not available"}`}, market.CodeUpstreamUnavailable},
+		{"delay", faults.Fault{Kind: faults.Delay, DelayMs: 1}, ""},
+		{"hang", faults.Fault{Kind: faults.Delay}, market.CodeUpstreamTimeout},
+		{"drip", faults.Fault{Kind: faults.Drip, DelayMs: 60_000}, market.CodeUpstreamTimeout},
+		{"hang in the body", faults.Fault{Answer: tool.HangBody}, market.CodeUpstreamTimeout},
+		{"reset", faults.Fault{Kind: faults.Reset}, market.CodeUpstreamUnavailable},
+		{"refuse", faults.Fault{Kind: faults.Refuse}, market.CodeUpstreamUnavailable},
+		{"large", faults.Fault{Answer: tool.Large}, market.CodeUpstreamBadResponse},
+		{"gzip bomb", faults.Fault{Answer: tool.GzipBomb}, market.CodeUpstreamBadResponse},
+		{"large header", faults.Fault{Answer: tool.LargeHeader(128 << 10)}, market.CodeUpstreamUnavailable},
+		{"redirect", faults.Fault{Answer: tool.Redirect(302, "http://elsewhere.invalid/")}, market.CodeUpstreamBadResponse},
+		{"unknown list", faults.Fault{Answer: refuseLists}, ""},
 	} {
 		for i, r := range all {
-			t.Run(fmt.Sprintf("%s %d%s%s", tt.fault.Kind, tt.fault.Status, tt.fault.Body, r.path()), func(t *testing.T) {
+			t.Run(tt.name+r.path(), func(t *testing.T) {
 				clock := tool.NewClock(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
@@ -82,7 +87,7 @@ func TestDemoFaults(t *testing.T) {
 					}
 				})
 				tt.fault.Path = r.path()
-				must(t, v.SetFaults([]demo.Fault{tt.fault}))
+				must(t, proxy.Set([]faults.Fault{tt.fault}))
 				text, left, err := r.text(ctx, c)
 				switch want := tt.code; want {
 				case "":
@@ -106,7 +111,7 @@ func TestDemoFaults(t *testing.T) {
 						t.Errorf("got the error %v, want %s", err, want)
 					}
 				}
-				must(t, v.SetFaults(nil))
+				must(t, proxy.Set(nil))
 				clock.Advance(wire.MaxWait)
 				if text, left, err := r.text(ctx, c); text != truth[i] || left != nil || err != nil {
 					t.Errorf("after the fault, the read returned %s, left out %v and the error %v", text, left, err)
@@ -114,6 +119,15 @@ func TestDemoFaults(t *testing.T) {
 			})
 		}
 	}
+}
+
+// refuseLists simulates a venue without some query parameters: ids and tokenIds of market-details, and tokenIds of spreads.
+func refuseLists(w http.ResponseWriter, r *http.Request, a *faults.Answer) {
+	q := r.URL.Query()
+	if path.Base(r.URL.Path) == "market-details" && (q.Has("ids") || q.Has("tokenIds")) || path.Base(r.URL.Path) == "spreads" && q.Has("tokenIds") {
+		a.Status, a.Body = http.StatusBadRequest, []byte(`{"success":false,"error":"unknown parameter","code":"BAD_REQUEST"}`)
+	}
+	a.Send(w)
 }
 
 // checkHalfBroken checks the result of a read if every second row of the response is broken. The client must return the values of

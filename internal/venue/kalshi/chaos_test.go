@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/faults"
 	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
@@ -119,7 +120,8 @@ func TestChaos(t *testing.T) {
 	sim := simulator.New(simulator.Config{
 		Demo: demo.Config{Markets: 120, Seed: 3, Clock: clock}, Keys: testKeys(), TokensPerSecond: 1 << 20,
 	})
-	server := httptest.NewServer(sim)
+	proxy := faults.New(sim)
+	server := httptest.NewServer(proxy)
 	t.Cleanup(func() {
 		sim.Close()
 		server.Close()
@@ -144,7 +146,10 @@ func TestChaos(t *testing.T) {
 	}
 	l.send(stream.VerbSubscribe, topics...)
 	l.drain()
-	sim.LoseFrames(5)
+	lost := faults.Fault{On: faults.OnFrames, Kind: faults.Drop, Contains: []string{`"type":"orderbook_delta"`}, Probability: 0.05, Seed: 3}
+	if err := proxy.Set([]faults.Fault{lost}); err != nil {
+		t.Fatal(err)
+	}
 	compared := 0
 	for range 80 {
 		clock.Advance(150 * time.Millisecond)
@@ -158,7 +163,9 @@ func TestChaos(t *testing.T) {
 			l.send(stream.VerbResync, topic)
 		}
 	}
-	sim.LoseFrames(0)
+	if err := proxy.Set(nil); err != nil {
+		t.Fatal(err)
+	}
 	clock.Advance(2 * snapshotWithin)
 	l.now = clock.Now()
 	for _, topic := range topics {

@@ -531,7 +531,7 @@ func TestDriverOnSimulator(t *testing.T) {
 			ids, books = append(ids, s.token(ticker)), append(books, queries.Book{TokenID: s.token(ticker), Depth: 20})
 		}
 	}
-	before, _ := sim.Calls()
+	before := sim.Stats().Requests
 	gotBooks, err := d.Books(ctx, books)
 	if err != nil {
 		t.Fatal(err)
@@ -546,7 +546,7 @@ func TestDriverOnSimulator(t *testing.T) {
 			t.Errorf("%s has the book %+v and the spread %+v", ids[i], b, s.Value)
 		}
 	}
-	after, _ := sim.Calls()
+	after := sim.Stats().Requests
 	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 6 || after["/markets"]-before["/markets"] != 1 {
 		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads, want 6 and 1", n, after["/markets"]-before["/markets"])
 	}
