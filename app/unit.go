@@ -119,7 +119,8 @@ func constantStatus(cfg *config.Config, client venue.Driver) model.ServiceStatus
 		Venue: &model.VenueStatus{
 			Driver: cfg.Venue.Driver, Unsupported: unsupported,
 			PublicAccounts: accountsArePublic(cfg) && !slices.Contains(unsupported, upstream.EndpointPositions.String()),
-			MarketSorts: searches.MarketSorts, EventSorts: searches.EventSorts, SearchFilters: searches.Filters,
+			MarketSorts:    searches.MarketSorts, EventSorts: searches.EventSorts,
+			MarketFilters: searches.MarketFilters, EventFilters: searches.EventFilters,
 		},
 	}
 }

@@ -1392,7 +1392,8 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"publicAccounts": {Number: 3},
 			"marketSorts":    {Number: 4},
 			"eventSorts":     {Number: 5},
-			"searchFilters":  {Number: 6},
+			"marketFilters":  {Number: 6},
+			"eventFilters":   {Number: 7},
 		}},
 		"_Service": {Fields: map[string]exec.FieldOf{
 			"sdl": {Number: 1},
@@ -5738,13 +5739,22 @@ func (g *executor) writeVenueStatus(x *exec.Execution, s *exec.Selection, obj *m
 				x.Buf = exec.AppendString(x.Buf, string(obj.EventSorts[i0]))
 			}
 			x.Buf = append(x.Buf, ']')
-		case 6: // searchFilters
+		case 6: // marketFilters
 			x.Buf = append(x.Buf, '[')
-			for i0 := range obj.SearchFilters {
+			for i0 := range obj.MarketFilters {
 				if i0 > 0 {
 					x.Buf = append(x.Buf, ',')
 				}
-				x.Buf = exec.AppendString(x.Buf, string(obj.SearchFilters[i0]))
+				x.Buf = exec.AppendString(x.Buf, string(obj.MarketFilters[i0]))
+			}
+			x.Buf = append(x.Buf, ']')
+		case 7: // eventFilters
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.EventFilters {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, string(obj.EventFilters[i0]))
 			}
 			x.Buf = append(x.Buf, ']')
 		}

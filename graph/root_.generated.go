@@ -541,10 +541,11 @@ type ComplexityRoot struct {
 
 	VenueStatus struct {
 		Driver         func(childComplexity int) int
+		EventFilters   func(childComplexity int) int
 		EventSorts     func(childComplexity int) int
+		MarketFilters  func(childComplexity int) int
 		MarketSorts    func(childComplexity int) int
 		PublicAccounts func(childComplexity int) int
-		SearchFilters  func(childComplexity int) int
 		Unsupported    func(childComplexity int) int
 	}
 
@@ -2867,12 +2868,24 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VenueStatus.Driver(childComplexity), true
+	case "VenueStatus.eventFilters":
+		if e.ComplexityRoot.VenueStatus.EventFilters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.EventFilters(childComplexity), true
 	case "VenueStatus.eventSorts":
 		if e.ComplexityRoot.VenueStatus.EventSorts == nil {
 			break
 		}
 
 		return e.ComplexityRoot.VenueStatus.EventSorts(childComplexity), true
+	case "VenueStatus.marketFilters":
+		if e.ComplexityRoot.VenueStatus.MarketFilters == nil {
+			break
+		}
+
+		return e.ComplexityRoot.VenueStatus.MarketFilters(childComplexity), true
 	case "VenueStatus.marketSorts":
 		if e.ComplexityRoot.VenueStatus.MarketSorts == nil {
 			break
@@ -2885,12 +2898,6 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.VenueStatus.PublicAccounts(childComplexity), true
-	case "VenueStatus.searchFilters":
-		if e.ComplexityRoot.VenueStatus.SearchFilters == nil {
-			break
-		}
-
-		return e.ComplexityRoot.VenueStatus.SearchFilters(childComplexity), true
 	case "VenueStatus.unsupported":
 		if e.ComplexityRoot.VenueStatus.Unsupported == nil {
 			break
@@ -4389,8 +4396,10 @@ type VenueStatus {
   marketSorts: [MarketSort!]!
   "Keys by which ` + "`" + `Query.searchEvents` + "`" + ` can sort. Some venues can do so only with a filter for a status."
   eventSorts: [MarketSort!]!
-  "Conditions that a search can have. Any other condition is ` + "`" + `UNSUPPORTED` + "`" + `."
-  searchFilters: [SearchFilter!]!
+  "Conditions that ` + "`" + `Query.searchMarkets` + "`" + ` can have. Any other condition is ` + "`" + `UNSUPPORTED` + "`" + `."
+  marketFilters: [SearchFilter!]!
+  "Conditions that ` + "`" + `Query.searchEvents` + "`" + ` can have. Any other condition is ` + "`" + `UNSUPPORTED` + "`" + `."
+  eventFilters: [SearchFilter!]!
 }
 
 "A kind of condition of a search."
@@ -5704,8 +5713,10 @@ func (ec *executionContext) childFields_VenueStatus(ctx context.Context, field g
 		return ec.fieldContext_VenueStatus_marketSorts(ctx, field)
 	case "eventSorts":
 		return ec.fieldContext_VenueStatus_eventSorts(ctx, field)
-	case "searchFilters":
-		return ec.fieldContext_VenueStatus_searchFilters(ctx, field)
+	case "marketFilters":
+		return ec.fieldContext_VenueStatus_marketFilters(ctx, field)
+	case "eventFilters":
+		return ec.fieldContext_VenueStatus_eventFilters(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type VenueStatus", field.Name)
 }

@@ -10626,16 +10626,16 @@ func (ec *executionContext) fieldContext_VenueStatus_eventSorts(_ context.Contex
 	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type MarketSort does not have child fields"))
 }
 
-func (ec *executionContext) _VenueStatus_searchFilters(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+func (ec *executionContext) _VenueStatus_marketFilters(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
 		field,
 		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
-			return ec.fieldContext_VenueStatus_searchFilters(ctx, field)
+			return ec.fieldContext_VenueStatus_marketFilters(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.SearchFilters, nil
+			return obj.MarketFilters, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []queries.Filter) graphql.Marshaler {
@@ -10645,7 +10645,30 @@ func (ec *executionContext) _VenueStatus_searchFilters(ctx context.Context, fiel
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_VenueStatus_searchFilters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_VenueStatus_marketFilters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type SearchFilter does not have child fields"))
+}
+
+func (ec *executionContext) _VenueStatus_eventFilters(ctx context.Context, field graphql.CollectedField, obj *model.VenueStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_VenueStatus_eventFilters(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.EventFilters, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []queries.Filter) graphql.Marshaler {
+			return ec.marshalNSearchFilter2ᚕoddsgraphᚋinternalᚋmarketᚋqueriesᚐFilterᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_VenueStatus_eventFilters(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("VenueStatus", field, false, false, errors.New("field of type SearchFilter does not have child fields"))
 }
 
@@ -16206,8 +16229,13 @@ func (ec *executionContext) _VenueStatus(ctx context.Context, sel ast.SelectionS
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
-		case "searchFilters":
-			out.Values[i] = ec._VenueStatus_searchFilters(ctx, field, obj)
+		case "marketFilters":
+			out.Values[i] = ec._VenueStatus_marketFilters(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "eventFilters":
+			out.Values[i] = ec._VenueStatus_eventFilters(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}

@@ -4,7 +4,7 @@ import { defineConfig } from 'vite'
 const target = process.env['ODDSGRAPH'] ?? 'http://127.0.0.1:8080'
 
 // A bearer token and a wallet of the demo venue.
-const { ODDSGRAPH_TOKEN: token = 'demo-50', ODDSGRAPH_WALLET: wallet = '0x2222222222222222222222222222222222222222' } = process.env
+const { TOKEN: token = 'demo-50', WALLET: wallet = '0x2222222222222222222222222222222222222222' } = process.env
 
 export default defineConfig({
   define: { TOKEN: JSON.stringify(token), WALLET: JSON.stringify(wallet) },

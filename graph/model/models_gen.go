@@ -354,8 +354,10 @@ type VenueStatus struct {
 	MarketSorts []queries.Sort `json:"marketSorts"`
 	// Keys by which `Query.searchEvents` can sort. Some venues can do so only with a filter for a status.
 	EventSorts []queries.Sort `json:"eventSorts"`
-	// Conditions that a search can have. Any other condition is `UNSUPPORTED`.
-	SearchFilters []queries.Filter `json:"searchFilters"`
+	// Conditions that `Query.searchMarkets` can have. Any other condition is `UNSUPPORTED`.
+	MarketFilters []queries.Filter `json:"marketFilters"`
+	// Conditions that `Query.searchEvents` can have. Any other condition is `UNSUPPORTED`.
+	EventFilters []queries.Filter `json:"eventFilters"`
 }
 
 // How to apply an order book event.

@@ -31,6 +31,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   useTitle(event?.title ?? 'Event')
   const problem = error ?? priceError
   if (data && !event && !error) return <Unknown />
+  const [example] = markets // a venue may give rules only for each market
   const rules = event?.description ?? event?.rules?.nodes[0]?.description
   return (
     <>
@@ -54,10 +55,10 @@ export function EventPage({ eventId }: { eventId: string }) {
             ))}
           </div>
         </section>
-        <Suspense fallback={<section className="panel chart" />}>
+        {event && <Suspense fallback={<section className="panel chart" />}>
           {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <section className="panel chart" />}
-        </Suspense>
-        {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">Rules</h2><p>{rules}</p></section>}
+        </Suspense>}
+        {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">{event?.description || !example ? 'Rules' : `Rules of ${nameOf(example, example.tokens[0]?.outcome, markets.length)}`}</h2><p>{rules}</p></section>}
       </div>
     </>
   )

@@ -89,7 +89,7 @@ function Row({ index, position, heard }: { index: number; position: Position; he
       <th scope="row">
         <span className="cell">
           {token ? <a href={tokenPath(marketId, token.tokenId)} title={name}>{name}</a> : name}
-          {label && <span className="tag">{label}</span>}
+          {label && <span className="tag label">{label}</span>}
           <span className={`tag outcome ${colourOf(outcomeKind)}`}>{outcome}</span>
           {redeemable && <span className="tag won">Redeem</span>}
           {isSettled(position) && !redeemable && <span className="tag">{market?.status === 'CANCELLED' ? 'Cancelled' : redeemable === false ? 'Lost' : 'Resolved'}</span>}

@@ -36,8 +36,8 @@ const (
 
 // Searches is what a venue's searches for markets and events can do.
 type Searches struct {
-	MarketSorts, EventSorts []Sort
-	Filters                 []Filter
+	MarketSorts, EventSorts     []Sort
+	MarketFilters, EventFilters []Filter
 }
 
 // Direction is the direction of a sort.

@@ -63,8 +63,12 @@ type Kind struct {
 	Variant func(m *market.Market) string
 }
 
-// anySort contains all sorts of a search.
-var anySort = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt}
+// What searches have in common.
+var (
+	anySort    = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt}
+	anyFilter  = append([]queries.Filter{queries.FilterCategory}, noCategory...)
+	noCategory = []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterTag, queries.FilterEndsAt}
+)
 
 var registry = map[string]Kind{
 	Generic: {
@@ -79,13 +83,15 @@ var registry = map[string]Kind{
 		Limits: func(bool) []rest.PublishedLimit { return nil },
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
-			Filters: []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterCategory, queries.FilterTag, queries.FilterEndsAt},
+			MarketFilters: anyFilter, EventFilters: anyFilter,
 		},
 	},
 	"kalshi": {
 		open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD",
 		Searches: queries.Searches{
-			MarketSorts: anySort[:1], EventSorts: anySort[:1], Filters: []queries.Filter{queries.FilterStatus, queries.FilterEndsAt},
+			MarketSorts: anySort[:1], EventSorts: anySort[:1],
+			MarketFilters: []queries.Filter{queries.FilterStatus, queries.FilterEndsAt},
+			EventFilters:  []queries.Filter{queries.FilterStatus, queries.FilterCategory, queries.FilterEndsAt},
 		},
 	},
 	"polymarket": {
@@ -98,7 +104,7 @@ var registry = map[string]Kind{
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
-			Filters: []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterTag, queries.FilterEndsAt},
+			MarketFilters: noCategory, EventFilters: noCategory,
 		},
 	},
 }
