@@ -88,3 +88,22 @@ export const wantSeen = async (page: Page, ...wanted: string[]) => {
 
 /** Goes to another page of the board. */
 export const go = (page: Page, path: string) => page.evaluate(hash => { location.hash = hash }, path)
+
+/** Begins and ends each fault of the panel, and waits until the board is live again. */
+export async function everyFault(page: Page) {
+  await prices(page)
+  await page.getByRole('button', { name: 'Faults' }).click()
+  const panel = page.getByRole('region', { name: 'Faults of the demo venue' })
+  const faults = panel.locator('button[aria-pressed]')
+  await eventually('the faults', () => faults.count(), n => n > 12)
+  for (const name of await faults.allInnerTexts()) {
+    for (const change of ['begun', 'ended']) {
+      await panel.getByRole('button', { name, exact: true }).click()
+      await panel.getByText(`${name}: ${change}`).waitFor()
+    }
+  }
+  await panel.getByRole('button', { name: 'Repair all' }).click()
+  await panel.getByText('All faults are repaired.').waitFor()
+  await page.locator('.pill').getByText('Live', { exact: true }).waitFor()
+  await eventually('fresh prices', () => listed(page), all => all.length >= 5 && all.every(p => p.stale === 'false'))
+}
