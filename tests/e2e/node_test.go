@@ -52,7 +52,7 @@ func node(t *testing.T, dir, name string, args ...string) {
 
 // runNodeTest runs a test file in dir with Node.js against the shipped program, and reports each test of the file as a subtest.
 // Node.js gets env and three more variables: ODDSGRAPH_URL is the GraphQL endpoint, and ODDSGRAPH_VENUE is the base URL of the demo
-// venue (see internal/demo/control.go). A POST to ODDSGRAPH_RESTART_URL restarts the program on the same ports.
+// venue (see docs/ui-testing.md). A POST to ODDSGRAPH_RESTART_URL restarts the program on the same ports.
 func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	exe := buildProgram(t)
 	args = append([]string{"--demo-control", "--trusted-proxies="}, args...) // with a trusted proxy, the pages could not control the demo venue

@@ -114,3 +114,22 @@ export async function watchShifts(t: TestContext, page: Page) {
     assert.ok(sum < 0.1, `${name}: ${sum}: ${moved.join('\n')}`)
   }
 }
+
+/** Begins and ends each fault of the panel, and waits until the board is live again. */
+export async function everyFault(page: Page) {
+  await prices(page)
+  await page.getByRole('button', { name: 'Faults' }).click()
+  const panel = page.getByRole('region', { name: 'Faults of the demo venue' })
+  const faults = panel.locator('button[aria-pressed]')
+  await eventually('the faults', () => faults.count(), n => n > 12)
+  for (const name of await faults.allInnerTexts()) {
+    for (const change of ['begun', 'ended']) {
+      await panel.getByRole('button', { name, exact: true }).click()
+      await panel.getByText(`${name}: ${change}`).waitFor()
+    }
+  }
+  await panel.getByRole('button', { name: 'Repair all' }).click()
+  await panel.getByText('All faults are repaired.').waitFor()
+  await page.locator('.pill').getByText('Live', { exact: true }).waitFor()
+  await eventually('fresh prices', () => listed(page), all => all.length >= 5 && all.every(p => p.stale === 'false'))
+}

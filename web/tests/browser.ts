@@ -10,7 +10,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 /** Where GraphQL is served. */
 export const endpoint = required('ODDSGRAPH_URL')
 
-/** Where the demo venue is. A POST below its /__control/ changes its behaviour: see internal/demo/control.go. */
+/** Where the demo venue is. A POST below its /__control/ changes its behaviour: see docs/ui-testing.md. */
 export const venue = required('ODDSGRAPH_VENUE')
 
 /** The viewports in which the pages are checked. */

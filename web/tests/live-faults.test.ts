@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { book, bothSides, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
+import { book, bothSides, everyFault, go, listed, paths, prices, record, seen, tokenOf, wallet, wantSeen } from './board'
 import { ask, control, eventually, frames, restart, visit } from './browser'
 
 /** Waits until the page and the venue's stream are connected. */
@@ -370,6 +370,8 @@ test('a query that has failed is repeated by itself', async t => {
   assert.ok(!(await seen(page)).includes('link lost'), 'the socket had nothing to do with it')
   forgive(problems)
 })
+
+test('every fault of the panel', async t => everyFault((await visit(t, '/live')).page))
 
 /** Removes the problems that browsers report while a server is unreachable. */
 function forgive(problems: string[]) {

@@ -1,7 +1,7 @@
 // The board over other venues. Data that the venue serves work as over the demo venue, and the page says which data are missing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { book, go, listed, paths, prices } from './board'
+import { book, everyFault, go, listed, paths, prices } from './board'
 import { eventually, visit, wantAccessible } from './browser'
 
 /** What the venue serves: see tests/e2e/capabilities_test.go. */
@@ -64,3 +64,5 @@ test('a wallet', async t => {
   if (serves.orders) await page.locator('[data-list=orders] tbody tr').first().waitFor()
   else await page.getByRole('alert').waitFor()
 })
+
+test('every fault of the panel', async t => everyFault((await visit(t, '/live')).page))

@@ -79,7 +79,8 @@ func (s *Server) change(name string, body io.Reader) error {
 		if s.venue != nil {
 			s.venue.Reset()
 		}
-		return s.Faults.Set(nil)
+		s.Faults.Reset()
+		return nil
 	case "faults":
 		var in struct {
 			Faults []faults.Fault `json:"faults"`

@@ -246,6 +246,14 @@ func TestFrames(t *testing.T) {
 					t.Errorf("%s: later frames are spoiled, too", c.fault.Kind)
 				}
 			}
+			set(t, p, faults.Fault{On: faults.OnFrames, Kind: faults.Freeze, Contains: []string{"a"}})
+			frozen := dial(t, server.URL)
+			if got := frozen.ask("a1", "b"); strings.Join(got, " ") != "b" {
+				t.Errorf("a frozen stream sends %v", got)
+			}
+			if p.Reset(); strings.Join(frozen.ask("a1"), " ") != "a1" {
+				t.Error("a stream is frozen after Reset")
+			}
 			set(t, p, only(faults.Fault{Kind: faults.Delay, DelayMs: 1}))
 			ws := dial(t, server.URL)
 			if early := ws.ask("a2"); len(early) == 0 {

@@ -8,6 +8,7 @@ package faults
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -39,7 +40,7 @@ func New(venue http.Handler) *Proxy {
 	return &Proxy{venue: venue, streams: make(map[*stream]struct{})}
 }
 
-// Set replaces the faults. An empty list clears them. On an error the old faults stay. Streams that are frozen stay frozen.
+// Set replaces the faults. An empty list clears them, but frozen streams stay frozen. On an error the old faults stay.
 func (p *Proxy) Set(faults []Fault) error {
 	if len(faults) > maxFaults {
 		return fmt.Errorf("more than %d faults", maxFaults)
@@ -127,15 +128,25 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.answer(w, r, a)
 }
 
+// Reset removes all faults, and ends the freezes of streams.
+func (p *Proxy) Reset() {
+	_ = p.Set(nil) // without faults, there is no error
+	for _, s := range p.all() {
+		s.mu.Lock()
+		s.freeze = nil
+		s.mu.Unlock()
+	}
+}
+
+func (p *Proxy) all() []*stream {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Collect(maps.Keys(p.streams))
+}
+
 // CloseStreams closes all open streams with a code, or without a close frame if the code is 0.
 func (p *Proxy) CloseStreams(code int) {
-	p.mu.Lock()
-	all := make([]*stream, 0, len(p.streams))
-	for s := range p.streams {
-		all = append(all, s)
-	}
-	p.mu.Unlock()
-	for _, s := range all {
+	for _, s := range p.all() {
 		if code == 0 {
 			_ = s.Conn.Close()
 			continue
