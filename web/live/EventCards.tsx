@@ -40,7 +40,7 @@ export function EventCards({ events }: { events: readonly EventItem[] }) {
                   <span>{name}</span><span className="figure">{price(token.tokenId) < 0 ? '…' : cents(price(token.tokenId))}</span>
                 </a>
               ))}
-              {outcomes.length > shown && <p className="detail"><a href={eventPath(eventId)}>All outcomes</a></p>}
+              <p className="detail"><a href={eventPath(eventId)}>All outcomes</a></p>
             </li>
           )
         })}
