@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -190,6 +191,16 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			}
 			return s
 		}
+		counts := func() (running, away, waiting int) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			return l.running, l.away, l.waiting
+		}
+		waits := func(s *slot) bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.share != nil
+		}
 		var slots []*slot
 		results := make(chan error, 12)
 		for range 12 {
@@ -199,8 +210,8 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			go func() { results <- s.Await(greedy) }()
 		}
 		synctest.Wait()
-		if l.running != 6 || l.away != 6 || l.waiting != 6 {
-			t.Errorf("of 12 operations, %d have a place, %d of them wait for the venue, and %d wait for a place; want 6 of each", l.running, l.away, l.waiting)
+		if running, away, waiting := counts(); running != 6 || away != 6 || waiting != 6 {
+			t.Errorf("of 12 operations, %d have a place, %d of them wait for the venue, and %d wait for a place; want 6 of each", running, away, waiting)
 		}
 		for range 6 {
 			slots = append(slots, begin(greedy)) // an operation that needs no call
@@ -210,15 +221,10 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			t.Errorf("an operation of another client cannot wait for the venue: %v", err)
 		}
 		slots[len(slots)-1].end()
-		for i := range 12 {
-			if slots[i].share != nil {
-				slots[i].end() // its place goes to one that waits for it
-				break
-			}
-		}
+		slots[slices.IndexFunc(slots, waits)].end() // its place goes to one in the queue
 		synctest.Wait()
-		if l.away != 6 || l.waiting != 5 || len(results) != 7 {
-			t.Errorf("after one has ended, %d operations wait for the venue, %d wait for a place, and %d have a result; want 6, 5 and 7", l.away, l.waiting, len(results))
+		if _, away, waiting := counts(); away != 6 || waiting != 5 || len(results) != 7 {
+			t.Errorf("after one has ended, %d operations wait for the venue, %d wait for a place, and %d have a result; want 6, 5 and 7", away, waiting, len(results))
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -231,8 +237,8 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 		for _, s := range slots {
 			s.end()
 		}
-		if refused != 5 || l.running != 0 || l.away != 0 || l.waiting != 0 || len(l.clients) != 0 {
-			t.Errorf("%d operations were refused, want 5; at the end %d run, %d wait for the venue and %d wait, of %d clients; want none", refused, l.running, l.away, l.waiting, len(l.clients))
+		if running, away, waiting := counts(); refused != 5 || running != 0 || away != 0 || waiting != 0 || len(l.clients) != 0 {
+			t.Errorf("%d operations were refused, want 5; at the end %d run, %d wait for the venue and %d wait, of %d clients; want none", refused, running, away, waiting, len(l.clients))
 		}
 	})
 }
