@@ -26,9 +26,8 @@ func onBothDemos(t *testing.T, test func(t *testing.T, strict bool, flags ...str
 	t.Run("strict", func(t *testing.T) { test(t, true, "--demo-strict") })
 }
 
-// oneCallEach returns the numbers of calls and keys for n markets if the venue refuses lists of markets: one refused call
-// with n keys, then n calls with one key each.
-func oneCallEach(n int64) [2]int64 { return [2]int64{1 + n, 2 * n} }
+// oneCallEach returns the numbers of calls and keys for n markets if the venue takes no lists of markets.
+func oneCallEach(n int64) [2]int64 { return [2]int64{n, n} }
 
 // TestPagesOfOneListTravelTogether checks that two selections of the same list in one query share their calls, even if they have
 // different lengths and fields. The service must fetch prices only for positions whose price is selected.
@@ -168,7 +167,7 @@ func heldMarkets(s *service, address string, n int) []string {
 // position is worth 1 or 0.
 func TestSettledPositionsAreNotPriced(t *testing.T) { onBothDemos(t, testSettledPositionsAreNotPriced) }
 
-func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
+func testSettledPositionsAreNotPriced(t *testing.T, strict bool, flags ...string) {
 	s := start(t, flags...)
 	portfolio := func() any {
 		return s.ask(t, `query ($address: Address!) { user(address: $address) { portfolio { positionsValue }
@@ -188,5 +187,9 @@ func testSettledPositionsAreNotPriced(t *testing.T, _ bool, flags ...string) {
 	}
 	s.clock.Advance(40 * time.Second) // the cached prices have expired, but the cached markets have not
 	got := s.callsDuring(func() { portfolio() })
-	wantCalls(t, got, calls{"positions": {1, 1}, "prices": {1, open}})
+	want := calls{"positions": {1, 1}, "prices": {1, open}}
+	if strict {
+		want["positions"] = [2]int64{2, 2} // the venue may cut a list after 50 rows
+	}
+	wantCalls(t, got, want)
 }

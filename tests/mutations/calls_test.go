@@ -25,7 +25,7 @@ var calls = []mutation{
 	},
 	{
 		name: "a failed order book counts as no spread",
-		file: "internal/venue/generic/spreads.go", oldText: "case r.Err == nil:\n\t\t\tr.Err = top.Err", newText: "case false:",
+		file: "internal/venue/generic/spreads.go", oldText: "case r.Err == nil || mayBeMissing(r.Err):\n\t\t\tr.Err = top.Err", newText: "case false:",
 		run: "^TestFailedBooksAreNotMissingSpreads$", message: "the result of token",
 	},
 	{

@@ -15,6 +15,8 @@ import (
 // readPage reads one page of an account's trades or history. filter sets the parameters that select rows. The venue may ignore them,
 // so the calling function must filter the rows again. A limit of 0 means maxPageSize. keys are the names of the JSON members that may
 // contain the list.
+//
+// If a page begins like the page before, one call with an offset beyond every list shows whether the venue ignores offsets.
 func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -27,13 +29,17 @@ func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 		return rest.RowList{}, pageInfo{}, nil, err
 	}
 	l := &pagedList{endpoint: e, paging: settingAccountPaging, id: fieldRecordID}
-	rq, options := rest.ForAccount(e, a), c.value(settingAccountOptions) == yes
-	if options {
-		filter(&rq.Query)
-		rq.Query.Set("limit", strconv.Itoa(limit))
+	options := c.value(settingAccountOptions) == yes
+	get := func(start pageStart) (wire.Value, error) {
+		rq := rest.ForAccount(e, a)
+		if options {
+			filter(&rq.Query)
+			rq.Query.Set("limit", strconv.Itoa(limit))
+		}
+		start.setQuery(&rq.Query)
+		return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (wire.Value, error) { return c.Get(ctx, rq) })
 	}
-	start.setQuery(&rq.Query)
-	payload, err := rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (wire.Value, error) { return c.Get(ctx, rq) })
+	payload, err := get(start)
 	switch {
 	case start.guessed && rest.Refused(err):
 		return rest.RowList{}, pageInfo{}, nil, nil
@@ -46,11 +52,18 @@ func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	if !ok {
 		return rest.RowList{}, pageInfo{}, nil, rest.UnknownForm(e, "no list of rows")
 	}
-	if l.repeats(start, rows.Rows) {
-		if c.decided(l.paging) {
+	if l.repeats(start, rows.Rows) { // the venue ignores offsets, or the rows of both pages are alike, or a row has moved
+		far, err := get(pageStart{offset: maxOffset})
+		beyond, _ := rest.RowsOf(far, keys...)
+		switch {
+		case err != nil && !rest.RefusesForm(err):
+			return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
+		case err != nil || !l.repeats(start, beyond.Rows):
+		case c.decided(l.paging):
 			return rest.RowList{}, pageInfo{}, nil, c.repeatedPage(e, l.paging)
+		default:
+			return rest.RowList{Object: rows.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
 		}
-		return rest.RowList{Object: rows.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
 	}
 	if n := len(rows.Rows); n > 0 && n%roundCount == 0 {
 		limit = min(limit, n) // the venue's pages may be smaller than requested
@@ -58,9 +71,6 @@ func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	t, err := c.pageInfo(l, rows, start, limit)
 	if err != nil {
 		return rest.RowList{}, pageInfo{}, nil, err
-	}
-	if t.next.guessed && t.next.previous == "" { // rows without ids do not show whether the next page repeats them
-		t.next = pageStart{}
 	}
 	t.numbering, err = market.ParseNumbering(start.numbering)
 	return rows, t, nil, err

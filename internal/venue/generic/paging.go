@@ -55,7 +55,7 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 type pageStart struct {
 	cursor string
 	offset int
-	// previous is a hash of the id of the first row on the previous page. A venue that ignores the offset sends this row again.
+	// previous is a hash of the first row on the previous page. A venue that ignores the offset sends this row again.
 	previous string
 	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
@@ -207,17 +207,17 @@ func (c *Client) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit in
 	return t, nil
 }
 
-// hashOf returns a hash of the id of the first row, or "" if the row has no id.
+// hashOf returns a hash of the id of the first row, or of the row if it has no id. Without rows, it returns "".
 func (l *pagedList) hashOf(rows []wire.Value) string {
 	if len(rows) == 0 {
 		return ""
 	}
-	id, ok := l.id.Of(rows[0]).ID()
-	if !ok || id == "" {
-		return ""
-	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(id))
+	if id, ok := l.id.Of(rows[0]).ID(); ok && id != "" {
+		_, _ = h.Write([]byte(id))
+	} else {
+		_, _ = h.Write(rows[0].JSON())
+	}
 	return hex.EncodeToString(h.Sum(nil))
 }
 

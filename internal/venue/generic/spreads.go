@@ -35,7 +35,8 @@ func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Resul
 }
 
 func (c *Client) spreads() *lookup[market.Spread] {
-	l := &lookup[market.Spread]{endpoint: upstream.EndpointSpreads, single: []string{"tokenId"}, setting: settingSpreads, decode: spreadDecoder.decode}
+	// fillFromBooks handles an answer that contradicts the setting.
+	l := &lookup[market.Spread]{endpoint: upstream.EndpointSpreads, single: []string{"tokenId"}, setting: settings, decode: spreadDecoder.decode}
 	if c.value(settingSpreads) == byTokenIDs {
 		l.list = "tokenIds"
 	}
@@ -69,7 +70,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
 		case top.Value != nil, top.Err == nil && !isFailure(r.Err):
 			*r, err = top, nil
-		case r.Err == nil:
+		case r.Err == nil || mayBeMissing(r.Err):
 			r.Err = top.Err
 		}
 		found = found || top.Value != nil
