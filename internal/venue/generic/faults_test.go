@@ -79,7 +79,7 @@ func TestDemoFaults(t *testing.T) {
 				clock := tool.NewClock(time.Now())
 				c := newClient(t, url, func(cfg *Config) {
 					cfg.Clock, cfg.MaxBody = clock, 1<<20
-					if tt.fault.Kind == demo.FaultUnknownList {
+					if tt.name == "unknown list" {
 						undecided(cfg)
 					}
 					if tt.code == market.CodeUpstreamTimeout {
