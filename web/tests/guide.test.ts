@@ -51,9 +51,9 @@ test('the light is true', async t => {
   let blocked = false
   let cut = () => {}
   await page.routeWebSocket('**/graphql', socket => {
-    if (blocked) return void socket.close({ code: 1011 })
+    if (blocked) return void socket.close({ code: 1012 })
     socket.connectToServer()
-    cut = () => void socket.close({ code: 1011 })
+    cut = () => void socket.close({ code: 1012 })
   })
   await page.reload()
   const light = (text: string) => page.getByRole('status').getByText(text, { exact: true }).waitFor()
