@@ -55,7 +55,7 @@ func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 		"Query.user": fmt.Sprintf("(address: %q)", addressOf50), "Query.market": fmt.Sprintf("(marketId: %q)", marketID), "Query.markets": fmt.Sprintf("(marketIds: [%q])", marketID),
 		"Query.event": fmt.Sprintf("(eventId: %q)", event), "Query.token": fmt.Sprintf("(tokenId: %q)", token),
 		"Query.tokens": fmt.Sprintf("(tokenIds: [%q])", token), "Query.tokenPrices": fmt.Sprintf("(tokenIds: [%q])", token), "Query.spreads": fmt.Sprintf("(tokenIds: [%q])", token),
-		"Token.fillEstimate": `(side: BUY, size: "1")`,
+		"Token.fillEstimate": `(side: BUY, size: "1")`, "Market.token": `(outcome: "Yes")`,
 	}
 	ask := func(document string) calls {
 		s.expireCaches()
