@@ -12,9 +12,11 @@ import (
 type health struct {
 	process
 	answered atomic.Bool
-	reach    reach
-	outage   *outage
-	clocks   *clocks
+	// first is closed at the venue's first answer.
+	first  chan struct{}
+	reach  reach
+	outage *outage
+	clocks *clocks
 }
 
 // Call implements rest.Observer. It counts a call, and records whether the venue has answered it.
@@ -24,7 +26,7 @@ func (h *health) Call(c upstream.HTTPCall, failure error) {
 	}
 	answered := c.Outcome != upstream.CallCancelled && h.reach.note(c.Status, h.clock.Now())
 	if answered {
-		h.answered.Store(true)
+		h.noteAnswer()
 	}
 	if !c.Date.IsZero() {
 		h.clocks.measured(clockVenue, c.Started, c.Started.Add(c.Elapsed), c.Date, c.Date.Add(time.Second))
@@ -33,6 +35,12 @@ func (h *health) Call(c upstream.HTTPCall, failure error) {
 		h.outage.failed(c.Endpoint, failure)
 	} else if answered {
 		h.outage.answered(c.Endpoint)
+	}
+}
+
+func (h *health) noteAnswer() {
+	if h.answered.CompareAndSwap(false, true) {
+		close(h.first)
 	}
 }
 

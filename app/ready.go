@@ -44,20 +44,26 @@ func (s *App) state() error {
 	return nil
 }
 
-// ready reports whether the venue has answered and has been probed, or had startWait to do so.
+// ready reports whether the venue has answered, or had startWait to do so.
 func (u *unit) ready() bool {
-	return u.health.answered.Load() && u.probed.Load() || u.clock.Now().Sub(u.started) >= startWait
+	return u.health.answered.Load() || u.clock.Now().Sub(u.started) >= startWait
 }
 
 // probeBackoff is the wait until a venue is probed again that could not show how it is asked.
 var probeBackoff = market.Backoff{Min: time.Second, Max: 5 * time.Minute}
 
-// probe lets the driver find out how its venue is asked. It returns when nothing more can be found out, or when ctx ends.
+// probe lets the driver find out how its venue is asked. It begins after the venue's first answer, because few calls may be in flight
+// before, but at most startWait after the start. It returns when nothing more can be found out, or when ctx ends.
 func (u *unit) probe(ctx context.Context) {
+	select {
+	case <-u.health.first:
+	case <-time.After(startWait):
+	case <-ctx.Done():
+		return
+	}
 	driver, _ := u.Client.(venue.Prober)
 	for attempt := 1; driver != nil && driver.Undecided(); attempt++ {
 		err := u.admitted(ctx, driver.Probe)
-		u.probed.Store(true)
 		if err == nil {
 			return
 		}

@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
@@ -36,8 +35,6 @@ type unit struct {
 	health   health
 	// asked has a value if Ready needs an answer of the venue.
 	asked chan struct{}
-	// probed is set when the driver has been told, or has tried to find out, how the venue is asked.
-	probed atomic.Bool
 	// constant is the part of status that never changes.
 	constant model.ServiceStatus
 	stop     context.CancelFunc // ends what start has started
@@ -47,14 +44,16 @@ type unit struct {
 // openUnit opens the venue of a configuration. If it fails, it closes the parts that it has opened.
 func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 	u := &unit{process: p, asked: make(chan struct{}, 1)}
-	u.health = health{process: p, outage: newOutage(p.log), clocks: newClocks(p.log, comparedClocks(cfg)...)}
+	u.health = health{process: p, first: make(chan struct{}), outage: newOutage(p.log), clocks: newClocks(p.log, comparedClocks(cfg)...)}
 	u.opened = closers{u.health.outage.close}
 	defer func() {
 		if err != nil {
 			u.opened.close()
 		}
 	}()
-	u.health.answered.Store(embedded(cfg))
+	if embedded(cfg) {
+		u.health.noteAnswer()
+	}
 	sharing, err := u.openFleet(cfg, &w.Reads)
 	if err != nil {
 		return nil, err
@@ -65,8 +64,6 @@ func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 		return nil, err
 	}
 	u.opened = append(u.opened, u.Client.Close)
-	driver, ok := u.Client.(venue.Prober)
-	u.probed.Store(!ok || !driver.Undecided())
 	u.Cache = cache.New(u.Client, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)
 	if u.fleet != nil {

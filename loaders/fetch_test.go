@@ -182,8 +182,12 @@ func TestBatches(t *testing.T) {
 		ctx, set, _ := With(ctx, Sources{Prices: s})
 		defer set.Done()
 		getMany(set, "a", "b", "c", "d", "e")
-		if err := set.Fetch(ctx); err != nil || len(s.fetches) != 3 {
-			t.Fatalf("Fetch returned %v after the fetches %v, want three of at most two keys", err, s.fetches)
+		err := set.Fetch(ctx)
+		s.mu.Lock() // one fetch still runs
+		fetches := slices.Clone(s.fetches)
+		s.mu.Unlock()
+		if err != nil || len(fetches) != 3 {
+			t.Fatalf("Fetch returned %v after the fetches %v, want three of at most two keys", err, fetches)
 		}
 		for i, r := range getMany(set, "a", "b", "c", "d", "e") {
 			if pending := i == 2 || i == 3; (r.Err == ErrPending) != pending {

@@ -144,7 +144,7 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight; see Cache.wait. If another caller started the flight and the flight has not ended, join first calls
-// place.Await.
+// place.Await, which ends early if the flight does.
 func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcome) (mustUse bool, err error) {
 	select {
 	case <-f.done:
@@ -152,7 +152,10 @@ func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcom
 		if outcome != Shared || place == nil {
 			break
 		}
-		if err := place.Await(ctx); err != nil {
+		waiting, stop := context.WithCancel(ctx)
+		defer stop()
+		defer context.AfterFunc(f.ctx, stop)()
+		if err := place.Await(waiting); err != nil && f.ctx.Err() == nil {
 			if c.leave(f, err) {
 				<-f.done
 			}

@@ -24,7 +24,16 @@ type answer struct {
 type asker struct {
 	*rig
 	key     Key
+	place   Place
 	running chan *execution
+}
+
+// fullPlace is a Place without room for a request that waits for another one.
+type fullPlace struct{}
+
+func (fullPlace) Await(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 // execution is a running call of the function that start passes to Do.
@@ -46,7 +55,7 @@ func newAsker() *asker {
 func (a *asker) start(ctx context.Context) chan answer {
 	out := make(chan answer, 1)
 	go func() {
-		r, outcome, err := a.Do(ctx, a.key, nil, func(ctx context.Context) *Response {
+		r, outcome, err := a.Do(ctx, a.key, a.place, func(ctx context.Context) *Response {
 			x := &execution{ctx, new(request.Dependencies), make(chan struct{}), make(chan struct{})}
 			a.running <- x
 			select {
@@ -92,6 +101,21 @@ func TestEqualRequestsAreExecutedOnce(t *testing.T) {
 		if s := a.Stats(); s.Misses != 1 || s.Coalesced != 3 || s.Hits != 1 || s.Stored != 1 {
 			t.Errorf("the counters are %+v, want 1 miss, 3 coalesced, 1 hit and 1 stored", s)
 		}
+	})
+}
+
+// TestResponseBeforeAPlace checks that a caller without a place gets the response as soon as the execution has ended.
+func TestResponseBeforeAPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := newAsker()
+		a.place = fullPlace{}
+		first := a.start(t.Context())
+		second := a.start(t.Context())
+		x := <-a.running
+		x.recorder.Record(a.freshHandle(time.Second))
+		close(x.finish)
+		wantAnswer(t, "the first caller", first, answer{"execution 1", Executed, nil})
+		wantAnswer(t, "the caller without a place", second, answer{"execution 1", Shared, nil})
 	})
 }
 

@@ -188,7 +188,7 @@ func (p *probe) paging(rows rest.RowList, limit int, page func(pageStart) (rest.
 		switch {
 		case got == answered && len(further.Rows) > 0 && !searchPages.repeats(t.next, further.Rows):
 			p.table[settingSearchPaging] = byOffset
-		case got != unknown:
+		case got == refused, got == answered && len(further.Rows) > 0: // an empty page may just be the end
 			p.table[settingSearchPaging] = none
 		}
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
-	"oddsgraph/internal/upstream"
 	"oddsgraph/tests/tool"
 )
 
@@ -232,7 +231,7 @@ func TestProbeAsksTheRateLimit(t *testing.T) {
 	_, url, calls := startDeviating(t, false, deviations["described"].venue)
 	p := &permit{refuseFrom: 3}
 	c := newClient(t, url, undecided)
-	if err := c.Probe(upstream.With(t.Context(), upstream.Call{Permit: p})); err == nil || calls.Load() != 2 || p.admitted != 2 {
+	if err := c.Probe(withPermit(t.Context(), p)); err == nil || calls.Load() != 2 || p.admitted != 2 {
 		t.Errorf("Probe returned the error %v after %d calls, of which %d had a permit, want an error after 2", err, calls.Load(), p.admitted)
 	}
 }

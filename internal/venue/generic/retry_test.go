@@ -84,7 +84,7 @@ func TestRetrySucceeds(t *testing.T) {
 				p := &permit{}
 				seen := &recordingObserver{}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
-				if _, err := r.call(upstream.With(asUser(t), upstream.Call{Permit: p}), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
+				if _, err := r.call(withPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("the read returned the error %v after the calls %q, want no error after two calls", err, v.asked)
 				}
 				if v.asked[0] != v.asked[1] {
@@ -177,11 +177,11 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 		v := &scripted{answer: respond(503, "")}
 		p := &permit{refuseFrom: 2}
 		c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
-		_, err := c.Book(upstream.With(t.Context(), upstream.Call{Permit: p}), "101", 20)
+		_, err := c.Book(withPermit(t.Context(), p), "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
 			t.Errorf("the read returned the error %v after %d calls, want %s after 1", err, v.calls(), market.CodeUpstreamUnavailable)
 		}
-		if _, err := c.Book(upstream.With(t.Context(), upstream.Call{Permit: p}), "102", 20); err != error(errBudget) || v.calls() != 1 {
+		if _, err := c.Book(withPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
 			t.Errorf("the refused read returned the error %v after %d calls, want the error of the permit", err, v.calls())
 		}
 	})
@@ -208,11 +208,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0).Positions(upstream.With(asUser(t), upstream.Call{Permit: p}), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
 		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0).Positions(upstream.With(asUser(t), upstream.Call{Permit: p}), wallet); err != error(errBudget) || list != nil {
+	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
 		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return validResponse(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0).Spreads(upstream.With(t.Context(), upstream.Call{Permit: p}), []string{"101", "102", "103"}); err != nil || v.calls() != 5 || p.admitted != 5 {
+	if _, err := v.client(t, 0).Spreads(withPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 5 || p.admitted != 5 {
 		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 5 admitted calls", err, v.calls(), p.admitted)
 	}
 }
@@ -239,7 +239,7 @@ func TestTransportRepeatsNoCall(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	c, p := v.client(t), &permit{}
-	ctx := httptrace.WithClientTrace(upstream.With(t.Context(), upstream.Call{Permit: p}), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+	ctx := httptrace.WithClientTrace(withPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Reused {
 			reused.Add(1)
 		}

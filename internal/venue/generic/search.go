@@ -114,7 +114,7 @@ func (c *Client) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
 	if searchPages.repeats(start, list.Rows) {
-		if c.decided(settingSearchPaging) {
+		if c.decided(settingSearchPaging) && !start.guessed { // a cursor that was guessed may be older than the decision
 			return nil, c.repeatedPage(e, settingSearchPaging)
 		}
 		drift.Add("repeated page")
