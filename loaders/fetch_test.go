@@ -355,7 +355,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 func TestDoneForgets(t *testing.T) {
 	for range 100 {
 		s, books := prices("a"), (&source[queries.Book, market.Book]{}).setCached(queries.Book{TokenID: "a", Depth: 20})
-		ctx, set, recorder := With(request.WithCaller(t.Context(), "ann"), Sources{Prices: s, Books: books})
+		ctx, set, recorder := With(request.With(t.Context(), func(r *request.Request) { r.Caller = "ann" }), Sources{Prices: s, Books: books})
 		if len(handlesOf(recorder)) != 0 || set.Pending() {
 			t.Fatal("a reused set has handles or a pending read of the previous response")
 		}

@@ -28,7 +28,7 @@ func openLimited(t *testing.T, v venue.Reader, cfg ratelimit.Config, change ...f
 
 // callerContext returns a context with a caller and a timeout.
 func callerContext(t testing.TB, caller string, d time.Duration) context.Context {
-	ctx, cancel := context.WithTimeout(request.WithCaller(t.Context(), caller), d)
+	ctx, cancel := context.WithTimeout(request.With(t.Context(), func(r *request.Request) { r.Caller = caller }), d)
 	t.Cleanup(cancel)
 	return ctx
 }

@@ -113,11 +113,6 @@ func CredentialsFrom(ctx context.Context) *market.Credentials {
 	return r.credentials
 }
 
-// WithCaller returns a context with the client's name.
-func WithCaller(ctx context.Context, caller string) context.Context {
-	return With(ctx, func(r *Request) { r.Caller = caller })
-}
-
 // WithCredentials returns a context whose reads of account data use the credentials.
 func WithCredentials(ctx context.Context, credentials *market.Credentials) context.Context {
 	return With(ctx, func(r *Request) { r.credentials = credentials })

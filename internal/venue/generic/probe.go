@@ -34,9 +34,7 @@ func (c *Client) Undecided() bool { return c.table.Load().lacks(probed...) }
 func (c *Client) Probe(ctx context.Context) error {
 	before := *c.table.Load()
 	p := &probe{Client: c, table: before}
-	call := *upstream.From(ctx)
-	call.Permit = &probePermit{outer: call.Permit}
-	ctx = upstream.With(ctx, call)
+	ctx = upstream.With(ctx, upstream.Call{Permit: &probePermit{outer: ctx}})
 	if c.Undecided() {
 		p.search(ctx)
 	}
@@ -65,27 +63,20 @@ type probe struct {
 	hasOpen     bool
 }
 
-// probePermit is the permit of the calls of one Probe. It asks the permit outer, if there is one.
+// probePermit is the permit of the calls of one Probe. It asks the permit of the context outer, if there is one.
 type probePermit struct {
-	outer upstream.Permit
+	outer context.Context
 	calls atomic.Int32
 }
 
-func (p *probePermit) AdmitCall(ctx context.Context) error {
+func (p *probePermit) AdmitCall(context.Context) error {
 	if p.calls.Add(1) > maxProbeCalls {
 		return market.Errorf(market.CodeRateLimited, "a probe makes at most %d calls", maxProbeCalls)
 	}
-	if p.outer == nil {
-		return nil
-	}
-	return p.outer.AdmitCall(ctx)
+	return upstream.AdmitCall(p.outer)
 }
 
-func (p *probePermit) Answered(a upstream.Answer) {
-	if p.outer != nil {
-		p.outer.Answered(a)
-	}
-}
+func (p *probePermit) Answered(a upstream.Answer) { upstream.ReportAnswer(p.outer, a) }
 
 func (p *probe) undecided(s setting) bool { return p.table.lacks(s) }
 
