@@ -14,7 +14,8 @@ import (
 const (
 	day = 24 * time.Hour
 	// Price24hAgo returns the last price that is at least 24 hours old. Shortly after midnight, the history may contain no such price,
-	// because the history starts at the beginning of yesterday. In this case, Price24hAgo returns the first price of the history if its age is at least 24 hours minus lateReference.
+	// because the history starts at the beginning of yesterday. In this case, Price24hAgo returns the first price of the history if
+	// its age is at least 24 hours minus lateReference.
 	lateReference = time.Hour
 	maxSamples    = 100
 )

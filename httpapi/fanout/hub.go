@@ -13,7 +13,8 @@ import (
 // Key identifies equal subscriptions: the same document, operation, variables and rights.
 type Key [32]byte
 
-// Execute executes a subscription for a group. It calls deliver with each event. deliver returns when the group wants the next event. Execute returns when the subscription or ctx ends. errors is a JSON list of
+// Execute executes a subscription for a group. It calls deliver with each event. deliver returns when the group wants the next
+// event. Execute returns when the subscription or ctx ends. errors is a JSON list of
 // the errors that ended the subscription, or nil if there were no errors. If event is not nil, a member that has other running
 // groups gets this event instead of the errors, and stays in these groups. In all other cases, errors end the member.
 type Execute func(ctx context.Context, g *Group, deliver func(*Event)) (errors, event []byte)

@@ -191,18 +191,19 @@ func (c *Client) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit in
 	hasMore := page.valueOf(fieldHasMore).Kind()
 	said := hasMore == wire.True || hasMore == wire.False
 	more := hasMore == wire.True || !said && t.total != nil && *t.total > p.offset+n
-	next := pageStart{offset: p.offset + n, previous: l.hashOf(rows.Rows)}
+	next := func(guessed bool) pageStart {
+		return pageStart{offset: p.offset + n, previous: l.hashOf(rows.Rows), guessed: guessed}
+	}
 	switch {
 	case more && (mode == byCursor || mode == none):
 		return pageInfo{}, c.contradiction(l.endpoint, l.paging, "the venue has more rows")
 	case more:
-		t.next = next
+		t.next = next(false)
 	case said, t.total != nil, page.has(fieldNextCursor), n < limit, mode == byCursor, mode == none:
 	case mode == byOffset, page.has(fieldOffset):
-		t.next = next
+		t.next = next(false)
 	default:
-		next.guessed = true
-		t.next = next
+		t.next = next(true)
 	}
 	return t, nil
 }

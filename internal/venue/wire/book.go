@@ -17,8 +17,8 @@ func (r *Row) Levels() (market.Side, market.Side) {
 	return market.NewSide(r.Merge(bids)), market.NewSide(r.Merge(asks))
 }
 
-// LevelsOf reads the levels in the field f, in the order of the venue, without those of size 0. If f is null, the side is empty, because servers in Go send null for
-// an empty slice. If f is missing, or neither null nor a list of readable levels, the row is bad.
+// LevelsOf reads the levels in the field f, in the order of the venue, without those of size 0. If f is null, the side is empty,
+// because servers in Go send null for an empty slice. If f is missing, or neither null nor a list of readable levels, the row is bad.
 func (r *Row) LevelsOf(f Field) []market.Level {
 	v := r.Of(f)
 	list, ok := v.List()
