@@ -31,7 +31,6 @@ const LogLines = 4 << 20
 // Main runs the command in the program's arguments. SIGINT and SIGTERM end the command. After an error Main prints the error and
 // exits with status 1. licenses contains the licence texts of the program's Go code.
 func Main(licenses string) {
-	tuneGC()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := Run(ctx, licenses, os.Args[1:], os.Environ(), os.Stdout, os.Stderr)
 	stop()
