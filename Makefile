@@ -118,8 +118,8 @@ bench: plain ## measure queries and subscriptions beside a bare handler and a pl
 bench-pairs: plain ## compare the queries with a bare handler in 30 pairs, with intervals, about 45 minutes; writes nothing
 	$(GO) run ./bench -plain= -rounds 30 -duration 1s -run '^[WV]' $(BENCH)
 
-bench-curve: plain ## measure portfolios and market pages of 1,000, 5,000 and 20,000, some ten minutes; writes nothing
-	$(GO) run ./bench -rounds 1 -run Curve $(BENCH)
+bench-curve: plain ## measure portfolios and market pages of 1,000, 5,000 and 20,000, some ten minutes
+	$(GO) run ./bench -rounds 1 -run Curve -out bench $(BENCH)
 
 bench-quick: plain ## a look at whether the benchmark works, less than a minute; writes nothing
 	$(GO) run ./bench -rounds 1 -duration 100ms -variety 100 -subscribers 500 $(BENCH)

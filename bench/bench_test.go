@@ -228,3 +228,20 @@ func TestMedian(t *testing.T) {
 		t.Errorf("the percentiles 50, 99 and 100 of 0 to 99 are %v, %v and %v, want 50, 99 and 99", a, b, c)
 	}
 }
+
+func TestCurveChart(t *testing.T) {
+	b := &bench{}
+	for i, name := range []string{"Curve/of=V1/n=1000", "Curve/of=V2/n=20000"} {
+		values := map[*unit]float64{cpuPerOp: float64(i+1) * 2e5, callsPerOp: float64(i) + .25}
+		b.results = append(b.results, result{row{curveSection, "foreign", name, graphServer}, figures{1, values}})
+	}
+	picture := b.curveChart()
+	if err := xml.Unmarshal([]byte(picture), new(struct{})); err != nil || strings.Count(picture, "<rect") != 2 {
+		t.Errorf("the error is %v, want a chart with two bars:\n%s", err, picture)
+	}
+	for _, want := range []string{"V1, portfolios: 1000", "200 µs, 0.25 calls", "V2, market pages: 20000", "400 µs, 1.25 calls"} {
+		if !strings.Contains(picture, want) {
+			t.Errorf("the chart does not say %q", want)
+		}
+	}
+}

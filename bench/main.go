@@ -60,7 +60,7 @@ func parse(args []string) (o options, err error) {
 	f.IntVar(&o.variety, "variety", 1000, "number of different requests of V1, V2 and V3")
 	f.IntVar(&o.subscribers, "subscribers", 10_000, "number of subscribers; a fifth of them is measured too")
 	filter := f.String("run", "", "`regexp` that chooses the benchmarks, such as V1, V.*venue=foreign or Subscribers.*2000")
-	f.StringVar(&o.out, "out", "", "`directory` for results.md and chart.svg")
+	f.StringVar(&o.out, "out", "", "`directory` for results.md and chart.svg, or with -run Curve for curve.svg")
 	f.StringVar(&o.file, "benchfmt", "", "`file` for the lines of all runs, for benchstat")
 	f.StringVar(&o.profile, "profile", "", "existing `directory` for CPU profiles of oddsgraph")
 	if err := f.Parse(args); err != nil {
@@ -75,8 +75,8 @@ func parse(args []string) (o options, err error) {
 		return o, fmt.Errorf("%q is no flag", f.Arg(0))
 	case min(o.rounds, o.variety, o.subscribers/5, int(o.duration/time.Millisecond)) < 1:
 		return o, errors.New("-rounds, -variety, -subscribers or -duration is too small")
-	case o.out != "" && (*filter != "" || len(o.oddsgraph) > 1):
-		return o, errors.New("-out needs all benchmarks and one program, because incomplete results must not overwrite complete ones")
+	case o.out != "" && (*filter != "" && *filter != curves || len(o.oddsgraph) > 1):
+		return o, errors.New("-out needs all benchmarks, or -run Curve, and one program, because incomplete results must not overwrite complete ones")
 	}
 	return o, err
 }
@@ -109,7 +109,11 @@ func measure(ctx context.Context, o options, out io.Writer) (err error) {
 		}
 	}
 	files := map[string]string{o.file: lines.String()}
-	if o.out != "" {
+	switch {
+	case o.out == "":
+	case b.measuresCurves():
+		files[filepath.Join(o.out, curveFile)] = b.curveChart()
+	default:
 		files[filepath.Join(o.out, "results.md")], files[filepath.Join(o.out, "chart.svg")] = b.markdown(), b.chart()
 	}
 	delete(files, "")
@@ -132,7 +136,7 @@ type benchmark struct {
 
 // measureMode measures all benchmarks over one venue. The subscribers come last, because their prices move.
 func (b *bench) measureMode(ctx context.Context) error {
-	if b.mode.name == "large" && !b.measuresCurve() {
+	if b.mode.name == "large" && !b.measuresCurves() {
 		return nil
 	}
 	p, err := start(ctx, b.oddsgraph[0], append([]string{"venue", "--demo-listen=127.0.0.1:0"}, arguments(append(demoFlags, b.mode.flags...)...)...)...)

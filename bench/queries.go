@@ -41,7 +41,7 @@ func (b *bench) pageCurve(ctx context.Context) ([]benchmark, error) {
 }
 
 func (b *bench) curve(ctx context.Context, name string, read func(ctx context.Context, n int) ([]*request, error)) (all []benchmark, err error) {
-	if !b.measuresCurve() {
+	if !b.measuresCurves() {
 		return nil, nil
 	}
 	requests, err := read(ctx, 20*b.variety)
@@ -56,8 +56,11 @@ func (b *bench) curve(ctx context.Context, name string, read func(ctx context.Co
 	return all, nil
 }
 
-// measuresCurve reports whether -run asks for the curves. They take minutes, because everything is read for the first time.
-func (b *bench) measuresCurve() bool { return strings.Contains(b.filter.String(), "Curve") }
+// curves is the value of -run for the curves alone.
+const curves = "Curve"
+
+// measuresCurves reports whether -run asks for the curves. They take minutes, because everything is read for the first time.
+func (b *bench) measuresCurves() bool { return strings.Contains(b.filter.String(), curves) }
 
 // measureQueries sends each request once and measures the requests that follow.
 func (b *bench) measureQueries(ctx context.Context, p *process, requests []*request) (f figures, err error) {

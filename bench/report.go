@@ -62,6 +62,9 @@ func (b *bench) markdown() string {
 			}
 		}
 	}
+	if !b.measuresCurves() {
+		fmt.Fprintf(&out, "\n## %s\n\n%s The figures are those of the last `make bench-curve`.\n\n![%s](%s)\n", curveSection.title, curveSection.about, curveTitle, curveFile)
+	}
 	fmt.Fprintf(&out, "\n## Flags\n\nAll programs run with their defaults, and without GOGC or another variable of Go. The exceptions, besides addresses:\n\n")
 	for _, f := range []setting{graphFlag, uncachedFlag, crowdFlag} {
 		fmt.Fprintf(&out, "- `%s`: %s.\n", f.args, f.reason)
