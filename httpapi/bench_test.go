@@ -19,6 +19,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/graph"
+	"oddsgraph/httpapi/admission"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
@@ -138,17 +139,17 @@ func TestReadingARequestAllocatesLittle(t *testing.T) {
 		return
 	}
 	cfg, body := benchConfig(t), []byte(`{"query":"{ serviceStatus { version } }"}`)
-	e, places := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), newLimiter((&identities{}).countedIn, 512, 1024, time.Second)
+	e, places := newEngine(cfg, &identities{refusals: noRefusals{}, client: cfg.Client}), admission.New((&identities{}).countedIn, 512, 1024, time.Second, errBusy)
 	n := testing.AllocsPerRun(100, func() {
 		p, err := parseParams(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		op, refusal := e.prepare(t.Context(), &request.Log{}, p, places.begin)
+		op, refusal := e.prepare(t.Context(), &request.Log{}, p, places.Begin)
 		if refusal != nil {
 			t.Fatal(refusal.Errors)
 		}
-		op.slot.end()
+		op.slot.End()
 	})
 	if n > 6 {
 		t.Errorf("reading a request needs %.0f allocations, want at most 6", n)

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/httpapi/content"
 )
 
 // cacheControl returns the Cache-Control header for an anonymous client that sends a valid document.
@@ -112,7 +114,7 @@ func TestConditionalRequests(t *testing.T) {
 			t.Errorf("If-None-Match: %s: got the ETag %s, the status %d and %d bytes, want %s, 200 and a body", unknown, again, status, n, tag)
 		}
 	}
-	if other, _, _ := get("Accept", typeResponse); other == tag {
+	if other, _, _ := get("Accept", content.Response); other == tag {
 		t.Error("the response in another media type has the same ETag")
 	}
 	// A compressed response has other bytes than the uncompressed response, so its ETag must be weak.

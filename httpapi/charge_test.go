@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
 )
 
@@ -46,7 +47,7 @@ func TestMemoryOfWaitingQueriesIsBounded(t *testing.T) {
 	tapes := make([]*tape, n)
 	for i := range n {
 		tapes[i] = &tape{ResponseRecorder: httptest.NewRecorder()}
-		waiting.Go(func() { api.ServeHTTP(tapes[i], postRequest(ctx, body, "Accept", typeEvents)) })
+		waiting.Go(func() { api.ServeHTTP(tapes[i], postRequest(ctx, body, "Accept", content.Events)) })
 	}
 	refused := func() (n int) {
 		for _, w := range tapes {

@@ -12,6 +12,8 @@ import (
 
 	"github.com/vektah/gqlparser/v2/validator/core"
 
+	"oddsgraph/httpapi/admission"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/limits"
 )
 
@@ -25,26 +27,28 @@ func TestUnknownDocumentsWait(t *testing.T) {
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	compiling := api.transports.engine.compileLimiter
-	compiling.mu.Lock()
-	compiling.running = compiling.operations // as if the documents of other clients were compiling
-	compiling.mu.Unlock()
+	e := api.transports.engine
+	free := e.compileLimiter
+	e.compileLimiter = fullLimiter(e, cfg.QueueTimeout)
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Errorf("the known document: got %d %s, want 200", w.Code, w.Body)
 	}
 	if w := post(t, api, unknown); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" || !strings.Contains(w.Body.String(), "RATE_LIMITED") {
 		t.Errorf("the unknown document: got %d %v %s, want 503 and RATE_LIMITED", w.Code, w.Header(), w.Body)
 	}
-	compiling.mu.Lock()
-	compiling.running = 0
-	compiling.mu.Unlock()
+	e.compileLimiter = free
 	if w := post(t, api, unknown); w.Code != http.StatusOK {
 		t.Errorf("the unknown document, when the limiter is free: got %d %s, want 200", w.Code, w.Body)
 	}
 }
 
-// admitAtOnce admits every operation. It can replace limiter.begin.
-func admitAtOnce(context.Context, *slot) error { return nil }
+// fullLimiter returns a limiter whose places are taken, as if the documents of other clients were compiling.
+func fullLimiter(e *engine, timeout time.Duration) *admission.Limiter {
+	return admission.New(e.identities.countedIn, 0, 100, timeout, errBusy)
+}
+
+// admitAtOnce admits every operation. It can replace Limiter.Begin.
+func admitAtOnce(context.Context, *admission.Slot) error { return nil }
 
 // TestWaitingDocumentsTakeNoPlace checks that a client can execute a known document while its unknown documents wait for
 // compileLimiter.
@@ -59,10 +63,8 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	if w := post(t, api, known); w.Code != http.StatusOK {
 		t.Fatal(w.Code, w.Body)
 	}
-	compiling := api.transports.engine.compileLimiter
-	compiling.mu.Lock()
-	compiling.running, compiling.queue = compiling.operations, 100 // as if the documents of other clients were compiling
-	compiling.mu.Unlock()
+	e := api.transports.engine
+	e.compileLimiter = fullLimiter(e, time.Minute)
 	ctx, leave := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	defer waiting.Wait()
@@ -70,7 +72,7 @@ func TestWaitingDocumentsTakeNoPlace(t *testing.T) {
 	for i := range 24 {
 		body := fmt.Sprintf(`{"query":"{ a%d: __typename }"}`, i)
 		waiting.Go(func() {
-			accept := []string{typeJSON, typeEvents}[i%2]
+			accept := []string{content.JSON, content.Events}[i%2]
 			api.ServeHTTP(&tape{ResponseRecorder: httptest.NewRecorder()}, postRequest(ctx, body, "Accept", accept))
 		})
 	}

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/respcache"
+	"oddsgraph/httpapi/validation"
 	"oddsgraph/internal/request"
 	"oddsgraph/resolvers"
 )
@@ -76,7 +77,7 @@ type documentCache struct {
 
 func newDocumentCache(cfg Config) *documentCache {
 	d := &documentCache{
-		schema: cfg.Compiler.Schema(), rules: validationRules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
+		schema: cfg.Compiler.Schema(), rules: validation.Rules(cfg.Introspection, cfg.Suggestions), guard: cfg.Guard, compiler: cfg.Compiler,
 		used: make(map[string]*document),
 	}
 	cache, err := simplelru.NewLRU(maxDocuments, func(_ string, doc *document) { d.bytes -= doc.size })

@@ -17,9 +17,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/httpapi/admission"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
+	"oddsgraph/httpapi/validation"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
@@ -32,9 +34,9 @@ type engine struct {
 	identities *identities
 	documents  *documentCache
 	// compileLimiter bounds the number of unknown documents that are parsed, validated and compiled at the same time.
-	compileLimiter *limiter
+	compileLimiter *admission.Limiter
 	responses      *respcache.Cache // nil if the response cache is disabled
-	eventLimiter   *limiter
+	eventLimiter   *admission.Limiter
 	// outgoing bounds the memory of the output that clients have not read yet.
 	outgoing *quota.Memory
 	// leftUnread counts, for each transport, the responses and event streams that failed because the client did not read.
@@ -49,10 +51,10 @@ func newEngine(cfg Config, who *identities) *engine {
 		cfg:            cfg,
 		identities:     who,
 		documents:      newDocumentCache(cfg),
-		compileLimiter: newLimiter(who.countedIn, runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout)),
+		compileLimiter: admission.New(who.countedIn, runtime.GOMAXPROCS(0), cfg.Operations, min(cfg.QueueTimeout, cfg.Timeout), errBusy),
 		responses:      newResponses(cfg, who),
 		outgoing:       quota.NewMemory(cfg.MaxOutput),
-		eventLimiter:   newLimiter(who.countedIn, runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour), // Config.Clients bounds the subscriptions
+		eventLimiter:   admission.New(who.countedIn, runtime.GOMAXPROCS(0), math.MaxInt32, time.Hour, errBusy), // Config.Clients bounds the subscriptions
 		present:        resolvers.Presenter(cfg.Log),
 		recover:        resolvers.Recover,
 	}
@@ -60,8 +62,8 @@ func newEngine(cfg Config, who *identities) *engine {
 
 // operation is a valid request.
 type operation struct {
-	// slot is the operation's place in the limiter. slot.end gives up the place.
-	slot     slot
+	// slot is the operation's place in the limiter. slot.End gives up the place.
+	slot     admission.Slot
 	document *document
 	plan     *plan
 	// name is the operationName of the request. It may be "" if the document has one operation.
@@ -102,8 +104,8 @@ func (o *operation) canonicalVariables() []byte {
 
 // prepare returns the operation of a request, or an error response without data. It calls acquire to fill the slot of the
 // operation, but only after it has parsed and validated the document. So the operation does not count as running before that.
-// prepare writes the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.end.
-func (e *engine) prepare(ctx context.Context, log *request.Log, p *params, acquire func(context.Context, *slot) error) (op *operation, rejected *graphql.Response) {
+// prepare writes the operation's name, document and cost to the log. If op is not nil, the calling function must call op.slot.End.
+func (e *engine) prepare(ctx context.Context, log *request.Log, p *params, acquire func(context.Context, *admission.Slot) error) (op *operation, rejected *graphql.Response) {
 	op = &operation{}
 	named, doc, err := e.find(ctx, p)
 	if err == nil {
@@ -113,7 +115,7 @@ func (e *engine) prepare(ctx context.Context, log *request.Log, p *params, acqui
 		return nil, e.errorResponse(ctx, err)
 	}
 	if errs := e.compile(ctx, log, p, named, doc, op); len(errs) > 0 {
-		op.slot.end()
+		op.slot.End()
 		return nil, e.errorResponse(ctx, errs...)
 	}
 	return op, nil
@@ -157,7 +159,7 @@ func (e *engine) compile(ctx context.Context, log *request.Log, p *params, named
 	if err != nil {
 		return []error{err}
 	}
-	if op.variables, err = variables(e.documents.schema, definition, p.Variables); err != nil {
+	if op.variables, err = validation.Variables(e.documents.schema, definition, p.Variables); err != nil {
 		return validationErrors(err)
 	}
 	if op.points, err = op.plan.cost.Cost(op.variables); err != nil {
@@ -172,7 +174,7 @@ func (e *engine) load(ctx context.Context, named persisted.Document) (*document,
 	if doc := e.documents.find(named.Text); doc != nil {
 		return doc, nil
 	}
-	release, err := e.compileLimiter.acquire(ctx) // a processor, because clients can send many large documents
+	release, err := e.compileLimiter.Acquire(ctx) // a processor, because clients can send many large documents
 	if err != nil {
 		return nil, err
 	}
@@ -190,7 +192,7 @@ func (e *engine) execute(ctx context.Context, op *operation) *graphql.Response {
 
 // executeInTime returns the response of a query or mutation. It returns nil if ctx ended or op.deadline passed before the first
 // fetch. The parameter place is the place of the request that waits for the response.
-func (e *engine) executeInTime(ctx context.Context, op *operation, place *slot) (resp *graphql.Response) {
+func (e *engine) executeInTime(ctx context.Context, op *operation, place *admission.Slot) (resp *graphql.Response) {
 	defer func() {
 		if v := recover(); v != nil {
 			resp = e.errorResponse(ctx, e.recover(ctx, v))
@@ -292,7 +294,7 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 // memory.err is set. It calls place.Await before the first fetch, and stores an httpError of Await in memory.err. After the
 // deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
 // fetch, ok is false. If deadline is zero, the deadline of ctx applies.
-func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
+func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *admission.Slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
 	}

@@ -64,7 +64,7 @@ func (e *engine) next(ctx context.Context, stream *exec.Stream, account market.A
 // event returns the response for the event to which stream.Next has moved. Each event has its own loaders. The timeout of the event
 // begins when eventLimiter admits the event.
 func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Response {
-	release, err := e.eventLimiter.acquire(ctx)
+	release, err := e.eventLimiter.Acquire(ctx)
 	if err != nil {
 		return e.errorResponse(ctx, err)
 	}
@@ -75,7 +75,7 @@ func (e *engine) event(ctx context.Context, stream *exec.Stream) *graphql.Respon
 	memory := reservation{limit: e.cfg.MaxResponse}
 	data, errs, ok := runPasses(ctx, time.Time{}, set, nil, &memory, func() ([]byte, []exec.Error) {
 		if release == nil { // eventLimiter does not count the event while values are fetched
-			if release, err = e.eventLimiter.acquire(ctx); err != nil {
+			if release, err = e.eventLimiter.Acquire(ctx); err != nil {
 				release = func() {} // ctx has ended, so this execution only returns errors for missing keys and needs no limiter
 			}
 		}

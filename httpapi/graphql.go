@@ -16,8 +16,11 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"oddsgraph/httpapi/admission"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 )
 
@@ -36,7 +39,7 @@ const (
 // specifies.
 type graphQL struct {
 	engine *engine
-	places *limiter
+	places *admission.Limiter
 	// incoming bounds the memory of clients' bodies and messages.
 	incoming *quota.Memory
 }
@@ -52,12 +55,25 @@ func httpErrorf(status int, format string, args ...any) error {
 
 func (r *httpError) Unwrap() error { return r.error }
 
+// retryAfter is how long a refused client should wait before its next attempt.
+const retryAfter = time.Second
+
+// errBusy refuses a request or an operation for which no place or no memory is left.
+var errBusy = unavailable("the service has too much to do; try again in a moment")
+
+// unavailable returns the error of a client that should try again soon.
+func unavailable(text string) error {
+	err := market.Errorf(market.CodeRateLimited, "%s", text)
+	err.RetryAfter = retryAfter
+	return &httpError{http.StatusServiceUnavailable, err}
+}
+
 func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost:
 	case http.MethodOptions:
 		w.Header().Set("Allow", allowedMethods)
-		w.Header().Set("Accept-Post", typeJSON)
+		w.Header().Set("Accept-Post", content.JSON)
 		w.WriteHeader(http.StatusNoContent)
 		return
 	default:
@@ -65,8 +81,8 @@ func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 		g.reject(w, r, httpErrorf(http.StatusMethodNotAllowed, "send the query by POST or GET"))
 		return
 	}
-	if r.media == "" {
-		g.reject(w, r, httpErrorf(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", typeResponse, typeJSON))
+	if r.Media == "" {
+		g.reject(w, r, httpErrorf(http.StatusNotAcceptable, "responses are %s or %s; accept one of them", content.Response, content.JSON))
 		return
 	}
 	text, err := g.readText(w, r)
@@ -112,11 +128,11 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *reques
 		g.writeCached(w, r, log, done.cached, &memory)
 	case op == nil:
 		status := statusOf(done.response)
-		if r.media == typeJSON && status == http.StatusBadRequest {
+		if r.Media == content.JSON && status == http.StatusBadRequest {
 			status = http.StatusOK // for this media type, the status says only that the HTTP request was valid
 		}
 		memory = g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
-		g.write(w, r, log, r.media, status, done.response, nil, &memory)
+		g.write(w, r, log, r.Media, status, done.response, nil, &memory)
 	default:
 		if wantsCost(r) {
 			if done.response.Extensions == nil {
@@ -124,7 +140,7 @@ func (g *graphQL) writeResult(w http.ResponseWriter, r *httpRequest, log *reques
 			}
 			done.response.Extensions["cost"] = map[string]int64{"points": op.points, "upstreamCalls": int64(op.calls)}
 		}
-		g.write(w, r, log, r.media, statusOf(done.response), done.response, op, &memory)
+		g.write(w, r, log, r.Media, statusOf(done.response), done.response, op, &memory)
 	}
 }
 
@@ -146,25 +162,25 @@ func (p *result) takeReservation() (left reservation) {
 // function must settle the reservation of the operation after the response was sent.
 func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done result, err error) {
 	ctx, deadline := g.engine.identities.reading(r.Context(), log), log.Started.Add(g.engine.cfg.Timeout)
-	op, rejected := g.engine.prepare(ctx, log, p, g.places.begin)
+	op, rejected := g.engine.prepare(ctx, log, p, g.places.Begin)
 	if rejected != nil {
 		done.response = rejected
 		return done, nil
 	}
-	defer op.slot.end()
+	defer op.slot.End()
 	done.operation = op
 	switch {
 	case op.kind() == ast.Subscription:
-		err = httpErrorf(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", typeEvents)
+		err = httpErrorf(http.StatusBadRequest, "a subscription needs a WebSocket, or accepts %s and nothing else", content.Events)
 	case op.kind() == ast.Mutation && r.Method != http.MethodPost:
 		err = httpErrorf(http.StatusMethodNotAllowed, "a mutation is sent by POST")
 	case log.Explained:
 		log.Response, op.deadline = verdictBypass, deadline
-		done.response = g.engine.explained(ctx, log, op, r.media)
+		done.response = g.engine.explained(ctx, log, op, r.Media)
 	case g.engine.cacheable(op) && !wantsCost(r):
 		ctx, cancel := context.WithDeadline(ctx, deadline)
 		defer cancel()
-		if done.cached, err = g.engine.cachedOrExecuted(ctx, log, op, r.media); err == nil && !op.memory.hold(len(done.cached.Body)) {
+		if done.cached, err = g.engine.cachedOrExecuted(ctx, log, op, r.Media); err == nil && !op.memory.hold(len(done.cached.Body)) {
 			err = op.memory.err
 		}
 	default:
@@ -186,7 +202,7 @@ func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.B
 		return g.readBody(w, r)
 	}
 	if text, err = g.incoming.Read(r.address, strings.NewReader(r.URL.RawQuery)); err != nil {
-		err = busy()
+		err = errBusy
 	}
 	return text, err
 }
@@ -241,7 +257,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, 
 	w.Header().Set("Connection", "close")
 	switch {
 	case errors.Is(err, quota.ErrNoMemory):
-		return nil, busy()
+		return nil, errBusy
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, httpErrorf(http.StatusRequestTimeout, "the body took longer than %s", g.engine.cfg.BodyTimeout)
 	default:
@@ -250,14 +266,14 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, 
 }
 
 func checkContentType(value string) error {
-	if value == typeJSON {
+	if value == content.JSON {
 		return nil
 	}
 	media, params, err := mime.ParseMediaType(value)
 	switch {
-	case err != nil || media != typeJSON:
+	case err != nil || media != content.JSON:
 		return httpErrorf(http.StatusUnsupportedMediaType, "send the query in a JSON object, with the header Content-Type: application/json")
-	case !utf8Charset(params):
+	case !content.IsUTF8(params):
 		return httpErrorf(http.StatusUnsupportedMediaType, "send the query in UTF-8")
 	}
 	return nil
@@ -313,9 +329,9 @@ func (g *graphQL) reject(w http.ResponseWriter, r *httpRequest, err error) {
 
 func (g *graphQL) writeError(w http.ResponseWriter, r *httpRequest, log *request.Log, err error) {
 	resp := g.engine.errorResponse(r.Context(), err)
-	media := r.media
+	media := r.Media
 	if media == "" {
-		media = typeJSON
+		media = content.JSON
 	}
 	memory := g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
 	defer memory.settle(0)

@@ -18,6 +18,7 @@ import (
 
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
@@ -96,7 +97,7 @@ func TestStatuses(t *testing.T) {
 		{"QUERY", "QUERY", "", `{"query":"{ __typename }"}`, []string{json}, 405, 405, "BAD_USER_INPUT"},
 		{"a document id in the path and a query", "GET", "/abc" + q, ``, nil, 400, 400, "BAD_USER_INPUT"},
 	} {
-		for media, want := range map[string]int{typeResponse: test.modern, typeJSON: test.legacy} {
+		for media, want := range map[string]int{content.Response: test.modern, content.JSON: test.legacy} {
 			header := []string{"Accept", media}
 			for _, line := range test.header {
 				name, value, _ := strings.Cut(line, ": ")

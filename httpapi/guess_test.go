@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"oddsgraph/graph"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/loaders"
@@ -34,7 +35,7 @@ func (g *guarded) Fetch(ctx context.Context, keys []market.Address) []market.Res
 // firstEvent requests an event stream with credentials and returns the data of the first event.
 func firstEvent(t *testing.T, url, credentials, body string) string {
 	t.Helper()
-	response := answerFrom(t, url, body, "Accept", typeEvents, CredentialsHeader, credentials)
+	response := answerFrom(t, url, body, "Accept", content.Events, CredentialsHeader, credentials)
 	defer response.Close()
 	for lines := bufio.NewScanner(response); lines.Scan(); {
 		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {

@@ -10,10 +10,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"oddsgraph/graph/exec"
+	"oddsgraph/httpapi/admission"
 	"oddsgraph/httpapi/limits"
+	"oddsgraph/httpapi/origins"
+	"oddsgraph/httpapi/pages"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
@@ -137,21 +141,24 @@ func (a *API) Forget(c *market.Credentials) {
 	}
 }
 
+// ownHeaders are the request headers that only this service knows.
+var ownHeaders = []string{CredentialsHeader, CostHeader, ExplainHeader}
+
 // New returns an API that is ready to serve.
 func New(cfg Config) *API {
 	who := newIdentities(cfg)
-	origins := newOrigins(cfg.Origins, cfg.LoopbackOrigins, cfg.CORSHeaders)
+	allowed := origins.New(cfg.Origins, cfg.LoopbackOrigins, slices.Concat(ownHeaders, cfg.CORSHeaders))
 	g := &graphQL{
-		engine: newEngine(cfg, who), places: newLimiter(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout)),
+		engine: newEngine(cfg, who), places: admission.New(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout), errBusy),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
-	all := newTransports(g, origins, cfg)
-	endpoint := origins.handler(all)
+	all := newTransports(g, allowed, cfg)
+	endpoint := allowed.Handler(all)
 
 	mux := http.NewServeMux()
 	mux.Handle(PathGraphQL+"/{documentId}", endpoint)
 	if cfg.Introspection {
-		mux.Handle("GET "+PathSchema, origins.handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		mux.Handle("GET "+PathSchema, allowed.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 			_, _ = io.WriteString(w, cfg.SDL)
 		})))
@@ -159,9 +166,16 @@ func New(cfg Config) *API {
 	a := &API{Handler: front(endpoint, mux), Healthz: http.HandlerFunc(healthz), Readyz: readyz(cfg), transports: all}
 	mux.Handle("GET "+PathHealth, a.Healthz)
 	mux.Handle("GET "+PathReady, a.Readyz)
-	pages(cfg.Pages).handle(mux)
+	pages.Handle(mux, cfg.Pages)
 	return a
 }
+
+// The values of the headers that front sets. They must not be changed.
+var (
+	noSniffing = []string{"nosniff"}
+	noReferrer = []string{"no-referrer"}
+	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
+)
 
 // front sets the security headers of all responses. It serves requests for PathGraphQL with endpoint, and all other requests with
 // rest. Nearly all requests are for this path, and they take less time without http.ServeMux.

@@ -20,6 +20,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 )
@@ -119,7 +120,7 @@ func converseAs(t *testing.T, url, credentials, mark string, messages ...string)
 // answerFrom posts a request to a server and returns the body of the response. The headers are alternating names and values.
 func answerFrom(t *testing.T, url, body string, header ...string) io.ReadCloser {
 	t.Helper()
-	r := requestFor(t.Context(), http.MethodPost, url, body, append(header, "Content-Type", typeJSON)...)
+	r := requestFor(t.Context(), http.MethodPost, url, body, append(header, "Content-Type", content.JSON)...)
 	r.RequestURI = "" // a client must not set it
 	response, err := http.DefaultClient.Do(r)
 	if err != nil {
@@ -175,16 +176,16 @@ func TestPanics(t *testing.T) {
 		// again is the number of further panics.
 		again int
 	}{
-		{"a query over HTTP", nil, ask(query, typeResponse), "", 0},
-		{"a field", []func(*Config){inField}, ask(query, typeResponse), "", 0},
-		{"a query whose response is cached", []func(*Config){keeps}, ask(prices, typeResponse), "", 0},
-		{"a query whose response is cached, and the observer", []func(*Config){keeps, twice("query")}, ask(prices, typeResponse), "", 1},
+		{"a query over HTTP", nil, ask(query, content.Response), "", 0},
+		{"a field", []func(*Config){inField}, ask(query, content.Response), "", 0},
+		{"a query whose response is cached", []func(*Config){keeps}, ask(prices, content.Response), "", 0},
+		{"a query whose response is cached, and the observer", []func(*Config){keeps, twice("query")}, ask(prices, content.Response), "", 1},
 		{"a query on a socket", nil, follow(query), "", 0},
 		{"a query on a socket, and the observer", []func(*Config){twice("query")}, follow(query), "", 1},
-		{"a query as an event stream, and the observer", []func(*Config){twice("query")}, ask(query, typeEvents), "", 1},
+		{"a query as an event stream, and the observer", []func(*Config){twice("query")}, ask(query, content.Events), "", 1},
 		{"an event on a socket", nil, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 0},
 		{"an event on a socket, and the observer", []func(*Config){twice("subscription")}, follow(status), `"payload":{"data":{"streamStatusChanged":1}}`, 1},
-		{"an event of an event stream, and the observer", []func(*Config){twice("subscription")}, ask(status, typeEvents), `data: {"data":{"streamStatusChanged":1}}`, 1},
+		{"an event of an event stream, and the observer", []func(*Config){twice("subscription")}, ask(status, content.Events), `data: {"data":{"streamStatusChanged":1}}`, 1},
 		{"the start of a subscription, and the observer", []func(*Config){early, twice("subscription")}, say(status), "", 1},
 		{"connection_init", []func(*Config){jumpyAt(1)}, func(t *testing.T, url string) string {
 			return converse(t, url, "4403", "") + "INTERNAL_SERVER_ERROR test-request" // a close frame contains no error

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/quota"
 )
 
@@ -26,7 +27,7 @@ var wrongArguments = func() string {
 // TestRefusalsAreShort checks that a response with many long errors has at most quota.FreeBytes.
 func TestRefusalsAreShort(t *testing.T) {
 	h := New(testConfig(t))
-	for _, accept := range []string{typeResponse, typeJSON, typeEvents} {
+	for _, accept := range []string{content.Response, content.JSON, content.Events} {
 		w := &tape{ResponseRecorder: httptest.NewRecorder()}
 		h.ServeHTTP(w, postRequest(t.Context(), wrongArguments, "Accept", accept))
 		whole := strings.Join(w.writes, "")

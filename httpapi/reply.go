@@ -16,6 +16,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
@@ -101,12 +102,12 @@ var (
 	variesHeader  = []string{varies}
 	noStoreHeader = []string{noStore}
 
-	contentJSON     = []string{typeJSON + "; charset=utf-8"}
-	contentResponse = []string{typeResponse + "; charset=utf-8"}
+	contentJSON     = []string{content.JSON + "; charset=utf-8"}
+	contentResponse = []string{content.Response + "; charset=utf-8"}
 )
 
 func contentType(media string) []string {
-	if media == typeJSON {
+	if media == content.JSON {
 		return contentJSON
 	}
 	return contentResponse
@@ -118,8 +119,8 @@ func (g *graphQL) send(w http.ResponseWriter, r *httpRequest, log *request.Log, 
 	h := w.Header()
 	out.setHeader(h)
 	encoding := ""
-	if len(out.body) >= minCompressed {
-		encoding = negotiateEncoding(r.Header["Accept-Encoding"], encodings)
+	if len(out.body) >= content.MinCompressed {
+		encoding = content.Encoding(r.Header["Accept-Encoding"], content.Encodings)
 	}
 	if out.notModified(h, r, encoding) {
 		log.Status = http.StatusNotModified
@@ -190,7 +191,7 @@ func (out *reply) encode(encoding string, memory *reservation) (body []byte) {
 		body = out.cached.Encoded(encoding)
 	default:
 		coded := getBuffer()
-		compress(coded, body, encoding)
+		content.Compress(coded, body, encoding)
 		putBuffer(out.buffer)
 		out.buffer = memory.fit(coded)
 		body = out.buffer.Bytes()
@@ -223,7 +224,7 @@ func entityTag(media string, body []byte) string {
 // matches reports whether an If-None-Match header contains * or a tag, by weak comparison (RFC 9110, 13.1.2).
 func matches(lines []string, tag string) bool {
 	tag = strings.TrimPrefix(tag, "W/")
-	return slices.ContainsFunc(slices.Collect(elements(lines)), func(element string) bool {
+	return slices.ContainsFunc(slices.Collect(content.Elements(lines)), func(element string) bool {
 		return element == "*" || strings.TrimPrefix(element, "W/") == tag
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/request"
 )
 
@@ -14,7 +15,7 @@ type httpRequest struct {
 	// Header is the header of Request. identities.fromHeaders removes valid credentials from it, because later code may log or
 	// forward Header.
 	Header http.Header
-	accepted
+	content.Accepted
 	client
 	ctx request.Context
 }
@@ -45,7 +46,7 @@ func (r *httpRequest) plain(ctx context.Context) *http.Request {
 
 // newRequest returns a request without an identity.
 func newRequest(plain *http.Request) *httpRequest {
-	r := &httpRequest{Request: plain, Header: plain.Header, accepted: negotiateMedia(plain.Header["Accept"])}
+	r := &httpRequest{Request: plain, Header: plain.Header, Accepted: content.Negotiate(plain.Header["Accept"])}
 	r.ctx.Derive(plain.Context())
 	r.ctx.Client = &r.client
 	return r

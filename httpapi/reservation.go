@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"bytes"
-	"net/http"
 	"slices"
 
 	"oddsgraph/httpapi/quota"
@@ -91,7 +90,5 @@ func (r *reservation) settle(size int) {
 // tooMuchUnread counts and returns the error of a response for which too little memory is left.
 func (e *engine) tooMuchUnread(transport string) error {
 	e.leftUnread[slices.Index(transportNames[:], transport)].Add(1)
-	err := market.Errorf(market.CodeRateLimited, "too many responses have not been read; read them, then try again")
-	err.RetryAfter = retryAfter
-	return &httpError{http.StatusServiceUnavailable, err}
+	return unavailable("too many responses have not been read; read them, then try again")
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
 )
 
@@ -31,7 +32,7 @@ func TestResponseTooLarge(t *testing.T) {
 			cfg.MaxResponse = 20_000
 			h := New(cfg)
 			for range 2 {
-				w := post(t, h, test.body, "Accept", typeResponse)
+				w := post(t, h, test.body, "Accept", content.Response)
 				a := answerOf(t, w)
 				if w.Code != http.StatusOK || string(a.Data) != "null" || len(a.Errors) != 1 || a.Errors[0].Extensions.Code != "RESPONSE_TOO_LARGE" ||
 					!strings.Contains(w.Body.String(), test.path) || w.Body.Len() > 1000 {

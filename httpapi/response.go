@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
+	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 )
@@ -39,4 +41,21 @@ func appendJSON(buf []byte, v any) []byte {
 		panic("httpapi: " + err.Error()) // errors and extensions hold texts, numbers, lists and maps
 	}
 	return append(buf, b...)
+}
+
+// maxPooled bounds the capacity of a buffer that is kept for reuse.
+const maxPooled = 256 << 10
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+func getBuffer() *bytes.Buffer {
+	b, _ := buffers.Get().(*bytes.Buffer)
+	b.Reset()
+	return b
+}
+
+func putBuffer(b *bytes.Buffer) {
+	if b.Cap() <= maxPooled {
+		buffers.Put(b)
+	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/httpapi/respcache"
 	"oddsgraph/internal/market"
@@ -26,7 +27,7 @@ func newResponses(cfg Config, who *identities) *respcache.Cache {
 	return respcache.New(respcache.Config{Bytes: cfg.ResponseBytes, Clock: cfg.Clock, Encode: func(body []byte, coding string) []byte {
 		buf := getBuffer()
 		defer putBuffer(buf)
-		compress(buf, body, coding)
+		content.Compress(buf, body, coding)
 		return bytes.Clone(buf.Bytes())
 	}, Reading: func(ctx context.Context) context.Context { return who.reading(ctx, nil) }})
 }
@@ -158,14 +159,14 @@ func wantsCost(r *httpRequest) bool { return r.header(CostHeader) != "" }
 // client with equal forms and equal bytes have equal responses.
 func form(method, media string) string {
 	switch posted := method == http.MethodPost; {
-	case posted && media == typeJSON:
-		return "POST " + typeJSON
+	case posted && media == content.JSON:
+		return "POST " + content.JSON
 	case posted:
-		return "POST " + typeResponse
-	case media == typeJSON:
-		return "GET " + typeJSON
+		return "POST " + content.Response
+	case media == content.JSON:
+		return "GET " + content.JSON
 	default:
-		return "GET " + typeResponse
+		return "GET " + content.Response
 	}
 }
 
@@ -179,7 +180,7 @@ func (e *engine) findByBytes(r *httpRequest, log *request.Log, text []byte) *res
 	if !e.cacheableByBytes(r, log) {
 		return nil
 	}
-	cached := e.responses.FindRequest(r.Context(), e.responses.Identity(r.credentials), form(r.Method, r.media), text)
+	cached := e.responses.FindRequest(r.Context(), e.responses.Identity(r.credentials), form(r.Method, r.Media), text)
 	if cached != nil {
 		meta := metaOf(cached)
 		log.Response, log.Info, log.Trusted, log.Points = verdictHit, meta.info, meta.trusted, meta.points
@@ -195,7 +196,7 @@ func (e *engine) storeByBytes(r *httpRequest, log *request.Log, text []byte, p *
 		return
 	}
 	request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
-	e.responses.StoreRequest(cached, form(r.Method, r.media), text, func() bool {
+	e.responses.StoreRequest(cached, form(r.Method, r.Media), text, func() bool {
 		named, err := e.cfg.Documents.Resolve(request)
 		if err != nil || named.Text != meant {
 			return false

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
@@ -268,7 +269,7 @@ func TestEventStreamsGetCachedResponses(t *testing.T) {
 	defer api.Drain(t.Context())
 	ask := func() string {
 		w := &tape{ResponseRecorder: httptest.NewRecorder()}
-		api.ServeHTTP(w, postRequest(t.Context(), priceBody, "Accept", typeEvents))
+		api.ServeHTTP(w, postRequest(t.Context(), priceBody, "Accept", content.Events))
 		return strings.Join(w.writes, "")
 	}
 	first, second := ask(), ask()

@@ -54,9 +54,7 @@ func (e *events) begin() error {
 	defer e.mu.Unlock()
 	select {
 	case <-e.closed:
-		err := market.Errorf(market.CodeRateLimited, "the service is restarting; connect again")
-		err.RetryAfter = retryAfter
-		return &httpError{http.StatusServiceUnavailable, err}
+		return unavailable("the service is restarting; connect again")
 	default:
 		e.streams.Add(1)
 		return nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oddsgraph/httpapi/content"
 )
 
 // tape is a ResponseWriter that records the writes, and their times since start.
@@ -37,7 +39,7 @@ func TestKeepAlive(t *testing.T) {
 		api := New(cfg)
 		defer api.Drain(t.Context())
 		w := &tape{ResponseRecorder: httptest.NewRecorder(), start: time.Now()}
-		r := postRequest(t.Context(), `{"query":"subscription { streamStatusChanged { state } }"}`, "Accept", typeEvents)
+		r := postRequest(t.Context(), `{"query":"subscription { streamStatusChanged { state } }"}`, "Accept", content.Events)
 		var stream sync.WaitGroup
 		stream.Go(func() { api.ServeHTTP(w, r) })
 		time.Sleep(40 * time.Second)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"oddsgraph/httpapi/content"
 )
 
 // readers are clients with event streams.
@@ -39,7 +41,7 @@ func newReaders(t *testing.T) *readers {
 func (r *readers) subscribe(from, document string, header ...string) *tape {
 	w := &tape{ResponseRecorder: httptest.NewRecorder()}
 	r.tapes = append(r.tapes, w)
-	request := postRequest(r.ctx, `{"query":"`+document+`"}`, append(header, "Accept", typeEvents, "From", from)...)
+	request := postRequest(r.ctx, `{"query":"`+document+`"}`, append(header, "Accept", content.Events, "From", from)...)
 	r.running.Go(func() { r.api.ServeHTTP(w, request) })
 	return w
 }

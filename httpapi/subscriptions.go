@@ -15,6 +15,8 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"oddsgraph/httpapi/admission"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/feed/follow"
@@ -31,12 +33,12 @@ type subscriptions struct {
 	// held bounds the memory of the operations' documents and variables.
 	held *quota.Shared
 	// acquire waits until an operation may execute, and fills the operation's slot.
-	acquire func(context.Context, *slot) error
+	acquire func(context.Context, *admission.Slot) error
 	// secret is the HMAC key for the keys of groups. With HMAC, the key of a group reveals nothing about credentials.
 	secret [32]byte
 }
 
-func newSubscriptions(e *engine, clients *quota.Clients, acquire func(context.Context, *slot) error) *subscriptions {
+func newSubscriptions(e *engine, clients *quota.Clients, acquire func(context.Context, *admission.Slot) error) *subscriptions {
 	s := &subscriptions{engine: e, hub: fanout.New(fanout.Limits{Groups: e.cfg.SplitExecutions}), clients: clients, held: quota.NewShared(MaxSubscribedBytes), acquire: acquire}
 	_, _ = rand.Read(s.secret[:]) // Read never fails
 	return s
@@ -55,7 +57,7 @@ func (s *subscriptions) start(ctx context.Context, log *request.Log, p *params, 
 	if rejected != nil {
 		return nil, s.reject(ctx, log, rejected)
 	}
-	op.slot.end()
+	op.slot.End()
 	switch op.kind() {
 	case ast.Subscription:
 		own, err := op.plan.executable.Compile(op.variables)
@@ -149,7 +151,7 @@ func (s *subscriptions) perform(ctx context.Context, log *request.Log, op *opera
 	if err := s.acquire(ctx, &op.slot); err != nil {
 		return present(s.engine.errorResponse(ctx, err))
 	}
-	defer op.slot.end()
+	defer op.slot.End()
 	defer func() {
 		if op.memory.settle(0); !m.Reserve(len(body)) {
 			body, errs = present(s.engine.errorResponse(ctx, s.engine.tooMuchUnread(log.Transport)))
@@ -157,12 +159,12 @@ func (s *subscriptions) perform(ctx context.Context, log *request.Log, op *opera
 	}()
 	if log.Explained {
 		log.Response = verdictBypass
-		return present(s.engine.explained(ctx, log, op, typeResponse))
+		return present(s.engine.explained(ctx, log, op, content.Response))
 	}
 	if !s.engine.cacheable(op) {
 		return present(s.engine.execute(ctx, op))
 	}
-	cached, err := s.engine.cachedOrExecuted(ctx, log, op, typeResponse)
+	cached, err := s.engine.cachedOrExecuted(ctx, log, op, content.Response)
 	if err != nil {
 		return present(s.engine.errorResponse(ctx, err))
 	}

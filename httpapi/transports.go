@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/httpapi/fanout"
 	"oddsgraph/httpapi/graphqlws"
+	"oddsgraph/httpapi/origins"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/httpapi/respcache"
 )
@@ -47,12 +48,12 @@ type transports struct {
 	clients       *quota.Clients
 }
 
-func newTransports(g *graphQL, pages *origins, cfg Config) *transports {
+func newTransports(g *graphQL, allowed *origins.Origins, cfg Config) *transports {
 	clients := quota.New(cfg.Clients)
-	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.places.begin), clients: clients}
+	t := &transports{graphQL: g, subscriptions: newSubscriptions(g.engine, clients, g.places.Begin), clients: clients}
 	t.events = newEvents(t.subscriptions, t.clients)
 	t.sockets = graphqlws.New(graphqlws.Config{
-		Operator: t.subscriptions, CheckOrigin: pages.check, Address: addressOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
+		Operator: t.subscriptions, CheckOrigin: allowed.Check, Address: addressOf, Quota: t.clients, Incoming: g.incoming, Frame: cfg.MaxBody,
 	})
 	return t
 }
@@ -69,7 +70,7 @@ func (t *transports) ServeHTTP(w http.ResponseWriter, plain *http.Request) {
 	switch {
 	case strings.EqualFold(r.header("Upgrade"), "websocket"):
 		t.sockets.ServeHTTP(w, r.plain(t.engine.identities.reading(r.connectionContext(readHints(r.Header, nil)), nil)))
-	case r.Method != http.MethodOptions && r.accepted.events:
+	case r.Method != http.MethodOptions && r.Accepted.Events:
 		t.stream(w, r)
 	default:
 		t.graphQL.serve(w, r)
@@ -115,8 +116,8 @@ func (t *transports) stats() Stats {
 		out.Unread[name] = t.engine.leftUnread[i].Load()
 	}
 	out.Unread[transportWebSocket] += out.Sockets.Crowded
-	out.Executing, out.Waiting = t.places.stats()
-	out.Compiling, out.CompilingLater = t.engine.compileLimiter.stats()
+	out.Executing, out.Waiting = t.places.Stats()
+	out.Compiling, out.CompilingLater = t.engine.compileLimiter.Stats()
 	if cached := t.engine.responses; cached != nil {
 		out.Responses = cached.Stats()
 	}

@@ -64,7 +64,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "unknown documents of one client are compiled without a limit",
-		file: "httpapi/engine.go", oldText: "release, err := e.compileLimiter.acquire(ctx)", newText: "release, err := func() {}, error(nil)",
+		file: "httpapi/engine.go", oldText: "release, err := e.compileLimiter.Acquire(ctx)", newText: "release, err := func() {}, error(nil)",
 		run: "^TestUnknownDocumentsWait$",
 	},
 	{
@@ -99,7 +99,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "variables of the type Int have more than 32 bits",
-		file: "httpapi/variables.go", oldText: "strconv.ParseInt(string(value), 10, 32)", newText: "strconv.ParseInt(string(value), 10, 64)",
+		file: "httpapi/validation/variables.go", oldText: "strconv.ParseInt(string(value), 10, 32)", newText: "strconv.ParseInt(string(value), 10, 64)",
 		run: "^TestVariables$",
 	},
 	{
@@ -119,12 +119,12 @@ var bounds = []mutation{
 	},
 	{
 		name: "one client takes all places of the queue",
-		file: "httpapi/limiter.go", oldText: "if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {", newText: "if l.waiting == l.queue {",
+		file: "httpapi/admission/limiter.go", oldText: "if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {", newText: "if l.waiting == l.queue {",
 		run: "^TestOneClientLeavesRoom$",
 	},
 	{
 		name: "operations that wait for a hung venue take all places",
-		file: "httpapi/limiter.go", oldText: "return (l.operations + 1) / 2 }", newText: "return l.operations }",
+		file: "httpapi/admission/limiter.go", oldText: "return (l.operations + 1) / 2 }", newText: "return l.operations }",
 		run: "^TestOperationsThatWaitForTheVenueLeaveRoom$",
 	},
 	{

@@ -1,4 +1,4 @@
-package httpapi
+package validation
 
 import (
 	"encoding/json"
@@ -13,13 +13,13 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// variables decodes the variables of an operation from a JSON object or "", adds default values, and coerces all values to their
+// Variables decodes the variables of an operation from a JSON object or "", adds default values, and coerces all values to their
 // types. It is as strict as the validation of literals. gqlparser's VariableValues is not: it accepts numbers for String, texts for
 // Int, fractions for ID, and input objects that violate @oneOf (https://github.com/vektah/gqlparser/issues/126).
 //
 // In the result, an Int is an int64. An ID, a String and a word of an enum are strings. A list is a []any, and an input object a
 // map[string]any. The value of a custom scalar is as it was sent, with numbers as json.Number; package scalar parses it.
-func variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
+func Variables(schema *ast.Schema, op *ast.OperationDefinition, raw string) (map[string]any, error) {
 	var given map[string]any
 	if raw != "" {
 		dec := json.NewDecoder(strings.NewReader(raw))
@@ -162,7 +162,7 @@ func coerceScalar(def *ast.Definition, value any) (any, *gqlerror.Error) {
 	case "_Any":
 		return value, nil
 	}
-	_, isList := value.([]any) // the rule ownScalars refuses these literals, too
+	_, isList := value.([]any) // ownScalars refuses these literals, too
 	_, isObject := value.(map[string]any)
 	return valueIf(!isList && !isObject, value, def.Name)
 }

@@ -1,4 +1,4 @@
-package httpapi
+package content
 
 import (
 	"bytes"
@@ -10,7 +10,8 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-const minCompressed = 1 << 10
+// MinCompressed is the size in bytes from which compressing a response pays.
+const MinCompressed = 1 << 10
 
 // These levels reduce a response to about a tenth of its size. Higher levels need more time for little gain.
 const (
@@ -21,7 +22,7 @@ const (
 var zstdEncoder = sync.OnceValue(func() *zstd.Encoder {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 	if err != nil {
-		panic("httpapi: " + err.Error()) // the options are constants
+		panic("content: " + err.Error()) // the options are constants
 	}
 	return e
 })
@@ -36,12 +37,13 @@ var brotlis = sync.Pool{New: func() any { return encoder(brotli.NewWriterLevel(n
 var gzips = sync.Pool{New: func() any {
 	w, err := gzip.NewWriterLevel(nil, gzipLevel)
 	if err != nil {
-		panic("httpapi: " + err.Error()) // the level is a constant
+		panic("content: " + err.Error()) // the level is a constant
 	}
 	return encoder(w)
 }}
 
-func compress(buf *bytes.Buffer, b []byte, encoding string) {
+// Compress appends b to buf in one of Encodings.
+func Compress(buf *bytes.Buffer, b []byte, encoding string) {
 	if encoding == "zstd" {
 		buf.Write(zstdEncoder().EncodeAll(b, buf.AvailableBuffer()))
 		return
@@ -55,20 +57,4 @@ func compress(buf *bytes.Buffer, b []byte, encoding string) {
 	w.Reset(buf)
 	_, _ = w.Write(b) // writing to a bytes.Buffer does not fail
 	_ = w.Close()
-}
-
-const maxPooled = 256 << 10
-
-var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-func getBuffer() *bytes.Buffer {
-	b, _ := buffers.Get().(*bytes.Buffer)
-	b.Reset()
-	return b
-}
-
-func putBuffer(b *bytes.Buffer) {
-	if b.Cap() <= maxPooled {
-		buffers.Put(b)
-	}
 }

@@ -1,27 +1,27 @@
-package httpapi
+// Package admission bounds the number of operations that run, and divides the places among the clients.
+package admission
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
 
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
 )
 
-// limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
+// Limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
 // operation has one place from its start to its end, while it executes and while it waits for the venue. At most half of the places
 // are for operations that wait for the venue, so a slow endpoint of the venue does not block operations that need no call.
 //
 // quota.Fair divides the places, the half of them, and the queue among the clients. A place that becomes free goes to the waiting
 // client with the fewest running operations.
-type limiter struct {
+type Limiter struct {
 	// client returns the client in a context.
 	client            func(context.Context) quota.Client
 	operations, queue int
 	timeout           time.Duration
+	busy              error
 
 	// mu guards the fields below. share, forget, fits, count and admitNext are called with it held.
 	mu sync.Mutex
@@ -48,16 +48,15 @@ type turn struct {
 	admitted chan struct{}
 }
 
-func newLimiter(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration) *limiter {
-	return &limiter{client: client, operations: operations, queue: queue, timeout: timeout, clients: make(map[quota.Client]*share)}
+// New returns a limiter of the clients that the function client finds in contexts. At most as many operations as operations run, and at
+// most as many as queue wait for a place, each at most for timeout. The error busy refuses the others.
+func New(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration, busy error) *Limiter {
+	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, clients: make(map[quota.Client]*share)}
 }
 
-// retryAfter is how long a refused client should wait before its next attempt.
-const retryAfter = time.Second
-
-// acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
-// function release once, when the operation has ended. The error is an httpError, or the cause of ctx.
-func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
+// Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
+// function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
+func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
 	s, err := l.enter(ctx, false)
 	if err != nil {
 		return nil, err
@@ -65,9 +64,9 @@ func (l *limiter) acquire(ctx context.Context) (release func(), err error) {
 	return s.release, nil
 }
 
-// enter is like acquire, but returns the share that counts the operation. If away is true, the operation waits for the venue. The
+// enter is like Acquire, but returns the share that counts the operation. If away is true, the operation waits for the venue. The
 // calling function must pass the share to leave.
-func (l *limiter) enter(ctx context.Context, away bool) (*share, error) {
+func (l *Limiter) enter(ctx context.Context, away bool) (*share, error) {
 	client := l.client(ctx)
 	l.mu.Lock()
 	s := l.share(client)
@@ -79,7 +78,7 @@ func (l *limiter) enter(ctx context.Context, away bool) (*share, error) {
 	if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {
 		l.forget(s)
 		l.mu.Unlock()
-		return nil, busy()
+		return nil, l.busy
 	}
 	t := turn{away, make(chan struct{})}
 	s.waiting = append(s.waiting, t)
@@ -93,7 +92,7 @@ func (l *limiter) enter(ctx context.Context, away bool) (*share, error) {
 	case <-t.admitted:
 		return s, nil
 	case <-late.C:
-		err = busy()
+		err = l.busy
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
@@ -104,17 +103,17 @@ func (l *limiter) enter(ctx context.Context, away bool) (*share, error) {
 }
 
 // awayLimit is the number of operations that may wait for the venue at the same time: half of all operations.
-func (l *limiter) awayLimit() int { return (l.operations + 1) / 2 }
+func (l *Limiter) awayLimit() int { return (l.operations + 1) / 2 }
 
 // fits reports whether one more operation of a client may have a place.
-func (l *limiter) fits(s *share, away bool) bool {
+func (l *Limiter) fits(s *share, away bool) bool {
 	return quota.Fair(s.running, 1, l.operations-l.running) && (!away || l.fitsAway(s))
 }
 
-func (l *limiter) fitsAway(s *share) bool { return quota.Fair(s.away, 1, l.awayLimit()-l.away) }
+func (l *Limiter) fitsAway(s *share) bool { return quota.Fair(s.away, 1, l.awayLimit()-l.away) }
 
 // count adds n to the running operations of a client, and to its operations that wait for the venue if away is true.
-func (l *limiter) count(s *share, away bool, n int) {
+func (l *Limiter) count(s *share, away bool, n int) {
 	s.running, l.running = s.running+n, l.running+n
 	if away {
 		s.away, l.away = s.away+n, l.away+n
@@ -122,7 +121,7 @@ func (l *limiter) count(s *share, away bool, n int) {
 }
 
 // depart makes a running operation one that waits for the venue. It returns false if no place for such an operation is free.
-func (l *limiter) depart(s *share) bool {
+func (l *Limiter) depart(s *share) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.fitsAway(s) {
@@ -134,7 +133,7 @@ func (l *limiter) depart(s *share) bool {
 }
 
 // share returns the client's entry in clients, and adds the entry if necessary.
-func (l *limiter) share(client quota.Client) *share {
+func (l *Limiter) share(client quota.Client) *share {
 	s := l.clients[client]
 	if s != nil {
 		return s
@@ -151,7 +150,7 @@ func (l *limiter) share(client quota.Client) *share {
 }
 
 // forget moves a share without operations from clients to spare. It does nothing if the share has running or waiting operations.
-func (l *limiter) forget(s *share) {
+func (l *Limiter) forget(s *share) {
 	if s.running == 0 && len(s.waiting) == 0 {
 		delete(l.clients, s.client)
 		l.spare = append(l.spare, s)
@@ -159,7 +158,7 @@ func (l *limiter) forget(s *share) {
 }
 
 // leave stops counting an operation as running, and admits the waiting operations that may run now.
-func (l *limiter) leave(s *share, away bool) {
+func (l *Limiter) leave(s *share, away bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count(s, away, -1)
@@ -169,7 +168,7 @@ func (l *limiter) leave(s *share, away bool) {
 }
 
 // admitNext admits the next waiting operation. It returns false if no waiting operation may run.
-func (l *limiter) admitNext() bool {
+func (l *Limiter) admitNext() bool {
 	var next *share
 	var at int
 	for _, s := range l.clients {
@@ -192,7 +191,7 @@ func (l *limiter) admitNext() bool {
 }
 
 // giveUp removes an operation from the queue. It returns false if the operation was already admitted.
-func (l *limiter) giveUp(s *share, t turn) bool {
+func (l *Limiter) giveUp(s *share, t turn) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	i := slices.Index(s.waiting, t)
@@ -205,14 +204,9 @@ func (l *limiter) giveUp(s *share, t turn) bool {
 	return true
 }
 
-func (l *limiter) stats() (running, waiting int) {
+// Stats returns the number of operations that have a place, and of those in the queue.
+func (l *Limiter) Stats() (running, waiting int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.running, l.waiting
-}
-
-func busy() error {
-	err := market.Errorf(market.CodeRateLimited, "the service has too much to do; try again in a moment")
-	err.RetryAfter = retryAfter
-	return &httpError{http.StatusServiceUnavailable, err}
 }

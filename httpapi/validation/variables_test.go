@@ -1,4 +1,4 @@
-package httpapi
+package validation
 
 import (
 	"encoding/json"
@@ -136,7 +136,7 @@ func TestVariables(t *testing.T) {
 		{"$a: One", `{"a":{"a":"b","b":1}}`, notOne},
 		{`$a: One = {a: "b", b: 1}`, ``, notOne},
 	} {
-		got, err := variables(variableSchema, variableOperation(t, test.declared), test.raw)
+		got, err := Variables(variableSchema, variableOperation(t, test.declared), test.raw)
 		shown := fmt.Sprint(quoted(got))
 		if located, ok := errors.AsType[*gqlerror.Error](err); ok {
 			shown = strings.TrimSpace(located.Path.String() + " " + located.Message)

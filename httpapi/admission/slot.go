@@ -1,33 +1,33 @@
-package httpapi
+package admission
 
 import (
 	"context"
 	"sync"
 )
 
-// slot is the place of an operation in a limiter. The zero slot has no place, and neither has a nil slot.
-type slot struct {
-	limiter *limiter
+// Slot is the place of an operation in a Limiter. The zero slot has no place, and neither has a nil slot.
+type Slot struct {
+	limiter *Limiter
 
 	mu sync.Mutex
 	// share counts the operation. It is nil if the operation has no place.
 	share *share
-	// away is true after the first call of Await. ended is true after the call of end.
+	// away is true after the first call of Await. ended is true after the call of End.
 	away, ended bool
 }
 
-// begin waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.end. The error is
-// an httpError, or the cause of ctx.
-func (l *limiter) begin(ctx context.Context, s *slot) error {
+// Begin waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.End. The error is
+// the one that New was given, or the cause of ctx.
+func (l *Limiter) Begin(ctx context.Context, s *Slot) error {
 	share, err := l.enter(ctx, false)
 	if err == nil {
-		*s = slot{limiter: l, share: share}
+		*s = Slot{limiter: l, share: share}
 	}
 	return err
 }
 
-// end gives up the operation's place.
-func (s *slot) end() {
+// End gives up the operation's place.
+func (s *Slot) End() {
 	s.mu.Lock()
 	share, away := s.share, s.away
 	s.share, s.ended = nil, true
@@ -39,8 +39,8 @@ func (s *slot) end() {
 
 // Await must be called before the operation waits for the venue, or for an equal operation that may wait for the venue. From the
 // first call on, the limiter counts the operation among those that wait for the venue, until it ends. If it has no room for another
-// one, the operation gives up its place and joins the queue. Await returns the same errors as limiter.begin.
-func (s *slot) Await(ctx context.Context) error {
+// one, the operation gives up its place and joins the queue. Await returns the same errors as Begin.
+func (s *Slot) Await(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}

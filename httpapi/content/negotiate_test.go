@@ -1,4 +1,4 @@
-package httpapi
+package content
 
 import (
 	"strings"
@@ -10,28 +10,28 @@ func TestResponseType(t *testing.T) {
 		accept string // lines, separated by |
 		want   string
 	}{
-		{"", typeJSON},
-		{"*/*", typeJSON},
-		{"application/*", typeJSON},
-		{"application/json", typeJSON},
-		{"APPLICATION/JSON", typeJSON},
-		{"application/json; charset=utf-8", typeJSON},
-		{"application/json; charset=UTF-8; q=0.5", typeJSON},
-		{"application/json; charset=iso-8859-1", typeJSON},
-		{"application/graphql-response+json;charset=ISO-8859-1", typeResponse},
-		{"application/graphql-response+json", typeResponse},
-		{"application/graphql-response+json; charset=utf-8, application/json; charset=utf-8", typeResponse},
-		{"application/graphql-response+json, application/json;q=0.9", typeResponse},
-		{"application/json, application/graphql-response+json", typeResponse},
-		{"application/json;q=0.9|application/graphql-response+json", typeResponse},
-		{"application/json, application/graphql-response+json;q=0.9", typeJSON},
-		{"application/graphql-response+json, */*", typeResponse},
-		{"application/json, text/plain, */*", typeJSON},
-		{"application/graphql-response+json;q=0, */*", typeJSON},
-		{"application/json;q=0, */*", typeResponse},
-		{"application/json;q=0, application/*;q=0.1", typeResponse},
+		{"", JSON},
+		{"*/*", JSON},
+		{"application/*", JSON},
+		{"application/json", JSON},
+		{"APPLICATION/JSON", JSON},
+		{"application/json; charset=utf-8", JSON},
+		{"application/json; charset=UTF-8; q=0.5", JSON},
+		{"application/json; charset=iso-8859-1", JSON},
+		{"application/graphql-response+json;charset=ISO-8859-1", Response},
+		{"application/graphql-response+json", Response},
+		{"application/graphql-response+json; charset=utf-8, application/json; charset=utf-8", Response},
+		{"application/graphql-response+json, application/json;q=0.9", Response},
+		{"application/json, application/graphql-response+json", Response},
+		{"application/json;q=0.9|application/graphql-response+json", Response},
+		{"application/json, application/graphql-response+json;q=0.9", JSON},
+		{"application/graphql-response+json, */*", Response},
+		{"application/json, text/plain, */*", JSON},
+		{"application/graphql-response+json;q=0, */*", JSON},
+		{"application/json;q=0, */*", Response},
+		{"application/json;q=0, application/*;q=0.1", Response},
 		{"*/*;q=0", ""},
-		{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", typeJSON},
+		{"text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8", JSON},
 		{"text/html", ""},
 		{"text/*", ""},
 		{"multipart/mixed", ""},
@@ -43,7 +43,7 @@ func TestResponseType(t *testing.T) {
 		{"application/json;q=0.0001", ""}, // a quality may have at most three decimal places
 		{"nonsense", ""},
 		{";;;", ""},
-		{", ,", typeJSON},
+		{", ,", JSON},
 	} {
 		var lines []string
 		if test.accept != "" {
@@ -81,29 +81,29 @@ func TestContentCoding(t *testing.T) {
 		"identity;q=0": "", "identity;q=0, gzip;q=0.1": "gzip", "gzip ; q=0.5": "gzip", "gzip;q=x": "", "gzip;level=9": "",
 		"br;q=0.001": "br",
 	} {
-		if got := negotiateEncoding([]string{accept}, encodings); got != want {
+		if got := Encoding([]string{accept}, Encodings); got != want {
 			t.Errorf("Accept-Encoding: %s gives the coding %q, want %q", accept, got, want)
 		}
 	}
-	if got := negotiateEncoding([]string{"gzip", "br"}, encodings); got != "br" {
+	if got := Encoding([]string{"gzip", "br"}, Encodings); got != "br" {
 		t.Errorf("two lines with gzip and br give the coding %q, want br", got)
 	}
 }
 
-// TestKnownAcceptHeaders checks that negotiateMedia and parseAccept have equal results for common headers, and that negotiateMedia
+// TestKnownAcceptHeaders checks that Negotiate and parseAccept have equal results for common headers, and that Negotiate
 // allocates nothing for them.
 func TestKnownAcceptHeaders(t *testing.T) {
 	for _, header := range []string{
-		"*/*", typeJSON, typeJSON + ", text/plain, */*", typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9", typeEvents,
+		"*/*", JSON, JSON + ", text/plain, */*", Response, Response + ", " + JSON, Response + ", " + JSON + ";q=0.9", Events,
 	} {
-		if got, want := negotiateMedia([]string{header}), parseAccept([]string{header}).accepted(); got != want {
+		if got, want := Negotiate([]string{header}), parseAccept([]string{header}).accepted(); got != want {
 			t.Errorf("%q gives %+v, want %+v", header, got, want)
 		}
-		if n := testing.AllocsPerRun(10, func() { negotiateMedia([]string{header}) }); n > 0 {
+		if n := testing.AllocsPerRun(10, func() { Negotiate([]string{header}) }); n > 0 {
 			t.Errorf("%q needs %.0f allocations, want 0", header, n)
 		}
 	}
-	if got, want := negotiateMedia(nil), parseAccept(nil).accepted(); got != want {
+	if got, want := Negotiate(nil), parseAccept(nil).accepted(); got != want {
 		t.Errorf("no header gives %+v, want %+v", got, want)
 	}
 }
@@ -115,7 +115,7 @@ func FuzzAccept(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		a := parseAccept([]string{s})
 		media := a.response()
-		if media != "" && media != typeJSON && media != typeResponse {
+		if media != "" && media != JSON && media != Response {
 			t.Errorf("%q gives the type %q", s, media)
 		}
 		if q, _ := a.qualityOf(media); media != "" && q <= 0 {
@@ -124,7 +124,7 @@ func FuzzAccept(f *testing.F) {
 		if a.events() && media != "" {
 			t.Errorf("%q gets both an event stream and the media type %s", s, media)
 		}
-		switch got := negotiateEncoding([]string{s}, encodings); got {
+		switch got := Encoding([]string{s}, Encodings); got {
 		case "", "zstd", "br", "gzip":
 		default:
 			t.Errorf("%q gives the coding %q", s, got)

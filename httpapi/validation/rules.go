@@ -1,4 +1,5 @@
-package httpapi
+// Package validation adds to gqlparser what it lacks: rules for documents, and variables that are as strict as literals.
+package validation
 
 import (
 	"slices"
@@ -9,10 +10,10 @@ import (
 	"github.com/vektah/gqlparser/v2/validator/rules"
 )
 
-// validationRules returns the rules of the specification, rules that gqlparser lacks, and a rule against introspection
+// Rules returns the rules of the specification, rules that gqlparser lacks, and a rule against introspection
 // if introspection is disabled. The rules are sorted by name. If suggestions is true, errors may suggest names, which reveals parts
 // of the schema.
-func validationRules(introspection, suggestions bool) []core.Rule {
+func Rules(introspection, suggestions bool) []core.Rule {
 	var list []core.Rule
 	for name, run := range rules.NewDefaultRules().GetInner() {
 		list = append(list, core.Rule{Name: name, RuleFunc: run})

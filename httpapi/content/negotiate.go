@@ -1,4 +1,5 @@
-package httpapi
+// Package content negotiates the media type and the content coding of responses, and compresses them.
+package content
 
 import (
 	"iter"
@@ -8,10 +9,11 @@ import (
 	"strings"
 )
 
+// JSON and Response are the media types of responses, and Events is the one of event streams.
 const (
-	typeJSON     = "application/json"
-	typeResponse = "application/graphql-response+json"
-	typeEvents   = "text/event-stream"
+	JSON     = "application/json"
+	Response = "application/graphql-response+json"
+	Events   = "text/event-stream"
 )
 
 type mediaRange struct {
@@ -22,39 +24,40 @@ type mediaRange struct {
 // accepts lists the media ranges that a client accepts. The zero value accepts everything.
 type accepts []mediaRange
 
-type accepted struct {
-	// media is the media type of the response. It is "" if the client accepts neither typeJSON nor typeResponse.
-	media string
-	// events is true if the client accepts only an event stream.
-	events bool
+// Accepted says what a client accepts.
+type Accepted struct {
+	// Media is the media type of the response. It is "" if the client accepts neither JSON nor Response.
+	Media string
+	// Events is true if the client accepts only an event stream.
+	Events bool
 }
 
-// negotiateMedia evaluates the lines of an Accept header. It recognizes common headers without parsing.
-func negotiateMedia(lines []string) accepted {
+// Negotiate evaluates the lines of an Accept header. It recognizes common headers without parsing.
+func Negotiate(lines []string) Accepted {
 	if len(lines) == 0 {
-		return accepted{media: typeJSON}
+		return Accepted{Media: JSON}
 	}
 	if len(lines) == 1 {
 		switch lines[0] {
-		case "*/*", typeJSON, typeJSON + ", text/plain, */*":
-			return accepted{media: typeJSON}
-		case typeResponse, typeResponse + ", " + typeJSON, typeResponse + ", " + typeJSON + ";q=0.9":
-			return accepted{media: typeResponse}
-		case typeEvents:
-			return accepted{events: true}
+		case "*/*", JSON, JSON + ", text/plain, */*":
+			return Accepted{Media: JSON}
+		case Response, Response + ", " + JSON, Response + ", " + JSON + ";q=0.9":
+			return Accepted{Media: Response}
+		case Events:
+			return Accepted{Events: true}
 		}
 	}
 	return parseAccept(lines).accepted()
 }
 
-func (a accepts) accepted() accepted { return accepted{a.response(), a.events()} }
+func (a accepts) accepted() Accepted { return Accepted{a.response(), a.events()} }
 
 // parseAccept parses the lines of an Accept header. It ignores malformed elements. A header with only malformed elements accepts
 // nothing. An empty header accepts everything. A charset has no effect: JSON is always UTF-8 (RFC 8259), and older clients in Java
 // name another charset.
 func parseAccept(lines []string) accepts {
 	var out accepts
-	for element := range elements(lines) {
+	for element := range Elements(lines) {
 		name, params, err := mime.ParseMediaType(element)
 		q, ok := quality(params["q"])
 		if err != nil || !ok {
@@ -92,39 +95,39 @@ func (a accepts) qualityOf(media string) (q float64, specific int) {
 	return q, specific
 }
 
-// response returns the media type of responses: typeJSON, typeResponse, or "" if the client accepts neither type. The type with the
+// response returns the media type of responses: JSON, Response, or "" if the client accepts neither type. The type with the
 // higher quality wins. At equal quality, the type that the client names wins. If the client names neither type, the result is
-// typeJSON, as the specification requires. If the client names both types, the result is typeResponse.
+// JSON, as the specification requires. If the client names both types, the result is Response.
 func (a accepts) response() string {
-	legacy, legacyNamed := a.qualityOf(typeJSON)
-	modern, modernNamed := a.qualityOf(typeResponse)
+	legacy, legacyNamed := a.qualityOf(JSON)
+	modern, modernNamed := a.qualityOf(Response)
 	switch {
 	case legacy <= 0 && modern <= 0:
 		return ""
 	case modern > legacy, modern == legacy && modernNamed == 2 && legacyNamed <= 2:
-		return typeResponse
+		return Response
 	default:
-		return typeJSON
+		return JSON
 	}
 }
 
 // events reports whether the client names the media type of event streams and accepts no other type of the service.
 func (a accepts) events() bool {
-	q, specific := a.qualityOf(typeEvents)
+	q, specific := a.qualityOf(Events)
 	return q > 0 && specific == 2 && a.response() == ""
 }
 
-// encodings are the content codings of responses, best first. zstd is not first, because some clients, such as graphql-codegen on
+// Encodings are the content codings of responses, best first. zstd is not first, because some clients, such as graphql-codegen on
 // Node.js 20, accept zstd but cannot decode it.
-var encodings = []string{"br", "zstd", "gzip"}
+var Encodings = []string{"br", "zstd", "gzip"}
 
-// negotiateEncoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
-// highest quality. At equal quality, it chooses the coding that is first in encodings. The result is "" (no content coding) if the
+// Encoding returns the content coding for the lines of an Accept-Encoding header. It chooses the offered coding with the
+// highest quality. At equal quality, it chooses the coding that is first in Encodings. The result is "" (no content coding) if the
 // client accepts no offered coding, or gives identity a higher quality than every offered coding.
-func negotiateEncoding(lines, offered []string) string {
+func Encoding(lines, offered []string) string {
 	const unset = -1
 	qs, all, identity := [3]float64{unset, unset, unset}, float64(unset), float64(unset)
-	for element := range elements(lines) {
+	for element := range Elements(lines) {
 		name, rest, _ := strings.Cut(element, ";")
 		q := 1.0
 		if rest = strings.TrimSpace(rest); rest != "" {
@@ -142,21 +145,21 @@ func negotiateEncoding(lines, offered []string) string {
 		case "x-gzip":
 			qs[2] = max(qs[2], q)
 		default:
-			if i := slices.Index(encodings, name); i >= 0 {
+			if i := slices.Index(Encodings, name); i >= 0 {
 				qs[i] = q
 			}
 		}
 	}
 	best, encoding := max(identity, 0), "" // identity is acceptable even if the client does not name it
 	for i, q := range qs {
-		if !slices.Contains(offered, encodings[i]) {
+		if !slices.Contains(offered, Encodings[i]) {
 			continue
 		}
 		if q == unset {
 			q = all
 		}
 		if q > best || q > 0 && q == best && encoding == "" {
-			best, encoding = q, encodings[i]
+			best, encoding = q, Encodings[i]
 		}
 	}
 	return encoding
@@ -174,14 +177,14 @@ func quality(s string) (float64, bool) {
 	return q, err == nil && q >= 0 && q <= 1
 }
 
-// utf8Charset reports whether the parameters of a media type contain the charset UTF-8 or no charset.
-func utf8Charset(params map[string]string) bool {
+// IsUTF8 reports whether the parameters of a media type contain the charset UTF-8 or no charset.
+func IsUTF8(params map[string]string) bool {
 	charset, ok := params["charset"]
 	return !ok || strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
-// elements yields the elements of a list header. It also splits at commas within quotes, which no known client sends.
-func elements(lines []string) iter.Seq[string] {
+// Elements yields the elements of a list header. It also splits at commas within quotes, which no known client sends.
+func Elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {
 			for element := range strings.SplitSeq(line, ",") {

@@ -1,4 +1,4 @@
-package httpapi
+package admission
 
 import (
 	"context"
@@ -9,12 +9,23 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oddsgraph/httpapi/quota"
 )
+
+var errBusy = errors.New("busy")
+
+type clientKey struct{}
+
+func clientIn(ctx context.Context) quota.Client {
+	client, _ := ctx.Value(clientKey{}).(quota.Client)
+	return client
+}
 
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter((&identities{}).countedIn, 3, 3, time.Second) // one client may have two of the three operations
-		acquire := func(ctx context.Context) (func(), error) { return g.acquire(ctx) }
+		g := New(clientIn, 3, 3, time.Second, errBusy) // one client may have two of the three operations
+		acquire := func(ctx context.Context) (func(), error) { return g.Acquire(ctx) }
 		leave1, err1 := acquire(t.Context())
 		leave2, err2 := acquire(t.Context())
 		if err1 != nil || err2 != nil {
@@ -32,9 +43,8 @@ func TestLimiter(t *testing.T) {
 			}()
 		}
 		synctest.Wait()
-		var full *httpError
-		if _, err := acquire(t.Context()); !errors.As(err, &full) || full.status != 503 {
-			t.Errorf("an operation beyond the queue: got the error %v, want the status 503", err)
+		if _, err := acquire(t.Context()); err != errBusy {
+			t.Errorf("an operation beyond the queue: got the error %v, want errBusy", err)
 		}
 		leave1()
 		synctest.Wait()
@@ -43,8 +53,8 @@ func TestLimiter(t *testing.T) {
 			t.Fatal(first.err)
 		}
 		time.Sleep(time.Second) // the other waiting operation times out
-		if late := <-results; !errors.As(late.err, &full) {
-			t.Errorf("the operation that timed out in the queue: got the error %v, want an httpError", late.err)
+		if late := <-results; late.err != errBusy {
+			t.Errorf("the operation that timed out in the queue: got the error %v, want errBusy", late.err)
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
@@ -67,7 +77,7 @@ func TestLimiter(t *testing.T) {
 
 // contextOf returns the context of a client with an address.
 func contextOf(t *testing.T, address string) context.Context {
-	return withClient(t.Context(), &client{identity: identity{address: netip.MustParseAddr(address)}})
+	return context.WithValue(t.Context(), clientKey{}, quota.Anonymous(netip.MustParseAddr(address)))
 }
 
 // crowd acquires places for the operations of one client, and counts how many operations were admitted and refused.
@@ -77,10 +87,10 @@ type crowd struct {
 	inside, refused int
 }
 
-func (c *crowd) acquire(ctx context.Context, g *limiter, n int) {
+func (c *crowd) acquire(ctx context.Context, g *Limiter, n int) {
 	for range n {
 		go func() {
-			leave, err := g.acquire(ctx)
+			leave, err := g.Acquire(ctx)
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if err != nil {
@@ -112,10 +122,10 @@ func (c *crowd) expect(t *testing.T, inside, refused int) {
 	}
 }
 
-// TestOneClientLeavesRoom checks that other clients are admitted while one client starts more operations than the limiter allows.
+// TestOneClientLeavesRoom checks that other clients are admitted while one client starts more operations than the Limiter allows.
 func TestOneClientLeavesRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter((&identities{}).countedIn, 256, 512, time.Second)
+		g := New(clientIn, 256, 512, time.Second, errBusy)
 		var greedy, neighbour, other crowd
 		greedy.acquire(contextOf(t, "2001:db8::1"), g, 700)
 		greedy.acquire(contextOf(t, "2001:db8::2"), g, 100) // an address of the same network, so the same client
@@ -139,7 +149,7 @@ func TestOneClientLeavesRoom(t *testing.T) {
 // TestFewestRunningOperationsFirst checks that the waiting client with the fewest running operations is admitted next.
 func TestFewestRunningOperationsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newLimiter((&identities{}).countedIn, 8, 100, time.Minute)
+		g := New(clientIn, 8, 100, time.Minute, errBusy)
 		var a, b, late crowd
 		a.acquire(contextOf(t, "192.0.2.1"), g, 20)
 		b.acquire(contextOf(t, "192.0.2.2"), g, 20)
@@ -166,15 +176,15 @@ func TestFewestRunningOperationsFirst(t *testing.T) {
 }
 
 func TestTheLimiterAllocatesNothing(t *testing.T) {
-	g, ctx := newLimiter((&identities{}).countedIn, 256, 512, time.Second), contextOf(t, "192.0.2.1")
+	g, ctx := New(clientIn, 256, 512, time.Second, errBusy), contextOf(t, "192.0.2.1")
 	if n := testing.AllocsPerRun(100, func() {
-		leave, err := g.acquire(ctx)
+		leave, err := g.Acquire(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
 		leave()
 	}); n > 0 {
-		t.Errorf("acquire and release need %v allocations, want 0", n)
+		t.Errorf("Acquire and release need %v allocations, want 0", n)
 	}
 }
 
@@ -182,11 +192,11 @@ func TestTheLimiterAllocatesNothing(t *testing.T) {
 // that quota.Fair divides the other half.
 func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter((&identities{}).countedIn, 16, 16, time.Second)
+		l := New(clientIn, 16, 16, time.Second, errBusy)
 		greedy, other := contextOf(t, "192.0.2.1"), contextOf(t, "192.0.2.2")
-		begin := func(ctx context.Context) *slot {
-			s := &slot{}
-			if err := l.begin(ctx, s); err != nil {
+		begin := func(ctx context.Context) *Slot {
+			s := &Slot{}
+			if err := l.Begin(ctx, s); err != nil {
 				t.Fatal(err)
 			}
 			return s
@@ -196,12 +206,12 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			defer l.mu.Unlock()
 			return l.running, l.away, l.waiting
 		}
-		waits := func(s *slot) bool {
+		waits := func(s *Slot) bool {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			return s.share != nil
 		}
-		var slots []*slot
+		var slots []*Slot
 		results := make(chan error, 12)
 		for range 12 {
 			slots = append(slots, begin(greedy))
@@ -220,8 +230,8 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 		if err := slots[len(slots)-1].Await(other); err != nil {
 			t.Errorf("an operation of another client cannot wait for the venue: %v", err)
 		}
-		slots[len(slots)-1].end()
-		slots[slices.IndexFunc(slots, waits)].end() // its place goes to one in the queue
+		slots[len(slots)-1].End()
+		slots[slices.IndexFunc(slots, waits)].End() // its place goes to one in the queue
 		synctest.Wait()
 		if _, away, waiting := counts(); away != 6 || waiting != 5 || len(results) != 7 {
 			t.Errorf("after one has ended, %d operations wait for the venue, %d wait for a place, and %d have a result; want 6, 5 and 7", away, waiting, len(results))
@@ -230,12 +240,12 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 		synctest.Wait()
 		refused := 0
 		for range 12 {
-			if _, full := errors.AsType[*httpError](<-results); full {
+			if <-results == errBusy {
 				refused++
 			}
 		}
 		for _, s := range slots {
-			s.end()
+			s.End()
 		}
 		if running, away, waiting := counts(); refused != 5 || running != 0 || away != 0 || waiting != 0 || len(l.clients) != 0 {
 			t.Errorf("%d operations were refused, want 5; at the end %d run, %d wait for the venue and %d wait, of %d clients; want none", refused, running, away, waiting, len(l.clients))

@@ -1,4 +1,4 @@
-package httpapi
+package pages
 
 import (
 	"net/http"
@@ -34,7 +34,7 @@ func (r recordingWriter) Write(p []byte) (int, error) {
 func TestFilesTakeTurns(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	content := make([]byte, 1<<20)
-	files := pages{fstest.MapFS{"assets/large.js": &fstest.MapFile{Data: content}}}
+	files := layers{fstest.MapFS{"assets/large.js": &fstest.MapFile{Data: content}}}
 	var order turns
 	var serving sync.WaitGroup
 	for _, client := range []string{"one", "two"} {

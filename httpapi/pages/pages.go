@@ -1,4 +1,5 @@
-package httpapi
+// Package pages serves the pages in a browser and the files that they load.
+package pages
 
 import (
 	"crypto/sha256"
@@ -11,6 +12,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"oddsgraph/httpapi/content"
 )
 
 // hashedName matches the names of immutable files. These names contain a hash of the file's content.
@@ -33,10 +36,12 @@ var compressedAs = map[string]string{"br": ".br", "gzip": ".gz"}
 
 var precompressed = []string{"br", "gzip"}
 
-// pages serves each file from the first file system that contains it.
-type pages []fs.FS
+// layers serves each file from the first file system that contains it.
+type layers []fs.FS
 
-func (p pages) handle(mux *http.ServeMux) {
+// Handle serves the pages with mux. Each file comes from the first of files that contains it.
+func Handle(mux *http.ServeMux, files []fs.FS) {
+	p := layers(files)
 	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
 	mux.Handle("GET /live", p.page("live.html", "plain.html"))
 	mux.HandleFunc("GET /live/{page...}", redirectToLive)
@@ -60,16 +65,16 @@ func redirectToLive(w http.ResponseWriter, r *http.Request) {
 }
 
 // page returns a handler that serves the first file in names that exists.
-func (p pages) page(names ...string) http.Handler {
+func (p layers) page(names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header()["Content-Security-Policy"] = pagePolicy
 		p.serve(w, r, names...)
 	})
 }
 
-// serve serves the first file in names that exists. If the file also exists in the content coding that negotiateEncoding returns,
+// serve serves the first file in names that exists. If the file also exists in the content coding that content.Encoding returns,
 // serve serves the compressed file. Files with an extension that is not in typeOf are not served.
-func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
+func (p layers) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 	layer, name, file := p.find(names)
 	if file == nil || typeOf[path.Ext(name)] == "" {
 		http.NotFound(w, r)
@@ -86,7 +91,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 		h.Set("Cache-Control", "no-cache") // caches must revalidate
 		tag = digest(file)
 	}
-	if encoding := negotiateEncoding(r.Header.Values("Accept-Encoding"), precompressed); encoding != "" {
+	if encoding := content.Encoding(r.Header.Values("Accept-Encoding"), precompressed); encoding != "" {
 		if compressed := openFile(layer, name+compressedAs[encoding]); compressed != nil {
 			defer compressed.Close()
 			h.Set("Content-Encoding", encoding)
@@ -98,7 +103,7 @@ func (p pages) serve(w http.ResponseWriter, r *http.Request, names ...string) {
 }
 
 // find opens the first file in names that exists. file is nil if none exists.
-func (p pages) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
+func (p layers) find(names []string) (layer fs.FS, name string, file io.ReadSeekCloser) {
 	for _, name := range names {
 		for _, layer := range p {
 			if file := openFile(layer, name); file != nil {
@@ -115,8 +120,8 @@ func openFile(layer fs.FS, name string) io.ReadSeekCloser {
 	if err != nil {
 		return nil
 	}
-	if content, ok := file.(io.ReadSeekCloser); ok {
-		return content
+	if found, ok := file.(io.ReadSeekCloser); ok {
+		return found
 	}
 	_ = file.Close() // the name is a directory
 	return nil
@@ -130,13 +135,7 @@ func digest(file io.ReadSeeker) string {
 	return base64.RawURLEncoding.EncodeToString(hash.Sum(nil)[:12])
 }
 
-// The values of the headers that front and pages set. They must not be changed.
-var (
-	noSniffing = []string{"nosniff"}
-	noReferrer = []string{"no-referrer"}
-	noContent  = []string{"default-src 'none'; frame-ancestors 'none'"}
-	// pagePolicy allows a page to load files only from this service, and images also from data: URLs. No site may show the page in
-	// a frame.
-	pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
-		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
-)
+// pagePolicy allows a page to load files only from this service, and images also from data: URLs. No site may show the page in
+// a frame. It must not be changed.
+var pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}

@@ -1,4 +1,5 @@
-package httpapi
+// Package origins checks the origins of browsers, and adds CORS for those that are allowed.
+package origins
 
 import (
 	"errors"
@@ -17,9 +18,9 @@ const anyOrigin = "*"
 // maxOrigin bounds the length in bytes of a rejected origin in the text of an error.
 const maxOrigin = 200
 
-// origins are the allowed origins: the origin of the service and the configured origins. CORS credentials are never allowed,
+// Origins are the allowed origins: the origin of the service and the configured origins. CORS credentials are never allowed,
 // because the service ignores what a browser adds to a request by itself, such as cookies.
-type origins struct {
+type Origins struct {
 	configured []string // in lower case
 	// loopback allows pages from this machine, with any port.
 	loopback bool
@@ -31,23 +32,25 @@ type origins struct {
 // request. So the list has headers that the service ignores, but that common clients and tools add: W3C's and Sentry's trace headers,
 // and the names that Apollo's clients and GraphQL Hive give their requests.
 var requestHeaders = []string{
-	"Accept", "Content-Type", "If-None-Match", "Authorization", CredentialsHeader, CostHeader, ExplainHeader, "X-Request-Id",
+	"Accept", "Content-Type", "If-None-Match", "Authorization", "X-Request-Id",
 	"Traceparent", "Tracestate", "Baggage", "Sentry-Trace",
 	"Apollographql-Client-Name", "Apollographql-Client-Version", "Apollo-Require-Preflight", "GraphQL-Require-Preflight",
 	"X-Apollo-Operation-Name", "X-Apollo-Operation-Id", "X-Apollo-Operation-Type", "GraphQL-Client-Name", "GraphQL-Client-Version",
 }
 
-func newOrigins(configured []string, loopback bool, headers []string) *origins {
-	o := &origins{make([]string, len(configured)), loopback, headers}
+// New returns the origin of the service and the configured origins; * allows all. If loopback is true, pages from this machine are
+// allowed too. Pages may send headers in addition to the usual ones.
+func New(configured []string, loopback bool, headers []string) *Origins {
+	o := &Origins{make([]string, len(configured)), loopback, headers}
 	for i, origin := range configured {
 		o.configured[i] = strings.ToLower(origin)
 	}
 	return o
 }
 
-// check returns an error if a request has an origin that is not allowed, or several origins. Browsers do not check the origin of
+// Check returns an error if a request has an origin that is not allowed, or several origins. Browsers do not check the origin of
 // WebSockets themselves. Clients that are not browsers send no origin.
-func (o *origins) check(r *http.Request) error {
+func (o *Origins) Check(r *http.Request) error {
 	values := r.Header.Values("Origin")
 	if len(values) == 0 {
 		return nil
@@ -65,7 +68,7 @@ func (o *origins) check(r *http.Request) error {
 }
 
 // allowed reports whether an origin is configured. If loopback is set, it also allows origins of this machine.
-func (o *origins) allowed(origin string) bool {
+func (o *Origins) allowed(origin string) bool {
 	origin = strings.ToLower(origin)
 	if slices.Contains(o.configured, anyOrigin) || slices.Contains(o.configured, origin) {
 		return true
@@ -75,9 +78,9 @@ func (o *origins) allowed(origin string) bool {
 		slices.Contains([]string{"localhost", "127.0.0.1", "::1"}, u.Hostname())
 }
 
-// handler adds CORS for the allowed origins to the handler next. If only the service's own origin is allowed, it returns next
+// Handler adds CORS for the allowed origins to the handler next. If only the service's own origin is allowed, it returns next
 // unchanged.
-func (o *origins) handler(next http.Handler) http.Handler {
+func (o *Origins) Handler(next http.Handler) http.Handler {
 	if len(o.configured) == 0 && !o.loopback {
 		return next
 	}
