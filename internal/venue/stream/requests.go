@@ -20,18 +20,21 @@ func (q *sendQueue) takeUnsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// takeSubscription removes topics of one channel that may share a request (see sub.group) from q.pending. It returns a request that
-// subscribes them, or nil if no topic is due.
+// takeSubscription removes topics of one channel that may share a request from q.pending. It returns a request that subscribes
+// them, or nil if no topic is due.
 func (q *sendQueue) takeSubscription(now time.Time) *Request {
-	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
-	if first < 0 {
+	i := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
+	if i < 0 {
 		return nil
 	}
-	group := q.pending[first].group
-	b := q.newBatch(q.pending[first].topic)
+	first := q.pending[i]
+	b := q.newBatch(first.topic)
+	if first.alone {
+		b.maxTopics = 1
+	}
 	rest := q.pending[:0]
 	for _, s := range q.pending {
-		if s.group != group || now.Before(s.notBefore) || !b.add(s.topic) {
+		if s.alone && s != first || now.Before(s.notBefore) || !b.add(s.topic) {
 			rest = append(rest, s)
 		}
 	}

@@ -41,9 +41,8 @@ type sub struct {
 	removed bool
 	// rid is the id of the last request that subscribed to the topic.
 	rid string
-	// Only topics of the same group share a subscription request. group is 0 until the venue rejects a subscription that contains
-	// the topic. The queue then gives new groups to those topics of the subscription that are not rejected; see exclude.
-	group uint64
+	// alone reports whether the topic shares no subscription request with others; see exclude.
+	alone bool
 	// notBefore is the earliest time of the next subscription. attempts is the number of requests for the topic that the venue has
 	// postponed since the topic's last message.
 	notBefore time.Time
@@ -73,7 +72,6 @@ type sendQueue struct {
 	// which an error frame has arrived.
 	awaited map[string]*Request
 	rid     uint64
-	groups  uint64
 
 	window, resyncWindow window
 	limits               Hello

@@ -1,9 +1,6 @@
 package stream
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // handle handles the events of one frame, or the events that Maintainer.Maintain has emitted in one call.
 func (s *session) handle(events []Event) error {
@@ -95,26 +92,19 @@ func (s *session) handleHeartbeat(e *Event) {
 // handleError handles an error frame. If the venue rejects the authentication, handleError refuses all topics of the connection. If
 // the venue postpones the authentication, handleError returns errLimited.
 func (s *session) handleError(e *Event) error {
-	class := classify(e.Code)
-	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && class == classUnauthenticated {
-		if class == classLater {
+	err := meaningOf(e.Code)
+	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && err == errUnauthenticated {
+		if err == errLater {
 			return errLimited
 		}
-		err := errUnauthenticated
-		if class == classForbidden {
-			err = errForbidden
+		if err != errForbidden {
+			err = errUnauthenticated
 		}
 		s.client.refuseAll(s.k, err)
 		s.queue.clear()
 		return s.checkIdle(e.At)
 	}
-	down, rejected := s.queue.handleRejection(e, class)
-	if len(down) > 0 {
-		s.client.handler.Down(down, errors.New("the venue postponed the subscription"))
-	}
-	for _, r := range rejected {
-		s.client.refuse(s.k, r.topic, r.turn, r.err)
-	}
+	s.queue.reject(e, err)
 	return s.checkIdle(e.At)
 }
 
