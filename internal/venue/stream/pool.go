@@ -137,7 +137,7 @@ func (c *Client) assign(t messages.Topic) *connection {
 		}
 	}
 	for _, k := range c.pool.public {
-		if k.load < c.pool.perConnection {
+		if k.load() < c.pool.perConnection {
 			return k
 		}
 	}
@@ -157,7 +157,7 @@ func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	}
 	load := 0
 	for _, k := range c.pool.public {
-		load += k.load
+		load += k.load()
 	}
 	return load < c.pool.perConnection*c.cfg.Connections || slices.ContainsFunc(connections, func(k *connection) bool { return k.carries(t) })
 }
@@ -252,7 +252,7 @@ func (c *Client) shrink(k *connection, limit int) {
 	var unplaced []*entry
 	c.mu.Lock()
 	c.pool.perConnection = min(c.pool.perConnection, limit)
-	excess := k.load - c.pool.perConnection
+	excess := k.load() - c.pool.perConnection
 	for _, e := range k.topics {
 		if excess <= 0 || k.isUser() {
 			break

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -63,7 +64,8 @@ func (q *sendQueue) newBatch(first messages.Topic) batch {
 
 // add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
-	size := idSize(t)
+	quoted, _ := json.Marshal(t.ID)
+	size := len(quoted) + len(",")
 	if t.Channel != b.channel || len(b.topics) == b.maxTopics || len(b.topics) > 0 && size > b.bytesLeft {
 		return false
 	}
@@ -74,15 +76,3 @@ func (b *batch) add(t messages.Topic) bool {
 
 // frameOverhead is an upper bound of the size in bytes of a subscription without its ids.
 const frameOverhead = 128
-
-// idSize returns an upper bound of the size in bytes of an id in JSON, with quotes and comma. An escaped byte needs up to six
-// bytes.
-func idSize(t messages.Topic) int {
-	n := len(t.ID) + 3
-	for i := range len(t.ID) {
-		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {
-			n += 5
-		}
-	}
-	return n
-}

@@ -73,8 +73,8 @@ type sendQueue struct {
 	awaited map[string]*Request
 	rid     uint64
 
-	window, resyncWindow window
-	limits               Hello
+	window window
+	limits Hello
 }
 
 func (q *sendQueue) init(k *connection) {
@@ -92,7 +92,7 @@ func (q *sendQueue) setLimits(h Hello) {
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
 	h.Depth = cmp.Or(h.Depth, AssumedDepth)
 	if h.FramesPerSecond != q.limits.FramesPerSecond {
-		q.window, q.resyncWindow = newWindow(h.FramesPerSecond), newWindow(h.FramesPerSecond/2)
+		q.window = newWindow(h.FramesPerSecond)
 	}
 	q.limits = h
 }
@@ -224,25 +224,17 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 
 // workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether the
 // session is in phaseOpen. Before this phase, only auth may be sent.
-func (q *sendQueue) workAt(open bool) time.Time {
-	var at time.Time
-	sooner := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
-	// past is the Unix time of requests that are due at once. It differs from the zero time, which means that there is no request.
-	const past = 1
+func (q *sendQueue) workAt(now time.Time, open bool) (at time.Time) {
 	if q.auth != nil || open && len(q.unsubscribes) > 0 {
-		sooner(time.Unix(past, 0))
+		at = now
 	}
 	if open {
 		q.compact()
 		for _, s := range q.pending {
-			sooner(market.Later(s.notBefore, time.Unix(past, 0)))
+			at = earlier(at, market.Later(s.notBefore, now))
 		}
 		for _, s := range q.resyncs {
-			sooner(market.Later(s.resyncAt, q.resyncWindow.opensAt()))
+			at = earlier(at, s.resyncAt)
 		}
 	}
 	if at.IsZero() {
@@ -275,13 +267,9 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.takeSubscription(now); r != nil {
 		return r
 	}
-	if !q.resyncWindow.isOpen(now) {
-		return nil
-	}
 	for i, s := range q.resyncs {
 		if !now.Before(s.resyncAt) {
 			q.resyncs = slices.Delete(q.resyncs, i, i+1)
-			q.resyncWindow.take(now)
 			return &Request{Verb: VerbResync, Topics: []messages.Topic{s.topic}}
 		}
 	}
