@@ -276,16 +276,21 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	return nil
 }
 
+// markSent notes a sent request. It calls Handler.Up for the topics of a subscription.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
-	q.awaited[r.Rid] = r
-	for _, t := range r.Topics {
-		s := q.subs[t]
-		switch r.Verb {
-		case VerbSubscribe:
+	switch r.Verb {
+	case VerbSubscribe:
+		q.awaited[r.Rid] = r
+		for _, t := range r.Topics {
+			s := q.subs[t]
 			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.Rid
-		case VerbResync:
-			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
 		}
+		q.k.client.handler.Up(r.Topics)
+	case VerbResync:
+		q.awaited[r.Rid] = r
+		s := q.subs[r.Topics[0]]
+		s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
+		q.k.client.count.resyncs.Add(1)
 	}
 }
 

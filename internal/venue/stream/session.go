@@ -28,16 +28,13 @@ const (
 type phase uint8
 
 const (
-	// In phaseHello, the session waits for the venue's hello.
-	phaseHello phase = iota
-	// In phaseAuth, the session waits for the response to the auth request.
-	phaseAuth
-	// In phaseOpen, the session sends subscriptions and all other requests.
-	phaseOpen
+	phaseHello phase = iota // the session waits for the venue's hello
+	phaseAuth               // the session waits for the response to the auth request
+	phaseOpen               // the session sends subscriptions and all other requests
 )
 
-// session serves one socket. Its loop runs on the connection's goroutine. Other goroutines run read, write and maintain. Only the
-// loop uses phase and the fields below it.
+// session serves one socket. Its loop runs on the connection's goroutine, read, write and maintain on others. Only the loop uses
+// phase and the fields below it.
 type session struct {
 	client *Client
 	k      *connection
@@ -201,12 +198,10 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets the field silence to Protocol.Silence. If Protocol.Silence is 0, it sets the field to silentHeartbeats heartbeat
-// intervals. heartbeat is the venue's heartbeat interval. If heartbeat is 0, setSilence uses assumedHeartbeat.
+// setSilence sets silence. heartbeat is the venue's interval, or 0.
 func (s *session) setSilence(heartbeat time.Duration) {
-	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
-		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
-	}
+	byHeartbeat := time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
+	s.silence = cmp.Or(s.client.cfg.Protocol.Silence, byHeartbeat)
 }
 
 func (s *session) expire(now time.Time) error {
@@ -220,21 +215,12 @@ func (s *session) expire(now time.Time) error {
 		return errPong
 	case due(s.lastFrame.Add(s.silence)):
 		return errSilence
-	}
-	if due(s.phaseBy) {
-		switch s.phase {
-		case phaseHello:
-			s.client.cfg.Observer.Drift("no hello")
-			if err := s.afterHello(now); err != nil {
-				return err
-			}
-		case phaseAuth:
-			if err := s.afterAuth(now); err != nil {
-				return err
-			}
-		}
-	}
-	if due(s.idleBy) {
+	case due(s.phaseBy) && s.phase == phaseHello:
+		s.client.cfg.Observer.Drift("no hello")
+		return s.afterHello(now)
+	case due(s.phaseBy):
+		return s.afterAuth(now)
+	case due(s.idleBy):
 		if s.client.retire(s.k) {
 			return errRetired
 		}
@@ -321,8 +307,7 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes the next request to the writer. It does nothing in phaseHello, while a write is running, or after a write has failed.
-// It also does nothing if no request is due, or if the venue's limits allow no frame now.
+// send passes the next request to the writer, if one is due, no write is running or has failed, and the venue's limits allow a frame.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.isOpen(now) {
 		return
@@ -349,11 +334,7 @@ func (s *session) send(now time.Time) {
 		s.pingAt, s.pongBy = now.Add(s.pingEvery()), now.Add(pongWithin)
 	case VerbAuth:
 		s.authRid = r.Rid
-	case VerbSubscribe:
-		s.queue.markSent(r, now)
-		s.client.handler.Up(r.Topics)
-	case VerbResync:
-		s.client.count.resyncs.Add(1)
+	default:
 		s.queue.markSent(r, now)
 	}
 }
