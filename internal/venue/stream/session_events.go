@@ -7,7 +7,6 @@ func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.maintained {
-			s.acknowledge(e)
 			s.handleState(e)
 			continue
 		}
@@ -26,7 +25,7 @@ func (s *session) handle(events []Event) error {
 		case EventHello:
 			err = s.handleHello(e)
 		case EventAck:
-			s.acknowledge(e)
+			s.handleState(e)
 			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
 				err = s.afterAuth(e.At)
 			}
@@ -34,7 +33,7 @@ func (s *session) handle(events []Event) error {
 			err = s.handleError(e)
 		case EventHeartbeat:
 			s.handleHeartbeat(e)
-		case EventMessage, EventBad:
+		default:
 			s.handleState(e)
 		}
 		if err != nil {
@@ -44,20 +43,14 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// acknowledge passes the confirmed topics of an EventAck to the Handler. It ignores all other kinds.
-func (s *session) acknowledge(e *Event) {
-	if e.Kind != EventAck {
-		return
-	}
-	if topics := s.queue.acknowledge(e); len(topics) > 0 {
-		s.client.handler.Acknowledged(topics)
-	}
-}
-
-// handleState passes a message to the Handler, or queues a resync if the message is unusable. It drops messages of topics that are
-// not subscribed. It ignores all kinds except EventMessage and EventBad.
+// handleState handles an EventAck, EventMessage or EventBad, and ignores all other kinds. It drops messages of topics that are not
+// subscribed.
 func (s *session) handleState(e *Event) {
 	switch {
+	case e.Kind == EventAck:
+		if topics := s.queue.acknowledge(e); len(topics) > 0 {
+			s.client.handler.Acknowledged(topics)
+		}
 	case e.Kind == EventBad:
 		s.queue.handleBadFrame(e.Topic, e.At)
 	case e.Kind == EventMessage && s.queue.accept(e.Message):
@@ -65,8 +58,7 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleHello applies the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin. But the limit
-// of topics has no effect if the hello arrives in phaseOpen.
+// handleHello applies a hello, even one after helloWithin. Its limit of topics has no effect in phaseOpen.
 func (s *session) handleHello(e *Event) error {
 	s.limits = e.Hello
 	s.setSilence(e.Hello.Heartbeat)
@@ -89,8 +81,7 @@ func (s *session) handleHeartbeat(e *Event) {
 	}
 }
 
-// handleError handles an error frame. If the venue rejects the authentication, handleError refuses all topics of the connection. If
-// the venue postpones the authentication, handleError returns errLimited.
+// handleError handles an error frame. A rejected authentication refuses all topics of the connection, a postponed one is errLimited.
 func (s *session) handleError(e *Event) error {
 	err := meaningOf(e.Code)
 	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && err == errUnauthenticated {
