@@ -72,6 +72,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	return q.printErr
 }
 
+// askProbes is the greatest number of probes of a venue whose answers are unclear.
+const askProbes = 4
+
 // probe lets the driver find out how its venue is asked. It returns a function that prints the settings.
 func (q *inquiry) probe(ctx context.Context) (print func()) {
 	const what = "settings for --venue-table"
@@ -79,7 +82,15 @@ func (q *inquiry) probe(ctx context.Context) (print func()) {
 	if !ok {
 		return func() { q.print(what, "none: the driver knows how its venue is asked") }
 	}
-	err := driver.Probe(ctx, upstream.Call{})
+	admit := func(ctx context.Context, _ upstream.Endpoint, read func(context.Context, upstream.Call) error) error {
+		return read(ctx, upstream.Call{})
+	}
+	var err error
+	for range askProbes {
+		if err = driver.Probe(ctx, admit); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			break
+		}
+	}
 	q.unread.take() // the reads show what is unreadable
 	return func() {
 		q.read(what, func() (string, error) { return driver.Settings(), err })

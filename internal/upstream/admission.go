@@ -98,3 +98,7 @@ func RateLimited(wait time.Duration) *market.Error {
 	e.RetryAfter = wait
 	return e
 }
+
+// Admit waits until a call to an endpoint may be made, and passes to read what the call needs. It returns the error of read, or the
+// reason why there is no call.
+type Admit func(ctx context.Context, e Endpoint, read func(ctx context.Context, call Call) error) error

@@ -62,9 +62,9 @@ type Driver interface {
 type Prober interface {
 	// Undecided reports whether Probe would ask the venue.
 	Undecided() bool
-	// Probe asks the venue with few calls, and decides what the answers show. What is decided stays until the program stops. Probe
-	// returns an error if another Probe may decide more. It must not be called concurrently.
-	Probe(ctx context.Context, call upstream.Call) error
+	// Probe asks the venue with few calls, each through admit, and decides what the answers show. What is decided stays until the
+	// program stops. Probe returns an error if another Probe may decide more. It must not be called concurrently.
+	Probe(ctx context.Context, admit upstream.Admit) error
 	// Settings returns what has been told or decided, in the form of --venue-table. It may be empty.
 	Settings() string
 }

@@ -21,17 +21,10 @@ func (c *Client) Book(ctx context.Context, call upstream.Call, tokenID string, d
 	if depth < 1 {
 		return nil, rest.BadInput(upstream.EndpointBook, "depth is at least 1")
 	}
-	return rest.WithBackoff(c.Client, upstream.EndpointBook, tokenID, func() (*market.Book, error) {
-		rq := &rest.Request{Endpoint: upstream.EndpointBook, Keys: 1}
-		rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
-		payload, err := c.Get(ctx, call, rq)
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		b, err := decodeBook(payload, tokenID, depth, &drift)
-		c.Report(upstream.EndpointBook, drift)
-		return b, err
+	rq := &rest.Request{Endpoint: upstream.EndpointBook, Keys: 1}
+	rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
+	return readOne(ctx, c.reading(call), tokenID, rq, func(payload wire.Value, drift *rest.Drift) (*market.Book, error) {
+		return decodeBook(payload, tokenID, depth, drift)
 	})
 }
 

@@ -288,7 +288,7 @@ func FuzzUser(f *testing.F) {
 			}
 		}
 		c := newDecodingClient(t, body)
-		next, err := c.pageInfo(&pagedList{endpoint: upstream.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
+		next, err := c.reading(upstream.Call{}).pageInfo(&pagedList{endpoint: upstream.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
 			if _, err := parsePageToken(upstream.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the token of the next page is not valid: %v", err)

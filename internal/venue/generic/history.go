@@ -23,17 +23,10 @@ func (c *Client) PriceHistory(ctx context.Context, call upstream.Call, tokenID s
 	if from > to {
 		return nil, rest.BadInput(upstream.EndpointPriceHistory, "the first day is after the last")
 	}
-	return rest.WithBackoff(c.Client, upstream.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
-		rq := &rest.Request{Endpoint: upstream.EndpointPriceHistory, Keys: 1}
-		rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
-		payload, err := c.Get(ctx, call, rq)
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		h, err := decodePriceHistory(payload, tokenID, from, to, &drift)
-		c.Report(upstream.EndpointPriceHistory, drift)
-		return h, err
+	rq := &rest.Request{Endpoint: upstream.EndpointPriceHistory, Keys: 1}
+	rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
+	return readOne(ctx, c.reading(call), tokenID, rq, func(payload wire.Value, drift *rest.Drift) (*market.PriceHistory, error) {
+		return decodePriceHistory(payload, tokenID, from, to, drift)
 	})
 }
 

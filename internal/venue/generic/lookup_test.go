@@ -126,7 +126,7 @@ func TestRefusedLists(t *testing.T) {
 	}
 }
 
-// TestUndecidedLists checks that the client asks for ids one by one until it knows better, with both names for the id of a market.
+// TestUndecidedLists checks that the client asks for ids one by one until it knows better.
 func TestUndecidedLists(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
@@ -142,7 +142,7 @@ func TestUndecidedLists(t *testing.T) {
 	}
 	got := v.queries()
 	slices.Sort(got)
-	assertEqual(t, strings.Join(got, "; "), "id=none; marketId=M1; marketId=none; tokenId=T1; tokenId=Tx")
+	assertEqual(t, strings.Join(got, "; "), "marketId=M1; marketId=none; tokenId=T1; tokenId=Tx")
 }
 
 // TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of one bad id.

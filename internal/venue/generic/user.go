@@ -20,17 +20,7 @@ var (
 // Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total,
 // wire.Row.Balance computes the total if possible.
 func (c *Client) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
-	const e = upstream.EndpointBalance
-	return rest.WithBackoff(c.Client, e, c.AccountKey(call, a), func() (*market.Balance, error) {
-		payload, err := c.Get(ctx, call, rest.ForAccount(e, a))
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		b, err := decodeBalance(payload, &drift)
-		c.Report(e, drift)
-		return b, err
-	})
+	return readOne(ctx, c.reading(call), c.AccountKey(call, a), rest.ForAccount(upstream.EndpointBalance, a), decodeBalance)
 }
 
 func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, error) {
@@ -62,7 +52,7 @@ func (c *Client) Positions(ctx context.Context, call upstream.Call, a market.Add
 	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(call, a), func() ([]market.Position, error) {
 		var before []market.Position
 		for range maxReads {
-			rows, moved, err := l.readAll(ctx, call, c, a)
+			rows, moved, err := l.readAll(ctx, c.reading(call), a)
 			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
 				market.NumberPositions(rows)
 				return rows, err
@@ -84,7 +74,7 @@ func (c *Client) Orders(ctx context.Context, call upstream.Call, a market.Addres
 	l := wholeList[market.Order, string]{endpoint: upstream.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
 	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(call, a), func() ([]market.Order, error) {
-		rows, _, err := l.readAll(ctx, call, c, a)
+		rows, _, err := l.readAll(ctx, c.reading(call), a)
 		return rows, err
 	})
 }
@@ -99,7 +89,7 @@ func (c *Client) Trades(ctx context.Context, call upstream.Call, a market.Addres
 			return nil, err
 		}
 	}
-	list, t, drift, err := c.readPage(ctx, call, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.Set("marketId", q.MarketID).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
@@ -125,7 +115,7 @@ func (c *Client) History(ctx context.Context, call upstream.Call, a market.Addre
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, drift, err := c.readPage(ctx, call, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.List("type", kinds).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
