@@ -78,9 +78,9 @@ func (u *unit) probe(ctx context.Context) {
 }
 
 // admitted calls read when the rate limiter admits it, after all reads that somebody waits for.
-func (u *unit) admitted(ctx context.Context, read func(context.Context) error) error {
+func (u *unit) admitted(ctx context.Context, read func(context.Context, upstream.Call) error) error {
 	if u.budget == nil {
-		return read(ctx)
+		return read(ctx, upstream.Call{})
 	}
 	r := u.budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Endpoint: upstream.EndpointSearch})
 	defer r.Release(false)
@@ -92,7 +92,7 @@ func (u *unit) admitted(ctx context.Context, read func(context.Context) error) e
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return read(upstream.With(ctx, upstream.Call{Permit: r}))
+	return read(ctx, upstream.Call{Permit: r})
 }
 
 // firstCall waits until Ready needs an answer of the venue, and then searches once. It returns when ctx ends, or startWait after the

@@ -102,7 +102,7 @@ func (c *Client) Can(e upstream.Endpoint) error {
 func (c *Client) CanReadCash() error { return nil }
 
 // MarketTrades returns UNSUPPORTED.
-func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.TradePage, error) {
+func (c *Client) MarketTrades(context.Context, upstream.Call, queries.MarketTrades) (*queries.TradePage, error) {
 	return nil, c.Can(upstream.EndpointMarketTrades)
 }
 

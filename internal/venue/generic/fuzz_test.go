@@ -44,7 +44,7 @@ func newDecodingClient(t testing.TB, body []byte) *Client {
 // body has no payload, ok is false.
 func decodeBody(t *testing.T, e upstream.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
-	payload, err := newDecodingClient(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
+	payload, err := newDecodingClient(t, body).Get(t.Context(), upstream.Call{}, &rest.Request{Endpoint: e})
 	checkError(t, err)
 	return payload, err == nil && !payload.IsNull()
 }

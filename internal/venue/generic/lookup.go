@@ -37,22 +37,22 @@ type lookup[T any] struct {
 
 // read returns a result for each id, in the order of ids. If the venue refuses every list of several ids, the answer contradicts the
 // setting.
-func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
+func (l *lookup[T]) read(ctx context.Context, call upstream.Call, c *Client, ids []string) ([]market.Result[*T], error) {
 	results, err := rest.Lookup[T]{
 		Client: c.Client, Endpoint: l.endpoint,
 		Split: func(ids []string) [][]string { return c.lists(l.endpoint, ids, l.list == "") },
-		Call: func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
+		Call: func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
 			if len(ids) == 1 && len(l.single) > 0 {
-				return l.one(ctx, c, ids[0], note)
+				return l.one(ctx, call, c, ids[0], note)
 			}
-			values, err := l.call(ctx, c, l.list, ids, note)
+			values, err := l.call(ctx, call, c, l.list, ids, note)
 			if urlTooLong(err) {
 				note("contradicts " + settingMaxURL.String())
 			}
 			return values, err
 		},
 		Halve: func(err error) bool { return rest.Refused(err) || urlTooLong(err) },
-	}.Read(ctx, ids)
+	}.Read(ctx, call, ids)
 	why, _ := errors.AsType[*rest.CallFailure](err)
 	if why == nil || why.Kind != rest.KindRefused && why.Kind != rest.KindShape || l.list == "" || l.setting == settings || !c.decided(l.setting) || len(ids) < 2 {
 		return results, err
@@ -67,9 +67,9 @@ func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market
 // one reads one id, and tries the names of the single parameter one after the other. It stops when the venue finds the id, or when a
 // call fails for another reason than the name. If no name finds the id, the result is the first response without an error, or the
 // last refusal.
-func (l *lookup[T]) one(ctx context.Context, c *Client, id string, note func(string)) (found rest.Values[T], err error) {
+func (l *lookup[T]) one(ctx context.Context, call upstream.Call, c *Client, id string, note func(string)) (found rest.Values[T], err error) {
 	for i, name := range l.single {
-		values, failed := l.call(ctx, c, name, []string{id}, note)
+		values, failed := l.call(ctx, call, c, name, []string{id}, note)
 		if i == 0 || err != nil || len(values) > 0 { // a response without the value is better than a refusal
 			found, err = values, failed
 		}
@@ -82,10 +82,10 @@ func (l *lookup[T]) one(ctx context.Context, c *Client, id string, note func(str
 
 // call makes one call. An endpoint that does not know the only id has no value for it. But if spreads responds with 404, the endpoint
 // may be missing, so the result is an error.
-func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
+func (l *lookup[T]) call(ctx context.Context, call upstream.Call, c *Client, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(ids)}
 	rq.Query.List(parameter, ids)
-	payload, err := c.Get(ctx, rq)
+	payload, err := c.Get(ctx, call, rq)
 	notFound := market.CodeOf(err) == market.CodeNotFound && l.endpoint != upstream.EndpointSpreads
 	if len(ids) == 1 && (notFound || err == nil && payload.IsNull()) {
 		return nil, nil

@@ -12,8 +12,8 @@ import (
 
 // MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
 // market.
-func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return c.marketsByID().read(ctx, c, ids)
+func (c *Client) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+	return c.marketsByID().read(ctx, call, c, ids)
 }
 
 func (c *Client) marketsByID() *lookup[market.Market] {
@@ -34,8 +34,8 @@ func (c *Client) marketsByID() *lookup[market.Market] {
 var marketIDNames = []string{"marketId", "id"}
 
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
-func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return c.marketsByToken().read(ctx, c, tokenIDs)
+func (c *Client) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	return c.marketsByToken().read(ctx, call, c, tokenIDs)
 }
 
 func (c *Client) marketsByToken() *lookup[market.Market] {
@@ -49,19 +49,19 @@ func (c *Client) marketsByToken() *lookup[market.Market] {
 }
 
 // MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
-func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+func (c *Client) MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
 	const e = upstream.EndpointMarketBySlug
 	if err := rest.CheckID(e, slug); err != nil {
 		return nil, err
 	}
-	return rest.WithBackoff(c.Client, e, slug, func() (*market.Market, error) { return c.marketBySlug(ctx, slug) })
+	return rest.WithBackoff(c.Client, e, slug, func() (*market.Market, error) { return c.marketBySlug(ctx, call, slug) })
 }
 
-func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+func (c *Client) marketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
 	const e = upstream.EndpointMarketBySlug
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set(c.value(settingMarketSlug), slug)
-	payload, err := c.Get(ctx, rq)
+	payload, err := c.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}

@@ -31,8 +31,8 @@ var priceLookup = lookup[market.Price]{
 }
 
 // Prices returns the prices of tokens. The Value of a result is nil if the token has no price.
-func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
-	return priceLookup.read(ctx, c, tokenIDs)
+func (c *Client) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	return priceLookup.read(ctx, call, c, tokenIDs)
 }
 
 // readPrice reads {price,timestamp} or {BUY,SELL}. SELL is the price that a seller receives, so it is the best bid. BUY is the

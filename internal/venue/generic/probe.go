@@ -31,18 +31,18 @@ func (c *Client) Undecided() bool { return c.table.Load().lacks(probed...) }
 // Probe asks the venue how it is asked, as far as the table leaves it undecided, with at most ten calls. It decides a setting only if
 // an answer shows the value. A response with status 429 or 5xx shows nothing. Probe returns an error if another Probe may decide more.
 // It must not be called concurrently.
-func (c *Client) Probe(ctx context.Context) error {
+func (c *Client) Probe(ctx context.Context, call upstream.Call) error {
 	before := *c.table.Load()
 	p := &probe{Client: c, table: before}
-	ctx = upstream.With(ctx, upstream.Call{Permit: &probePermit{outer: ctx}})
+	call = upstream.Call{Permit: &probePermit{outer: call}}
 	if c.Undecided() {
-		p.search(ctx)
+		p.search(ctx, call)
 	}
 	if len(p.ids) > 0 {
-		p.markets(ctx)
-		p.tokenMarkets(ctx)
-		p.spreads(ctx)
-		p.urls(ctx)
+		p.markets(ctx, call)
+		p.tokenMarkets(ctx, call)
+		p.spreads(ctx, call)
+		p.urls(ctx, call)
 	}
 	if p.table != before {
 		c.table.Store(&p.table)
@@ -63,20 +63,20 @@ type probe struct {
 	hasOpen     bool
 }
 
-// probePermit is the permit of the calls of one Probe. It asks the permit of the context outer, if there is one.
+// probePermit is the permit of the calls of one Probe. It also asks the permit of outer.
 type probePermit struct {
-	outer context.Context
+	outer upstream.Call
 	calls atomic.Int32
 }
 
-func (p *probePermit) AdmitCall(context.Context) error {
+func (p *probePermit) AdmitCall(ctx context.Context) error {
 	if p.calls.Add(1) > maxProbeCalls {
 		return market.Errorf(market.CodeRateLimited, "a probe makes at most %d calls", maxProbeCalls)
 	}
-	return upstream.AdmitCall(p.outer)
+	return p.outer.Admit(ctx)
 }
 
-func (p *probePermit) Answered(a upstream.Answer) { upstream.ReportAnswer(p.outer, a) }
+func (p *probePermit) Answered(a upstream.Answer) { p.outer.Answered(a) }
 
 func (p *probe) undecided(s setting) bool { return p.table.lacks(s) }
 
@@ -108,16 +108,16 @@ func (p *probe) judge(err error, all bool) verdict {
 }
 
 // try makes one call for ids, which the venue has, with a parameter.
-func try[T any](ctx context.Context, p *probe, l *lookup[T], parameter string, ids []string) verdict {
-	values, err := l.call(ctx, p.Client, parameter, ids, func(string) {})
+func try[T any](ctx context.Context, call upstream.Call, p *probe, l *lookup[T], parameter string, ids []string) verdict {
+	values, err := l.call(ctx, call, p.Client, parameter, ids, func(string) {})
 	return p.judge(err, len(values) == len(ids))
 }
 
 // search decides how the search is asked, and collects ids for the other calls.
-func (p *probe) search(ctx context.Context) {
+func (p *probe) search(ctx context.Context, call upstream.Call) {
 	q := queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: maxPageSize}
 	page := func(start pageStart) (rest.RowList, verdict) {
-		payload, err := p.Get(ctx, searchRequest(q, start, p.table[settingSearchOptions] == no))
+		payload, err := p.Get(ctx, call, searchRequest(q, start, p.table[settingSearchOptions] == no))
 		rows, ok := searchRows(payload)
 		return rows, p.judge(err, ok)
 	}
@@ -187,14 +187,14 @@ func (p *probe) paging(rows rest.RowList, limit int, page func(pageStart) (rest.
 
 // markets decides how markets are requested by their ids. A list parameter is decided to be missing only if the venue finds one of
 // the markets alone.
-func (p *probe) markets(ctx context.Context) {
+func (p *probe) markets(ctx context.Context, call upstream.Call) {
 	if !p.undecided(settingMarketIDs) && (p.table[settingMarketIDs] != none || !p.undecided(settingMarketID)) {
 		return
 	}
 	l := p.marketsByID()
 	list := refused
 	if p.undecided(settingMarketIDs) {
-		if list = try(ctx, p, l, "ids", p.ids); list == answered {
+		if list = try(ctx, call, p, l, "ids", p.ids); list == answered {
 			p.table[settingMarketIDs] = "ids"
 			return
 		}
@@ -204,7 +204,7 @@ func (p *probe) markets(ctx context.Context) {
 		names = []string{p.table[settingMarketID]}
 	}
 	for _, name := range names {
-		switch try(ctx, p, l, name, p.ids[:1]) {
+		switch try(ctx, call, p, l, name, p.ids[:1]) {
 		case answered:
 			p.table[settingMarketID] = name
 			if list != unknown {
@@ -218,28 +218,28 @@ func (p *probe) markets(ctx context.Context) {
 }
 
 // tokenMarkets decides how markets are requested by their tokens.
-func (p *probe) tokenMarkets(ctx context.Context) {
+func (p *probe) tokenMarkets(ctx context.Context, call upstream.Call) {
 	if !p.undecided(settingMarketTokens) {
 		return
 	}
 	l, tokens := p.marketsByToken(), []string{p.tokens[0], p.tokens[len(p.tokens)-1]}
-	switch list := try(ctx, p, l, "tokenIds", tokens); {
+	switch list := try(ctx, call, p, l, "tokenIds", tokens); {
 	case list == answered:
 		p.table[settingMarketTokens] = "tokenIds"
 	case list == unknown:
 	case list == refused && p.table[settingMarketIDs] == none,
-		try(ctx, p, l, p.value(settingMarketToken), tokens[:1]) == answered:
+		try(ctx, call, p, l, p.value(settingMarketToken), tokens[:1]) == answered:
 		p.table[settingMarketTokens] = none
 	}
 }
 
 // spreads decides whether the venue has spreads, and for how many tokens. A venue that has none refuses both forms.
-func (p *probe) spreads(ctx context.Context) {
+func (p *probe) spreads(ctx context.Context, call upstream.Call) {
 	if !p.undecided(settingSpreads) {
 		return
 	}
 	l, tokens := p.Client.spreads(), p.tokens[:2]
-	list := try(ctx, p, l, "tokenIds", tokens)
+	list := try(ctx, call, p, l, "tokenIds", tokens)
 	switch {
 	case list == answered:
 		p.table[settingSpreads] = byTokenIDs
@@ -247,7 +247,7 @@ func (p *probe) spreads(ctx context.Context) {
 	case list == unknown:
 		return
 	}
-	switch one := try(ctx, p, l, "tokenId", tokens[:1]); {
+	switch one := try(ctx, call, p, l, "tokenId", tokens[:1]); {
 	case one == answered:
 		p.table[settingSpreads] = byToken
 	case one == refused && list == refused && p.hasOpen: // other markets may have no spreads
@@ -257,7 +257,7 @@ func (p *probe) spreads(ctx context.Context) {
 
 // urls decides whether the venue accepts URLs of the usual length. There must be enough tokens for a URL of more than half of it. If
 // the venue refuses the URL, the setting becomes half of it.
-func (p *probe) urls(ctx context.Context) {
+func (p *probe) urls(ctx context.Context, call upstream.Call) {
 	e := upstream.EndpointPrices
 	slices.Sort(p.tokens)
 	p.tokens = slices.Compact(p.tokens)
@@ -265,7 +265,7 @@ func (p *probe) urls(ctx context.Context) {
 	if !p.undecided(settingMaxURL) || escapedBytes(tokens) < p.idBytes(e)/2 {
 		return
 	}
-	values, err := priceLookup.call(ctx, p.Client, priceLookup.list, tokens, func(string) {})
+	values, err := priceLookup.call(ctx, call, p.Client, priceLookup.list, tokens, func(string) {})
 	switch {
 	case err == nil && len(values) > 0:
 		p.table[settingMaxURL] = definitions[settingMaxURL].undecided

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/tests/tool"
 )
 
@@ -147,7 +148,7 @@ func TestProbe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v, url, calls := startDeviating(t, test.loose, test.venue)
 			c := newClient(t, url, undecided)
-			must(t, c.Probe(t.Context()))
+			must(t, c.Probe(t.Context(), upstream.Call{}))
 			if n := calls.Load(); n > maxProbeCalls {
 				t.Errorf("the probe made %d calls, want at most %d", n, maxProbeCalls)
 			}
@@ -163,13 +164,13 @@ func TestProbe(t *testing.T) {
 			assertEqual(t, c.Settings(), want.String())
 			token := v.Tokens()[0]
 			for _, r := range readsFor([]string{token.TokenID, v.Tokens()[2].TokenID}, token.MarketID, token.Slug, date(t, "2026-03-14"), date(t, "2026-03-14")) {
-				text, left, err := r.text(withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`), c)
+				text, left, err := r.text(t.Context(), withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`), c)
 				if err != nil || left != nil || text == "" || strings.Contains(text, "absent") || strings.Contains(text, "UPSTREAM") {
 					t.Errorf("the read of %s returned %q, left out %v and the error %v", r.name, text, left, err)
 				}
 			}
 			if before := calls.Load(); !want.lacks(probed...) {
-				if must(t, c.Probe(t.Context())); calls.Load() != before {
+				if must(t, c.Probe(t.Context(), upstream.Call{})); calls.Load() != before {
 					t.Error("a second probe makes calls")
 				}
 			}
@@ -195,7 +196,7 @@ func TestProbeDecidesNothingInAnOutage(t *testing.T) {
 			})
 			down.Store(true)
 			c := newClient(t, url, undecided)
-			if err := c.Probe(t.Context()); err == nil || calls.Load() > maxProbeCalls {
+			if err := c.Probe(t.Context(), upstream.Call{}); err == nil || calls.Load() > maxProbeCalls {
 				t.Errorf("with status %d at %s, Probe returned the error %v after %d calls, want an error after at most %d", status, endpoint, err, calls.Load(), maxProbeCalls)
 			}
 			for _, s := range lacks {
@@ -204,7 +205,7 @@ func TestProbeDecidesNothingInAnOutage(t *testing.T) {
 				}
 			}
 			down.Store(false)
-			must(t, c.Probe(t.Context()))
+			must(t, c.Probe(t.Context(), upstream.Call{}))
 			assertEqual(t, c.Settings(), described)
 		}
 	}
@@ -216,11 +217,11 @@ func TestProbeKeepsWhatIsTold(t *testing.T) {
 	table, err := ParseTable(strings.Split("market-ids:none,market-id:id,"+strings.TrimPrefix(described, "market-id:marketId,market-ids:none,"), ","))
 	must(t, err)
 	c := newClient(t, url, func(cfg *Config) { cfg.Table = table })
-	if err := c.Probe(t.Context()); err != nil || calls.Load() > 0 || c.Settings() != table.String() || c.Undecided() {
+	if err := c.Probe(t.Context(), upstream.Call{}); err != nil || calls.Load() > 0 || c.Settings() != table.String() || c.Undecided() {
 		t.Errorf("Probe returned the error %v after %d calls and decided %s", err, calls.Load(), c.Settings())
 	}
 	c = newClient(t, url, func(cfg *Config) { cfg.Table = Table{settingSpreads: byBook} })
-	must(t, c.Probe(t.Context()))
+	must(t, c.Probe(t.Context(), upstream.Call{}))
 	if got := c.value(settingSpreads); got != byBook || !c.decided(settingMarketIDs) {
 		t.Errorf("Probe changed spreads to %s, or has not decided the rest: %s", got, c.Settings())
 	}
@@ -231,7 +232,7 @@ func TestProbeAsksTheRateLimit(t *testing.T) {
 	_, url, calls := startDeviating(t, false, deviations["described"].venue)
 	p := &permit{refuseFrom: 3}
 	c := newClient(t, url, undecided)
-	if err := c.Probe(withPermit(t.Context(), p)); err == nil || calls.Load() != 2 || p.admitted != 2 {
+	if err := c.Probe(t.Context(), upstream.Call{Permit: p}); err == nil || calls.Load() != 2 || p.admitted != 2 {
 		t.Errorf("Probe returned the error %v after %d calls, of which %d had a permit, want an error after 2", err, calls.Load(), p.admitted)
 	}
 }

@@ -26,12 +26,12 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 //
 // If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
 // some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
-func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (c *Client) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	if c.value(settingSpreads) == byBook {
-		return c.topsOfBooks(ctx, tokenIDs)
+		return c.topsOfBooks(ctx, call, tokenIDs)
 	}
-	results, err := c.spreads().read(ctx, c, tokenIDs)
-	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
+	results, err := c.spreads().read(ctx, call, c, tokenIDs)
+	return results, c.fillFromBooks(ctx, call, tokenIDs, results, err)
 }
 
 func (c *Client) spreads() *lookup[market.Spread] {
@@ -47,7 +47,7 @@ func (c *Client) spreads() *lookup[market.Spread] {
 // whether the venue has the endpoint, it also reads the order books of the tokens without a result. If the endpoint has neither a
 // result nor an error for a token, and its order book cannot be read, the result is the error of the book, because it is not known
 // whether the token has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint.
-func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
+func (c *Client) fillFromBooks(ctx context.Context, call upstream.Call, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	failures, decided, contradicts := 0, c.decided(settingSpreads), false
 	var missing []int
 	var ids []string
@@ -65,7 +65,7 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		return err
 	}
 	found := false
-	for i, top := range c.topsUnlessDown(ctx, ids, failures > 0) {
+	for i, top := range c.topsUnlessDown(ctx, call, ids, failures > 0) {
 		switch r := &results[missing[i]]; {
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
 		case top.Value != nil, top.Err == nil && !isFailure(r.Err):
@@ -83,15 +83,15 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 
 // topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue limits the calls, all books get
 // the error of the first book. They also get it if endpointFailed is true and the first book fails, because the venue may be down.
-func (c *Client) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
-	tops, err := c.topsOfBooks(ctx, tokenIDs[:1])
+func (c *Client) topsUnlessDown(ctx context.Context, call upstream.Call, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
+	tops, err := c.topsOfBooks(ctx, call, tokenIDs[:1])
 	if err != nil && (endpointFailed || market.CodeOf(err) == market.CodeRateLimited) {
 		for range tokenIDs[1:] {
 			tops = append(tops, market.Result[*market.Spread]{Err: err})
 		}
 		return tops
 	}
-	others, _ := c.topsOfBooks(ctx, tokenIDs[1:])
+	others, _ := c.topsOfBooks(ctx, call, tokenIDs[1:])
 	return append(tops, others...)
 }
 
@@ -114,10 +114,10 @@ func mayBeMissing(err error) bool {
 }
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
-func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (c *Client) topsOfBooks(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
 	rest.ForEachUntilLimited(errs, func(i int) error {
-		book, err := c.Book(ctx, tokenIDs[i], 1)
+		book, err := c.Book(ctx, call, tokenIDs[i], 1)
 		if book != nil {
 			results[i].Value = rest.SpreadOf(book)
 		}
