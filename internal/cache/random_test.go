@@ -163,5 +163,5 @@ func (w *randomVenue) Prices(ctx context.Context, _ upstream.Call, tokens []stri
 	case 1:
 		panic("oh")
 	}
-	return w.testVenue.Prices(ctx, tokens)
+	return w.testVenue.Prices(ctx, call, tokens)
 }

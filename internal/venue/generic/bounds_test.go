@@ -59,7 +59,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 				t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
 			}
 			time.Sleep(time.Minute)
-			if codes, _ := readBalances(asUser(t), c, accounts); codes[""] != accounts {
+			if codes, _ := readBalances(t.Context(), asUser(t), c, accounts); codes[""] != accounts {
 				t.Errorf("a minute later, the numbers of reads by error code are %v, want %d successes", codes, accounts)
 			}
 		})

@@ -1,7 +1,6 @@
 package generic
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"

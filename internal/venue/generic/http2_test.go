@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 

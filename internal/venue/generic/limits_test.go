@@ -3,6 +3,7 @@ package generic
 import (
 	"fmt"
 	"net/http"
+	"oddsgraph/internal/upstream"
 	"strings"
 	"testing"
 	"testing/synctest"

@@ -130,7 +130,7 @@ func TestRequestBytes(t *testing.T) {
 }
 
 // recordRequests makes a read with a new client, and returns the client's HTTP requests as text.
-func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, *testing.T, *Client) error) string {
+func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, upstream.Call, *testing.T, *Client) error) string {
 	t.Helper()
 	var mu sync.Mutex
 	var requests []string
