@@ -72,6 +72,9 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	return q.printErr
 }
 
+// askProbes is the greatest number of probes of a venue whose answers are unclear.
+const askProbes = 4
+
 // probe lets the driver find out how its venue is asked. It returns a function that prints the settings.
 func (q *inquiry) probe(ctx context.Context) (print func()) {
 	const what = "settings for --venue-table"
@@ -79,7 +82,15 @@ func (q *inquiry) probe(ctx context.Context) (print func()) {
 	if !ok {
 		return func() { q.print(what, "none: the driver knows how its venue is asked") }
 	}
-	err := driver.Probe(ctx)
+	admit := func(ctx context.Context, _ upstream.Endpoint, read func(context.Context, upstream.Call) error) error {
+		return read(ctx, upstream.Call{})
+	}
+	var err error
+	for range askProbes {
+		if err = driver.Probe(ctx, admit); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			break
+		}
+	}
 	q.unread.take() // the reads show what is unreadable
 	return func() {
 		q.read(what, func() (string, error) { return driver.Settings(), err })
@@ -109,7 +120,7 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
 	q.request(upstream.EndpointSearch, "search", func() (string, error) {
-		page, err := q.client.Search(ctx, open)
+		page, err := q.client.Search(ctx, upstream.Call{}, open)
 		if err != nil || page == nil {
 			return "nothing", err
 		}
@@ -129,19 +140,19 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 		q.print("everything else", "not requested: the search found no open market with tokens")
 		return nil
 	}
-	q.request(upstream.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, ids)) })
-	q.request(upstream.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, tokens[:1])) })
+	q.request(upstream.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, upstream.Call{}, ids)) })
+	q.request(upstream.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, upstream.Call{}, tokens[:1])) })
 	if slug != "" {
-		q.request(upstream.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, slug)) })
+		q.request(upstream.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, upstream.Call{}, slug)) })
 	}
-	q.request(upstream.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, tokens)) })
-	q.request(upstream.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, tokens)) })
+	q.request(upstream.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, upstream.Call{}, tokens)) })
+	q.request(upstream.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, upstream.Call{}, tokens)) })
 	q.request(upstream.EndpointBook, "book", func() (string, error) {
-		return count(q.client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
+		return count(q.client.Books(ctx, upstream.Call{}, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
 	})
 	q.request(upstream.EndpointPriceHistory, "price history", func() (string, error) {
 		today := market.DateOf(time.Now())
-		read, err := q.client.PriceHistories(ctx, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
+		read, err := q.client.PriceHistories(ctx, upstream.Call{}, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
 		if err != nil {
 			return "nothing", err
 		}
@@ -152,7 +163,7 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})
 	q.request(upstream.EndpointMarketTrades, "public trades", func() (string, error) {
-		page, err := q.client.MarketTrades(ctx, queries.MarketTrades{MarketID: ids[0], Limit: 100})
+		page, err := q.client.MarketTrades(ctx, upstream.Call{}, queries.MarketTrades{MarketID: ids[0], Limit: 100})
 		if err != nil {
 			return "nothing", err
 		}
@@ -165,7 +176,7 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 // askEvents searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.
 func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id string) {
 	q.request(upstream.EndpointEventSearch, "events", func() (string, error) {
-		page, err := q.client.SearchEvents(ctx, search)
+		page, err := q.client.SearchEvents(ctx, upstream.Call{}, search)
 		if err != nil {
 			return "nothing", err
 		}
@@ -173,7 +184,7 @@ func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id strin
 	})
 	if id != "" {
 		q.request(upstream.EndpointEvent, "event by id", func() (string, error) {
-			event, err := q.client.Event(ctx, market.EventRef{EventID: id})
+			event, err := q.client.Event(ctx, upstream.Call{}, market.EventRef{EventID: id})
 			if err != nil || event == nil {
 				return "0 of 1", err
 			}
@@ -181,7 +192,7 @@ func (q *inquiry) askEvents(ctx context.Context, search queries.Search, id strin
 		})
 	}
 	q.request(upstream.EndpointCategories, "categories", func() (string, error) {
-		categories, err := q.client.Categories(ctx)
+		categories, err := q.client.Categories(ctx, upstream.Call{})
 		if err != nil {
 			return "nothing", err
 		}

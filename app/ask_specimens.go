@@ -36,7 +36,7 @@ func (q *inquiry) askSpecimens(ctx context.Context, variant func(*market.Market)
 
 // search returns markets with a status. If it finds none, it prints this.
 func (q *inquiry) search(ctx context.Context, kind string, status market.Status, limit int) []*market.Market {
-	page, err := q.client.Search(ctx, queries.Search{Status: []market.Status{status}, Limit: limit})
+	page, err := q.client.Search(ctx, upstream.Call{}, queries.Search{Status: []market.Status{status}, Limit: limit})
 	switch {
 	case err != nil:
 		q.read(kind, func() (string, error) { return "", err })
@@ -64,21 +64,21 @@ func (q *inquiry) askMarket(ctx context.Context, kind string, m *market.Market) 
 		add := func(what, found string, err error) {
 			text, errs = text+", "+what+" "+found, append(errs, err)
 		}
-		details, err := count(q.client.MarketsByID(ctx, []string{m.MarketID}))
+		details, err := count(q.client.MarketsByID(ctx, upstream.Call{}, []string{m.MarketID}))
 		add("details", details, err)
 		if len(tokens) > 0 {
-			prices, err := count(q.client.Prices(ctx, tokens))
+			prices, err := count(q.client.Prices(ctx, upstream.Call{}, tokens))
 			add("prices", prices, err)
-			book, err := count(q.client.Books(ctx, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
+			book, err := count(q.client.Books(ctx, upstream.Call{}, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
 			add("book", book, err)
 			today := market.DateOf(time.Now())
-			history, err := count(q.client.PriceHistories(ctx, []queries.PriceHistory{{TokenID: tokens[0], From: today - 60, To: today}}))
+			history, err := count(q.client.PriceHistories(ctx, upstream.Call{}, []queries.PriceHistory{{TokenID: tokens[0], From: today - 60, To: today}}))
 			add("history", history, err)
 		}
 		if q.client.Can(upstream.EndpointMarketTrades) == nil {
 			trades, next := 0, ""
 			for range maxTradePages {
-				page, err := q.client.MarketTrades(ctx, queries.MarketTrades{MarketID: m.MarketID, Limit: 100, Page: next})
+				page, err := q.client.MarketTrades(ctx, upstream.Call{}, queries.MarketTrades{MarketID: m.MarketID, Limit: 100, Page: next})
 				if errs = append(errs, err); err != nil {
 					break
 				}

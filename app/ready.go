@@ -63,7 +63,7 @@ func (u *unit) probe(ctx context.Context) {
 	}
 	driver, _ := u.Client.(venue.Prober)
 	for attempt := 1; driver != nil && driver.Undecided(); attempt++ {
-		err := u.admitted(ctx, driver.Probe)
+		err := driver.Probe(ctx, u.admitted)
 		if err == nil {
 			return
 		}
@@ -77,12 +77,12 @@ func (u *unit) probe(ctx context.Context) {
 	}
 }
 
-// admitted calls read when the rate limiter admits it, after all reads that somebody waits for.
-func (u *unit) admitted(ctx context.Context, read func(context.Context) error) error {
+// admitted implements upstream.Admit. It calls read after all reads that somebody waits for.
+func (u *unit) admitted(ctx context.Context, e upstream.Endpoint, read func(context.Context, upstream.Call) error) error {
 	if u.budget == nil {
-		return read(ctx)
+		return read(ctx, upstream.Call{})
 	}
-	r := u.budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Endpoint: upstream.EndpointSearch})
+	r := u.budget.Reserve(upstream.CallRequest{Priority: upstream.PriorityRefresh, Endpoint: e})
 	defer r.Release(false)
 	select {
 	case <-r.Decided():
@@ -92,7 +92,7 @@ func (u *unit) admitted(ctx context.Context, read func(context.Context) error) e
 	if err := r.Err(); err != nil {
 		return err
 	}
-	return read(upstream.With(ctx, upstream.Call{Permit: r}))
+	return read(ctx, upstream.Call{Permit: r})
 }
 
 // firstCall waits until Ready needs an answer of the venue, and then searches once. It returns when ctx ends, or startWait after the

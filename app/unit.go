@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,6 +39,7 @@ type unit struct {
 	// constant is the part of status that never changes.
 	constant model.ServiceStatus
 	stop     context.CancelFunc // ends what start has started
+	calls    sync.WaitGroup     // the first call and the probe
 	opened   closers
 }
 
@@ -78,17 +80,18 @@ func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 	return u, nil
 }
 
-// start runs the stream, the first call and the probe in g. They run until ctx or end ends them.
+// start runs the stream in g, and also the first call and the probe. They run until ctx or end ends them.
 func (u *unit) start(ctx context.Context, g *errgroup.Group) {
 	ctx, u.stop = context.WithCancel(ctx)
 	g.Go(func() error { return u.Live.run(ctx) })
-	g.Go(func() error { u.firstCall(ctx); return nil })
-	g.Go(func() error { u.probe(ctx); return nil })
+	u.calls.Go(func() { u.firstCall(ctx) })
+	u.calls.Go(func() { u.probe(ctx) })
 }
 
-// end ends what start has started. Then it closes the cache, the client of the venue, the rate limiter and Redis, in this order.
+// end ends what start has started, and waits for it. Then it closes the cache, the client of the venue, the rate limiter and Redis, in this order.
 func (u *unit) end() {
 	u.Live.end(u.stop)
+	u.calls.Wait()
 	u.opened.close()
 }
 

@@ -205,8 +205,8 @@ type uncancellable struct {
 	answer chan string
 }
 
-func (v *uncancellable) Prices(ctx context.Context, tokens []string) ([]market.Result[*market.Price], error) {
-	_ = v.call(ctx, upstream.EndpointPrices, tokens...)
+func (v *uncancellable) Prices(ctx context.Context, call upstream.Call, tokens []string) ([]market.Result[*market.Price], error) {
+	_ = v.call(ctx, call, upstream.EndpointPrices, tokens...)
 	out := make([]market.Result[*market.Price], len(tokens))
 	price := market.MustDecimal(<-v.answer)
 	for i, id := range tokens {

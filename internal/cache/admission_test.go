@@ -284,7 +284,7 @@ func TestDeadlineOfWaiters(t *testing.T) {
 
 		a.verdict <- nil
 		synctest.Wait()
-		sent := upstream.From(v.calls()[0].ctx).Waiters
+		sent := v.calls()[0].call.Waiters
 		if sent == nil {
 			t.Fatal("got a call without upstream.Waiters in its context")
 		}

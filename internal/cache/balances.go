@@ -19,8 +19,8 @@ func (balanceKind) about(cfg *Config) about {
 	return about{kind: upstream.KindBalance, ttl: cfg.User, routes: []route{{upstream.EndpointBalance, upstream.PriorityUser}}}
 }
 
-func (balanceKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
-	return answer(v.Balance(ctx, keys[0].address))
+func (balanceKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*market.Balance], error) {
+	return answer(v.Balance(ctx, call, keys[0].address))
 }
 
 func (balanceKind) asOf(b *market.Balance) time.Time { return b.UpdatedAt }

@@ -20,8 +20,8 @@ func (bookKind) about(cfg *Config) about {
 	return about{kind: upstream.KindBook, ttl: cfg.Book, routes: []route{{upstream.EndpointBook, upstream.PriorityBooks}}}
 }
 
-func (bookKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
-	return v.Books(ctx, keys)
+func (bookKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
+	return v.Books(ctx, call, keys)
 }
 
 func (bookKind) own(key queries.Book, b *market.Book) queries.Book {

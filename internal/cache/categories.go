@@ -24,8 +24,8 @@ func (categoriesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindCategories, ttl: ttl, routes: []route{{upstream.EndpointCategories, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (categoriesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
-	return answer(v.Categories(ctx))
+func (categoriesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
+	return answer(v.Categories(ctx, call))
 }
 
 func (categoriesKind) own(key struct{}, _ *queries.Categories) struct{} { return key }

@@ -20,8 +20,8 @@ func (eventKind) about(cfg *Config) about {
 	return about{kind: upstream.KindEvent, ttl: cfg.Search, routes: []route{{upstream.EndpointEvent, upstream.PrioritySearch}}}
 }
 
-func (eventKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
-	return answer(v.Event(ctx, keys[0]))
+func (eventKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
+	return answer(v.Event(ctx, call, keys[0]))
 }
 
 func (eventKind) own(key market.EventRef, _ *market.Event) market.EventRef {

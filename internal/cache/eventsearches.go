@@ -20,8 +20,8 @@ func (eventSearchKind) about(cfg *Config) about {
 	return about{kind: upstream.KindEventSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointEventSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (eventSearchKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
-	return answer(v.SearchEvents(ctx, keys[0].Search()))
+func (eventSearchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
+	return answer(v.SearchEvents(ctx, call, keys[0].Search()))
 }
 
 func (eventSearchKind) own(key queries.SearchKey, _ *queries.EventPage) queries.SearchKey {

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
@@ -137,21 +136,19 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 			err = fmt.Errorf("fetching %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
 	}()
-	// b.ctx comes from the cache and not from a caller, so the call can use no credentials except those of the batch.
-	ctx := upstream.With(b.ctx, upstream.Call{Permit: b.reservation, Credentials: b.credentials, Waiters: &batchWaiters[K, T]{c: c, b: b}})
 	if c.store.shared != nil && !c.wantsFresh(b) {
-		return c.askShared(ctx, b, keys)
+		return c.askShared(b, keys)
 	}
 	reads = make([]market.Result[market.Read[*T]], len(keys))
 	all := make([]int, len(keys))
 	for i := range all {
 		all[i] = i
 	}
-	return reads, c.call(ctx, b, keys, all, reads)
+	return reads, c.call(b, keys, all, reads)
 }
 
 // call fetches keys[i] from the venue for each i in indexes, stores the results, and writes them to reads[i].
-func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
+func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
 	if len(indexes) == 0 {
 		return nil
 	}
@@ -167,12 +164,14 @@ func (c *coalescer[K, T]) call(ctx context.Context, b *batch[K, T], keys []K, in
 	}
 	c.store.counters.calls.Add(uint64(c.cost(len(requested), bytes)))
 	c.store.counters.keys.Add(uint64(len(requested)))
-	answers, err := c.store.kind.fetch(ctx, c.store.venue, c.endpoint, requested)
+	// The read can use no credentials except those of the batch: b.ctx comes from the cache and not from a caller.
+	call := upstream.Call{Permit: b.reservation, Credentials: b.credentials, Waiters: &batchWaiters[K, T]{c: c, b: b}}
+	answers, err := c.store.kind.fetch(b.ctx, call, c.store.venue, c.endpoint, requested)
 	switch {
 	case err != nil:
 		return err
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case b.ctx.Err() != nil:
+		return b.ctx.Err()
 	case len(answers) != len(requested):
 		return fmt.Errorf("fetching %d keys gave %d results", len(requested), len(answers))
 	}

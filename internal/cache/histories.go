@@ -19,8 +19,8 @@ func (historyKind) about(cfg *Config) about {
 	return about{kind: upstream.KindHistory, ttl: cfg.History, routes: []route{{upstream.EndpointPriceHistory, upstream.PriorityHistory}}}
 }
 
-func (historyKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return v.PriceHistories(ctx, keys)
+func (historyKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	return v.PriceHistories(ctx, call, keys)
 }
 
 func (historyKind) own(key queries.PriceHistory, _ *market.PriceHistory) queries.PriceHistory {

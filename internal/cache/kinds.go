@@ -16,7 +16,7 @@ import (
 type kind[K comparable, T any] interface {
 	about(cfg *Config) about
 	// fetch reads keys from one endpoint of the venue.
-	fetch(ctx context.Context, v venue.Reader, e upstream.Endpoint, keys []K) ([]market.Result[*T], error)
+	fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []K) ([]market.Result[*T], error)
 	// route returns the index of a key's route in about.routes.
 	route(key K) int
 

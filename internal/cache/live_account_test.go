@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/request"
 )
 
 // TestStreamedAccountIsPrivate checks that only a caller with the credentials of the topic's scope gets a streamed account.
@@ -18,13 +19,13 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 		positions := []market.Position{{Outcome: "streamed"}}
 		session := &market.Session{}
 		c.StreamAccount(session, topic, nil, positions, nil, streamed(time.Now()))
-		for secret, want := range map[string]string{"alice": "streamed", "bob": fingerprint(withCredentials(t, "bob")), "": fingerprint(t.Context())} {
+		for secret, want := range map[string]string{"alice": "streamed", "bob": fingerprint(request.CredentialsFrom(withCredentials(t, "bob"))), "": fingerprint(nil)} {
 			r, err := readOne(withCredentials(t, secret), c.Positions(), wallet)
 			if err != nil || (*r.Value)[0].Outcome != want {
 				t.Errorf("credentials %q: got %+v, %v; want outcome %q", secret, r.Value, err, want)
 			}
 		}
-		if r, err := readOne(withCredentials(t, "alice"), c.Orders(), wallet); err != nil || (*r.Value)[0].Outcome != fingerprint(withCredentials(t, "alice")) {
+		if r, err := readOne(withCredentials(t, "alice"), c.Orders(), wallet); err != nil || (*r.Value)[0].Outcome != fingerprint(request.CredentialsFrom(withCredentials(t, "alice"))) {
 			t.Errorf("orders that were not streamed: got %+v, %v; want the orders of REST", r.Value, err)
 		}
 		for _, scope := range []string{"", "00", topic.Scope + "00", "zz" + topic.Scope[2:]} {

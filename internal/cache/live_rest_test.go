@@ -20,16 +20,16 @@ type quoteVenue struct {
 	book   *market.Book
 }
 
-func (q *quoteVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(q.testVenue, ctx, upstream.EndpointPrices, ids, func(string) *market.Price { return q.price })
+func (q *quoteVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Price], error) {
+	return eachOf(q.testVenue, ctx, call, upstream.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
-func (q *quoteVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(q.testVenue, ctx, upstream.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
+func (q *quoteVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Spread], error) {
+	return eachOf(q.testVenue, ctx, call, upstream.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
-func (q *quoteVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return eachOf(q.testVenue, ctx, upstream.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
+func (q *quoteVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return eachOf(q.testVenue, ctx, call, upstream.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
 		return &b

@@ -29,18 +29,18 @@ func (marketKind) about(cfg *Config) about {
 
 func (marketKind) route(key market.MarketRef) int { return int(key.By) }
 
-func (marketKind) fetch(ctx context.Context, v venue.Reader, e upstream.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+func (marketKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
 	if e == upstream.EndpointMarketBySlug {
-		return answer(v.MarketBySlug(ctx, keys[0].Value))
+		return answer(v.MarketBySlug(ctx, call, keys[0].Value))
 	}
 	ids := make([]string, len(keys))
 	for i, key := range keys {
 		ids[i] = key.Value
 	}
 	if e == upstream.EndpointMarketsByToken {
-		return v.MarketsByToken(ctx, ids)
+		return v.MarketsByToken(ctx, call, ids)
 	}
-	return v.MarketsByID(ctx, ids)
+	return v.MarketsByID(ctx, call, ids)
 }
 
 func (marketKind) own(key market.MarketRef, m *market.Market) market.MarketRef {

@@ -20,8 +20,8 @@ func (marketTradesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindMarketTrades, ttl: cfg.Search, routes: []route{{upstream.EndpointMarketTrades, upstream.PrioritySearch}}}
 }
 
-func (marketTradesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
-	return answer(v.MarketTrades(ctx, keys[0]))
+func (marketTradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
+	return answer(v.MarketTrades(ctx, call, keys[0]))
 }
 
 func (marketTradesKind) own(key queries.MarketTrades, _ *queries.TradePage) queries.MarketTrades {

@@ -18,8 +18,8 @@ func (ordersKind) about(cfg *Config) about {
 	return about{kind: upstream.KindOrders, ttl: cfg.User, routes: []route{{upstream.EndpointOrders, upstream.PriorityUser}}}
 }
 
-func (ordersKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
-	return rows(v.Orders(ctx, keys[0].address))
+func (ordersKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Order], error) {
+	return rows(v.Orders(ctx, call, keys[0].address))
 }
 
 // Orders returns the source of all active orders of an account. It reads them for the caller in ctx.

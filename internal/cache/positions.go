@@ -18,8 +18,8 @@ func (positionsKind) about(cfg *Config) about {
 	return about{kind: upstream.KindPositions, ttl: cfg.User, routes: []route{{upstream.EndpointPositions, upstream.PriorityUser}}}
 }
 
-func (positionsKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
-	return rows(v.Positions(ctx, keys[0].address))
+func (positionsKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]market.Result[*[]market.Position], error) {
+	return rows(v.Positions(ctx, call, keys[0].address))
 }
 
 // Positions returns the source of all positions of an account. It reads them for the caller in ctx.

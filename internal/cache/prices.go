@@ -18,8 +18,8 @@ func (priceKind) about(cfg *Config) about {
 	return about{kind: upstream.KindPrice, ttl: cfg.Price, routes: []route{{upstream.EndpointPrices, upstream.PriorityPrices}}}
 }
 
-func (priceKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
-	return v.Prices(ctx, tokens)
+func (priceKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
+	return v.Prices(ctx, call, tokens)
 }
 
 func (priceKind) own(token string, p *market.Price) string {

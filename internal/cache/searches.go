@@ -20,8 +20,8 @@ func (searchKind) about(cfg *Config) about {
 	return about{kind: upstream.KindSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (searchKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
-	return answer(v.Search(ctx, keys[0].Search()))
+func (searchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
+	return answer(v.Search(ctx, call, keys[0].Search()))
 }
 
 func (searchKind) own(key queries.SearchKey, _ *queries.SearchPage) queries.SearchKey {

@@ -288,7 +288,7 @@ func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) [
 // askShared returns the values of a batch's keys. It first takes the values that are in the shared cache, and tries to claim the
 // other keys. It fetches the claimed keys from the venue. Then it waits for the values of the keys that other processes have
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
-func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
+func (c *coalescer[K, T]) askShared(b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
 	reads := make([]market.Result[market.Read[*T]], len(keys))
 	until := c.store.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
@@ -297,12 +297,12 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 		now := c.store.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.store.shared.claim(ctx, keys, reads)
-	if err := c.call(ctx, b, keys, ours, reads); err != nil {
+	ours, theirs := c.store.shared.claim(b.ctx, keys, reads)
+	if err := c.call(b, keys, ours, reads); err != nil {
 		return nil, err
 	}
-	theirs = c.store.shared.await(ctx, keys, theirs, until, reads)
-	if err := ctx.Err(); err != nil {
+	theirs = c.store.shared.await(b.ctx, keys, theirs, until, reads)
+	if err := b.ctx.Err(); err != nil {
 		return nil, err
 	}
 	c.mu.Lock()
@@ -310,5 +310,5 @@ func (c *coalescer[K, T]) askShared(ctx context.Context, b *batch[K, T], keys []
 		f.shared = !slices.Contains(ours, i) && !slices.Contains(theirs, i)
 	}
 	c.mu.Unlock()
-	return reads, c.call(ctx, b, keys, theirs, reads)
+	return reads, c.call(b, keys, theirs, reads)
 }

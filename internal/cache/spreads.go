@@ -17,8 +17,8 @@ func (spreadKind) about(cfg *Config) about {
 	return about{kind: upstream.KindSpread, ttl: cfg.Spread, routes: []route{{upstream.EndpointSpreads, upstream.PriorityPrices}}}
 }
 
-func (spreadKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
-	return v.Spreads(ctx, tokens)
+func (spreadKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
+	return v.Spreads(ctx, call, tokens)
 }
 
 func (spreadKind) own(token string, s *market.Spread) string {

@@ -31,8 +31,8 @@ func (tradesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindTrades, ttl: cfg.User, routes: []route{{upstream.EndpointTrades, upstream.PriorityUser}}}
 }
 
-func (tradesKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
-	return answer(v.Trades(ctx, keys[0].address, keys[0].query))
+func (tradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
+	return answer(v.Trades(ctx, call, keys[0].address, keys[0].query))
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.

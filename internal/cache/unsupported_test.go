@@ -70,13 +70,13 @@ type bookLists struct{ *testVenue }
 
 func (v *bookLists) MaxKeys(upstream.Endpoint) int { return 3 }
 
-func (v *bookLists) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (v *bookLists) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
 	ids, i := make([]string, len(books)), 0
 	for n, q := range books {
 		ids[n] = q.TokenID
 	}
 	v.setUnknown("unknown", true)
-	return eachOf(v.testVenue, ctx, upstream.EndpointBook, ids, func(id string) *market.Book {
+	return eachOf(v.testVenue, ctx, call, upstream.EndpointBook, ids, func(id string) *market.Book {
 		for books[i].TokenID != id {
 			i++
 		}

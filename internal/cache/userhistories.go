@@ -32,8 +32,8 @@ func (userHistoryKind) about(cfg *Config) about {
 	return about{kind: upstream.KindUserHistory, ttl: cfg.User, routes: []route{{upstream.EndpointHistory, upstream.PriorityUser}}}
 }
 
-func (userHistoryKind) fetch(ctx context.Context, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
-	return answer(v.History(ctx, keys[0].address, keys[0].key.Query()))
+func (userHistoryKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
+	return answer(v.History(ctx, call, keys[0].address, keys[0].key.Query()))
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.

@@ -90,7 +90,7 @@ func TestCallersNeverShareUserData(t *testing.T) {
 						time.Sleep(time.Duration(r.IntN(5000)) * time.Millisecond)
 						secret := secrets[r.IntN(len(secrets))]
 						got, err := read(withCredentials(t, secret), c, wallet)
-						if err != nil || got != fingerprint(withCredentials(t, secret)) {
+						if err != nil || got != fingerprint(request.CredentialsFrom(withCredentials(t, secret))) {
 							t.Errorf("%q sees data of another caller, %v", secret, err)
 						}
 					})
@@ -118,7 +118,7 @@ func TestCredentialsStayWithTheirCaller(t *testing.T) {
 			wg.Go(func() {
 				for range 20 {
 					ctx, leave := context.WithCancel(caller)
-					if r, err := readOne(ctx, c.Balances(), a); err != nil || r.Value.CashBalance.String() != fingerprint(caller) {
+					if r, err := readOne(ctx, c.Balances(), a); err != nil || r.Value.CashBalance.String() != fingerprint(request.CredentialsFrom(caller)) {
 						t.Errorf("%s got %+v and the error %v, want a value for its own credentials", a, r.Value, err)
 					}
 					leave()

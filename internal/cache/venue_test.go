@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -16,7 +15,6 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -56,16 +54,17 @@ type ask struct {
 	endpoint    upstream.Endpoint
 	keys        []string
 	ctx         context.Context
+	call        upstream.Call
 	at          time.Time
 	credentials string // in wire form
 }
 
-func (v *testVenue) call(ctx context.Context, e upstream.Endpoint, keys ...string) error {
-	if err := upstream.AdmitCall(ctx); err != nil {
+func (v *testVenue) call(ctx context.Context, call upstream.Call, e upstream.Endpoint, keys ...string) error {
+	if err := call.Admit(ctx); err != nil {
 		return err
 	}
-	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, at: time.Now()}
-	if c := upstream.From(ctx).Credentials; c != nil {
+	a := ask{endpoint: e, keys: slices.Clone(keys), ctx: ctx, call: call, at: time.Now()}
+	if c := call.Credentials; c != nil {
 		a.credentials = c.Wire()
 	}
 	v.mu.Lock()
@@ -77,7 +76,7 @@ func (v *testVenue) call(ctx context.Context, e upstream.Endpoint, keys ...strin
 		v.mu.Lock()
 		v.running--
 		v.mu.Unlock()
-		if w := upstream.From(ctx).Waiters; w != nil {
+		if w := call.Waiters; w != nil {
 			w.NoteCall(upstream.HTTPCall{Endpoint: e.String(), Keys: len(keys), Started: a.at, Elapsed: time.Since(a.at), Outcome: upstream.OutcomeOK})
 		}
 	}()
@@ -140,8 +139,8 @@ func (v *testVenue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func eachOf[T any](v *testVenue, ctx context.Context, e upstream.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
-	if err := v.call(ctx, e, keys...); err != nil {
+func eachOf[T any](v *testVenue, ctx context.Context, call upstream.Call, e upstream.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+	if err := v.call(ctx, call, e, keys...); err != nil {
 		return nil, err
 	}
 	out := make([]market.Result[*T], len(keys))
@@ -159,19 +158,19 @@ func eachOf[T any](v *testVenue, ctx context.Context, e upstream.Endpoint, keys 
 	return out, nil
 }
 
-func single[T any](v *testVenue, ctx context.Context, e upstream.Endpoint, key string, value func() *T) (*T, error) {
-	if err := v.call(ctx, e, key); err != nil || !v.knows(key) {
+func single[T any](v *testVenue, ctx context.Context, call upstream.Call, e upstream.Endpoint, key string, value func() *T) (*T, error) {
+	if err := v.call(ctx, call, e, key); err != nil || !v.knows(key) {
 		return nil, err
 	}
 	return value(), nil
 }
 
-func (v *testVenue) Prices(ctx context.Context, ids []string) ([]market.Result[*market.Price], error) {
-	return eachOf(v, ctx, upstream.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
+func (v *testVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Price], error) {
+	return eachOf(v, ctx, call, upstream.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
-func (v *testVenue) Spreads(ctx context.Context, ids []string) ([]market.Result[*market.Spread], error) {
-	return eachOf(v, ctx, upstream.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
+func (v *testVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Spread], error) {
+	return eachOf(v, ctx, call, upstream.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
 func (v *testVenue) Can(e upstream.Endpoint) error {
@@ -196,18 +195,18 @@ func (v *testVenue) Cost(_ upstream.Endpoint, keys, _ int) int {
 	return v.cost(keys)
 }
 
-func (v *testVenue) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return answer(v.Book(ctx, books[0].TokenID, books[0].Depth))
+func (v *testVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return answer(v.Book(ctx, call, books[0].TokenID, books[0].Depth))
 }
 
-func (v *testVenue) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return answer(v.PriceHistory(ctx, histories[0].TokenID, histories[0].From, histories[0].To))
+func (v *testVenue) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+	return answer(v.PriceHistory(ctx, call, histories[0].TokenID, histories[0].From, histories[0].To))
 }
 
-func (v *testVenue) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+func (v *testVenue) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	var e *market.Event
 	for q := (queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug}); ; {
-		page, err := v.Search(ctx, q)
+		page, err := v.Search(ctx, call, q)
 		if err != nil || page == nil {
 			return nil, err
 		}
@@ -223,29 +222,29 @@ func (v *testVenue) Event(ctx context.Context, ref market.EventRef) (*market.Eve
 	}
 }
 
-func (v *testVenue) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	page, err := v.Search(ctx, q)
+func (v *testVenue) SearchEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
+	page, err := v.Search(ctx, call, q)
 	if err != nil || page == nil {
 		return nil, err
 	}
 	return queries.GroupByEvent(page), nil
 }
 
-func (v *testVenue) Categories(ctx context.Context) (*queries.Categories, error) {
-	return queries.CountCategories(func(page string) (*queries.SearchPage, error) { return v.Search(ctx, queries.Search{Page: page}) })
+func (v *testVenue) Categories(ctx context.Context, call upstream.Call) (*queries.Categories, error) {
+	return queries.CountCategories(func(page string) (*queries.SearchPage, error) { return v.Search(ctx, call, queries.Search{Page: page}) })
 }
 
-func (v *testVenue) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
-	return single(v, ctx, upstream.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
+func (v *testVenue) MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error) {
+	return single(v, ctx, call, upstream.EndpointMarketTrades, q.MarketID+q.TokenID, func() *queries.TradePage {
 		return &queries.TradePage{Trades: []market.Trade{{MarketID: q.MarketID, TokenID: q.TokenID, Side: market.SideBuy, Timestamp: time.Unix(9, 0)}}, Next: fmt.Sprint(q.Limit, q.Page)}
 	})
 }
 
-func (v *testVenue) Book(ctx context.Context, id string, depth int) (*market.Book, error) {
+func (v *testVenue) Book(ctx context.Context, call upstream.Call, id string, depth int) (*market.Book, error) {
 	v.mu.Lock()
 	v.bookDepths = append(v.bookDepths, depth)
 	v.mu.Unlock()
-	return single(v, ctx, upstream.EndpointBook, id, func() *market.Book {
+	return single(v, ctx, call, upstream.EndpointBook, id, func() *market.Book {
 		if v.book != nil {
 			return v.book(id, depth)
 		}
@@ -262,14 +261,14 @@ func side(levels, order int) market.Side {
 	return market.NewSide(list)
 }
 
-func (v *testVenue) PriceHistory(ctx context.Context, id string, from, to market.Date) (*market.PriceHistory, error) {
-	return single(v, ctx, upstream.EndpointPriceHistory, id, func() *market.PriceHistory {
+func (v *testVenue) PriceHistory(ctx context.Context, call upstream.Call, id string, from, to market.Date) (*market.PriceHistory, error) {
+	return single(v, ctx, call, upstream.EndpointPriceHistory, id, func() *market.PriceHistory {
 		return &market.PriceHistory{TokenID: id, From: from, To: to}
 	})
 }
 
-func (v *testVenue) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	return single(v, ctx, upstream.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
+func (v *testVenue) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
+	return single(v, ctx, call, upstream.EndpointSearch, q.Text+q.EventID+q.EventSlug+q.Page, func() *queries.SearchPage {
 		if v.search != nil {
 			return v.search(q)
 		}
@@ -284,59 +283,59 @@ func (v *testVenue) marketOf(id string) *market.Market {
 	return &market.Market{MarketID: id, Status: market.StatusOpen}
 }
 
-func (v *testVenue) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return eachOf(v, ctx, upstream.EndpointMarketsByID, ids, v.marketOf)
+func (v *testVenue) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+	return eachOf(v, ctx, call, upstream.EndpointMarketsByID, ids, v.marketOf)
 }
 
-func (v *testVenue) MarketsByToken(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return eachOf(v, ctx, upstream.EndpointMarketsByToken, ids, v.marketOf)
+func (v *testVenue) MarketsByToken(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+	return eachOf(v, ctx, call, upstream.EndpointMarketsByToken, ids, v.marketOf)
 }
 
-func (v *testVenue) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	return single(v, ctx, upstream.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
+func (v *testVenue) MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
+	return single(v, ctx, call, upstream.EndpointMarketBySlug, slug, func() *market.Market { return v.marketOf(slug) })
 }
 
-// fingerprint returns a hash of the credentials of a call or a caller as a number. The venue puts the fingerprint into all values of user data.
-func fingerprint(ctx context.Context) string {
+// fingerprint returns a hash of credentials as a number. The venue puts the fingerprint into all values of user data.
+func fingerprint(c *market.Credentials) string {
 	h := fnv.New64a()
-	if c := cmp.Or(upstream.From(ctx).Credentials, request.CredentialsFrom(ctx)); c != nil {
+	if c != nil {
 		_, _ = h.Write([]byte(c.Wire()))
 	}
 	return strconv.FormatUint(h.Sum64(), 10)
 }
 
-func (v *testVenue) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	return single(v, ctx, upstream.EndpointBalance, string(a), func() *market.Balance {
-		cash := market.MustDecimal(fingerprint(ctx))
+func (v *testVenue) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
+	return single(v, ctx, call, upstream.EndpointBalance, string(a), func() *market.Balance {
+		cash := market.MustDecimal(fingerprint(call.Credentials))
 		return &market.Balance{CashBalance: &cash}
 	})
 }
 
-func (v *testVenue) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
-	p, err := single(v, ctx, upstream.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(ctx)} })
+func (v *testVenue) Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error) {
+	p, err := single(v, ctx, call, upstream.EndpointPositions, string(a), func() *market.Position { return &market.Position{Outcome: fingerprint(call.Credentials)} })
 	if p == nil {
 		return nil, err
 	}
 	return []market.Position{*p}, nil
 }
 
-func (v *testVenue) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
-	o, err := single(v, ctx, upstream.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(ctx)} })
+func (v *testVenue) Orders(ctx context.Context, call upstream.Call, a market.Address) ([]market.Order, error) {
+	o, err := single(v, ctx, call, upstream.EndpointOrders, string(a), func() *market.Order { return &market.Order{Outcome: fingerprint(call.Credentials)} })
 	if o == nil {
 		return nil, err
 	}
 	return []market.Order{*o}, nil
 }
 
-func (v *testVenue) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
-	return single(v, ctx, upstream.EndpointTrades, string(a), func() *queries.TradePage {
-		return &queries.TradePage{Trades: []market.Trade{{Outcome: fingerprint(ctx), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
+func (v *testVenue) Trades(ctx context.Context, call upstream.Call, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+	return single(v, ctx, call, upstream.EndpointTrades, string(a), func() *queries.TradePage {
+		return &queries.TradePage{Trades: []market.Trade{{Outcome: fingerprint(call.Credentials), MarketID: q.MarketID}}, Next: fmt.Sprint(q.From, q.To, q.Limit, q.Page)}
 	})
 }
 
-func (v *testVenue) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
-	return single(v, ctx, upstream.EndpointHistory, string(a), func() *queries.HistoryPage {
-		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: fingerprint(ctx)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
+func (v *testVenue) History(ctx context.Context, call upstream.Call, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+	return single(v, ctx, call, upstream.EndpointHistory, string(a), func() *queries.HistoryPage {
+		return &queries.HistoryPage{Records: []market.HistoryRecord{{Outcome: fingerprint(call.Credentials)}}, Next: fmt.Sprint(q.Kinds, q.From, q.To, q.Limit, q.Page)}
 	})
 }
 

@@ -352,7 +352,7 @@ func (c *chaos) MaxKeys(upstream.Endpoint) int { return 1 }
 
 func (c *chaos) Cost(upstream.Endpoint, int, int) int { return 1 }
 
-func (c *chaos) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (c *chaos) Books(ctx context.Context, _ upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
 	id, depth := books[0].TokenID, books[0].Depth
 	c.mu.Lock()
 	k := c.tokenOf(id)
@@ -367,6 +367,6 @@ func (c *chaos) Books(ctx context.Context, books []queries.Book) ([]market.Resul
 	return []market.Result[*market.Book]{{Value: b}}, ctx.Err()
 }
 
-func (c *chaos) Prices(context.Context, []string) ([]market.Result[*market.Price], error) {
+func (c *chaos) Prices(context.Context, upstream.Call, []string) ([]market.Result[*market.Price], error) {
 	return nil, errNoPrices
 }

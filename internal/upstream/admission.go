@@ -99,19 +99,6 @@ func RateLimited(wait time.Duration) *market.Error {
 	return e
 }
 
-// AdmitCall waits until the read of ctx may make one more HTTP call; see Permit.AdmitCall. Call it immediately before every HTTP
-// call, including further pages, retries, and separate calls for the ids of a list. AdmitCall returns nil at once if ctx has no
-// Permit.
-func AdmitCall(ctx context.Context) error {
-	if p := From(ctx).Permit; p != nil {
-		return p.AdmitCall(ctx)
-	}
-	return nil
-}
-
-// ReportAnswer calls Permit.Answered for the Permit of ctx, if ctx has one.
-func ReportAnswer(ctx context.Context, a Answer) {
-	if p := From(ctx).Permit; p != nil {
-		p.Answered(a)
-	}
-}
+// Admit waits until a call to an endpoint may be made, and passes to read what the call needs. It returns the error of read, or the
+// reason why there is no call.
+type Admit func(ctx context.Context, e Endpoint, read func(ctx context.Context, call Call) error) error

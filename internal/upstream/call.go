@@ -7,8 +7,8 @@ import (
 	"oddsgraph/internal/market"
 )
 
-// Call is a read of the venue, which may take several HTTP calls. With puts it into the context that the driver passes on, and From
-// returns it. A Call in a context must not be changed.
+// Call is a read of the venue, which may take several HTTP calls. The zero Call is a read of public data that is admitted at once and
+// that nobody waits for.
 type Call struct {
 	// Permit admits the HTTP calls. Without a Permit, all are admitted at once.
 	Permit Permit
@@ -31,19 +31,20 @@ type Waiters interface {
 	NoteCall(c HTTPCall)
 }
 
-type callKey struct{}
-
-// With returns a context for the HTTP calls of one read of the venue.
-func With(ctx context.Context, c Call) context.Context { return context.WithValue(ctx, callKey{}, &c) }
-
-var none Call
-
-// From returns the Call of ctx, or the zero Call if ctx has none.
-func From(ctx context.Context) *Call {
-	if c, ok := ctx.Value(callKey{}).(*Call); ok {
-		return c
+// Admit waits until the read may make one more HTTP call; see Permit.AdmitCall. Call it immediately before every HTTP call, including
+// further pages, retries, and separate calls for the ids of a list.
+func (c Call) Admit(ctx context.Context) error {
+	if c.Permit == nil {
+		return nil
 	}
-	return &none
+	return c.Permit.AdmitCall(ctx)
+}
+
+// Answered passes what a response says about the rate limit to the Permit.
+func (c Call) Answered(a Answer) {
+	if c.Permit != nil {
+		c.Permit.Answered(a)
+	}
 }
 
 // HTTPCall is one HTTP call to the venue.

@@ -23,27 +23,27 @@ type Reader interface {
 	// ids, and bytes is the sum of their lengths in a URL.
 	Cost(endpoint upstream.Endpoint, keys, bytes int) int
 
-	Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error)
-	Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error)
-	PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
-	MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error)
-	MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error)
-	MarketBySlug(ctx context.Context, slug string) (*market.Market, error)
+	Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error)
+	Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error)
+	Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error)
+	PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
+	MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]market.Result[*market.Market], error)
+	MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error)
+	MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
-	Event(ctx context.Context, ref market.EventRef) (*market.Event, error)
-	Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error)
+	Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error)
+	Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error)
 	// SearchEvents returns one page of the events with at least one market that matches a search.
-	SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error)
+	SearchEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error)
 	// Categories returns the categories or tags of the venue's open markets.
-	Categories(ctx context.Context) (*queries.Categories, error)
+	Categories(ctx context.Context, call upstream.Call) (*queries.Categories, error)
 	// MarketTrades returns one page of the public trades of a market or of one of its tokens.
-	MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error)
-	Balance(ctx context.Context, a market.Address) (*market.Balance, error)
-	Positions(ctx context.Context, a market.Address) ([]market.Position, error)
-	Orders(ctx context.Context, a market.Address) ([]market.Order, error)
-	Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error)
-	History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error)
+	MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error)
+	Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error)
+	Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error)
+	Orders(ctx context.Context, call upstream.Call, a market.Address) ([]market.Order, error)
+	Trades(ctx context.Context, call upstream.Call, a market.Address, q queries.Trades) (*queries.TradePage, error)
+	History(ctx context.Context, call upstream.Call, a market.Address, q queries.History) (*queries.HistoryPage, error)
 }
 
 // Driver calls the REST API of one kind of venue.
@@ -62,9 +62,9 @@ type Driver interface {
 type Prober interface {
 	// Undecided reports whether Probe would ask the venue.
 	Undecided() bool
-	// Probe asks the venue with few calls, and decides what the answers show. What is decided stays until the program stops. Probe
-	// returns an error if another Probe may decide more. It must not be called concurrently.
-	Probe(ctx context.Context) error
+	// Probe asks the venue with few calls, each through admit, and decides what the answers show. What is decided stays until the
+	// program stops. Probe returns an error if another Probe may decide more. It must not be called concurrently.
+	Probe(ctx context.Context, admit upstream.Admit) error
 	// Settings returns what has been told or decided, in the form of --venue-table. It may be empty.
 	Settings() string
 }

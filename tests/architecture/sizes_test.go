@@ -47,9 +47,9 @@ func goFiles(t *testing.T, filter func(name string) bool) map[string][]byte {
 	return files
 }
 
-// contextKeys are the only files that may put a value into a context: the client's request and the call to the venue. Everything else
-// is a field of one of these values, or a parameter.
-var contextKeys = []string{"internal/request/context.go", "internal/upstream/call.go"}
+// contextKeys are the only files that may put a value into a context: the client's request. Everything else is a field of this value,
+// or a parameter.
+var contextKeys = []string{"internal/request/context.go"}
 
 var keepsValue = regexp.MustCompile(`context\.WithValue\(|\) Value\(\w+ any\) any \{`)
 

@@ -40,7 +40,7 @@ var calls = []mutation{
 	},
 	{
 		name: "calls do not wait for the rate limiter", tests: "internal/venue/generic",
-		file: "internal/venue/rest/request.go", oldText: "if err := upstream.AdmitCall(ctx); err != nil {", newText: "if err := error(nil); err != nil {",
+		file: "internal/venue/rest/request.go", oldText: "if err := call.Admit(ctx); err != nil {", newText: "if err := error(nil); err != nil {",
 		run: "^TestEveryCallOfAReadIsAdmitted$",
 	},
 	{

@@ -17,7 +17,7 @@ import (
 // contain the list.
 //
 // If a page begins like the page before, one call with an offset beyond every list shows whether the venue ignores offsets.
-func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
+func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
 	if limit < 0 || limit > maxPageSize {
 		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
 	}
@@ -37,7 +37,7 @@ func (c *Client) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 			rq.Query.Set("limit", strconv.Itoa(limit))
 		}
 		start.setQuery(&rq.Query)
-		return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (wire.Value, error) { return c.Get(ctx, rq) })
+		return rest.WithBackoff(c.Client.Client, e, c.AccountKey(c.call, a), func() (wire.Value, error) { return c.get(ctx, rq) })
 	}
 	payload, err := get(start)
 	switch {

@@ -44,10 +44,10 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 						v.answer = withoutBooks(tt.answer)
 					}
 					c := v.client(t, 0)
-					ctx := asUser(t)
+					user := asUser(t)
 					expect := func(left time.Duration) {
 						t.Helper()
-						_, err := r.call(ctx, c)
+						_, err := r.call(t.Context(), user, c)
 						var e *market.Error
 						if !errors.As(err, &e) || e.Code != tt.code || e.RetryAfter != left {
 							t.Fatalf("got the error %v with the code and RetryAfter %q, want %q", err, retryAfterOf(err), fmt.Sprint(tt.code, " ", left))
@@ -65,10 +65,10 @@ func TestFailedKeysAreNotReadDuringBackoff(t *testing.T) {
 					}
 					time.Sleep(time.Millisecond)
 					v.answer = validResponse
-					if _, err := r.call(ctx, c); err != nil || v.calls() == calls {
+					if _, err := r.call(t.Context(), user, c); err != nil || v.calls() == calls {
 						t.Fatalf("after the backoff, the read returned the error %v and made %d calls", err, v.calls()-calls)
 					}
-					if _, err := r.call(ctx, c); err != nil {
+					if _, err := r.call(t.Context(), user, c); err != nil {
 						t.Fatalf("the read after a success failed: %v", err)
 					}
 				})
@@ -83,7 +83,7 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 		c := v.client(t, 1)
 		fail := func(want time.Duration) {
 			t.Helper()
-			_, err := c.Book(t.Context(), "101", 20)
+			_, err := c.Book(t.Context(), upstream.Call{}, "101", 20)
 			assertEqual(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE "+want.String())
 			time.Sleep(want)
 		}
@@ -91,20 +91,20 @@ func TestBackoffGrowsUntilSuccess(t *testing.T) {
 			fail(want * time.Millisecond)
 		}
 		v.answer = validResponse
-		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+		if _, err := c.Book(t.Context(), upstream.Call{}, "101", 20); err != nil {
 			t.Fatal(err)
 		}
 		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
 		fail(500 * time.Millisecond)
 		v.answer = respond(404, "") // a 404 is a response, not a failure
-		if b, err := c.Book(t.Context(), "101", 20); b != nil || err != nil {
+		if b, err := c.Book(t.Context(), upstream.Call{}, "101", 20); b != nil || err != nil {
 			t.Fatal(b, err)
 		}
 		v.answer = respond(503, "")
 		fail(250 * time.Millisecond)
 		v.answer = respond(200, `{"bids":7}`)
-		if _, err := c.Book(t.Context(), "101", 20); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		if _, err := c.Book(t.Context(), upstream.Call{}, "101", 20); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Fatal(err)
 		}
 		v.answer = respond(503, "")
@@ -118,18 +118,18 @@ func TestBackoffIsPerKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(429, "", "Retry-After", "60")}
 		c := v.client(t, 0)
-		if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
+		if _, err := c.Prices(t.Context(), upstream.Call{}, []string{"101", "102"}); market.CodeOf(err) != market.CodeRateLimited {
 			t.Fatal(err)
 		}
 		v.answer = validResponse
-		results, err := c.Prices(t.Context(), []string{"101", "103", "102", "103"})
+		results, err := c.Prices(t.Context(), upstream.Call{}, []string{"101", "103", "102", "103"})
 		must(t, err)
 		assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID }), "RATE_LIMITED\n103\nRATE_LIMITED\n103")
 		assertEqual(t, strings.Join(v.asked, " "), "prices?tokenIds=101,102 prices?tokenId=103")
-		if results, err = c.Prices(t.Context(), []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
+		if results, err = c.Prices(t.Context(), upstream.Call{}, []string{"101", "102"}); err != nil || results[0].Err == nil || results[1].Err == nil {
 			t.Errorf("got %v and the error %v, want an error for each id and no error of the read", results, err)
 		}
-		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+		if _, err := c.Book(t.Context(), upstream.Call{}, "101", 20); err != nil {
 			t.Errorf("the read of another endpoint failed: %v", err)
 		}
 	})
@@ -143,12 +143,12 @@ func TestBackoffIsPerCredentials(t *testing.T) {
 		c := v.client(t, 0)
 		theirs := withCredentials(t, `{"apiKey":"junk"}`)
 		for range 3 {
-			if _, err := c.Balance(theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
+			if _, err := c.Balance(t.Context(), theirs, wallet); market.CodeOf(err) != market.CodeRateLimited {
 				t.Fatal(err)
 			}
 		}
 		v.answer = validResponse
-		if _, err := c.Balance(asUser(t), wallet); err != nil || v.calls() != 2 {
+		if _, err := c.Balance(t.Context(), asUser(t), wallet); err != nil || v.calls() != 2 {
 			t.Errorf("the owner's read returned the error %v after %d calls, want no error after 2", err, v.calls())
 		}
 		if key := c.AccountKey(theirs, wallet); len(key) != 32 || strings.Contains(key, string(wallet)) || strings.Contains(key, "junk") {
@@ -162,19 +162,22 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: hangUntilDone}
 		c := v.client(t, 1)
-		for name, end := range map[string]func() (context.Context, context.CancelFunc){
-			"cancelled": func() (context.Context, context.CancelFunc) {
+		for name, end := range map[string]func() (context.Context, upstream.Call, context.CancelFunc){
+			"cancelled": func() (context.Context, upstream.Call, context.CancelFunc) {
 				ctx, cancel := context.WithCancel(t.Context())
 				time.AfterFunc(time.Second, cancel)
-				return ctx, cancel
+				return ctx, upstream.Call{}, cancel
 			},
-			"past its deadline": func() (context.Context, context.CancelFunc) { return context.WithTimeout(t.Context(), time.Second) },
-			"refused by the permit": func() (context.Context, context.CancelFunc) {
-				return withPermit(t.Context(), &permit{refuseFrom: 1}), func() {}
+			"past its deadline": func() (context.Context, upstream.Call, context.CancelFunc) {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				return ctx, upstream.Call{}, cancel
+			},
+			"refused by the permit": func() (context.Context, upstream.Call, context.CancelFunc) {
+				return t.Context(), upstream.Call{Permit: &permit{refuseFrom: 1}}, func() {}
 			},
 		} {
-			ctx, cancel := end()
-			_, err := c.Book(ctx, "101", 20)
+			ctx, call, cancel := end()
+			_, err := c.Book(ctx, call, "101", 20)
 			cancel()
 			if err == nil {
 				t.Errorf("the call that is %s returned no error", name)
@@ -184,7 +187,7 @@ func TestBackoffOnlyAfterVenueFailures(t *testing.T) {
 			}
 		}
 		v.answer = validResponse
-		if _, err := c.Book(t.Context(), "101", 20); err != nil {
+		if _, err := c.Book(t.Context(), upstream.Call{}, "101", 20); err != nil {
 			t.Error(err)
 		}
 	})

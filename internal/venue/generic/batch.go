@@ -13,19 +13,14 @@ import (
 const (
 	// maxDetailIDs is the greatest number of ids in a list parameter that is not in the venue's documentation.
 	maxDetailIDs = 50
-	// maxParamName is the number of bytes that urlOverhead reserves for the name of a list parameter.
+	// maxParamName is the number of bytes that idBytes reserves for the name of a list parameter.
 	maxParamName = 32
 )
 
-// urlOverhead returns the length in bytes of a URL without ids.
-func (c *Client) urlOverhead(e upstream.Endpoint) int {
-	return c.URLBytes(e) + len("?=") + maxParamName
-}
-
 // idBytes returns the number of bytes that ids and commas may use in the URL of one call.
-func (c *Client) idBytes(e upstream.Endpoint) int {
+func (c reading) idBytes(e upstream.Endpoint) int {
 	length, _ := strconv.Atoi(c.value(settingMaxURL)) // the value has been checked
-	return length - c.urlOverhead(e)
+	return length - c.URLBytes(e) - len("?=") - maxParamName
 }
 
 // maxListIDs returns the greatest number of ids in one list.
@@ -45,7 +40,7 @@ func escapedBytes(ids []string) (n int) {
 }
 
 // listCost returns the result of Client.Cost for an endpoint with a list parameter.
-func (c *Client) listCost(e upstream.Endpoint, keys, bytes int) int {
+func (c reading) listCost(e upstream.Endpoint, keys, bytes int) int {
 	if keys <= 0 {
 		return 0
 	}
@@ -54,7 +49,7 @@ func (c *Client) listCost(e upstream.Endpoint, keys, bytes int) int {
 
 // lists divides ids into lists that each fit into one call. If single is true, each id is a list of its own, and so is an id that is
 // too long for a URL.
-func (c *Client) lists(e upstream.Endpoint, ids []string, single bool) (lists [][]string) {
+func (c reading) lists(e upstream.Endpoint, ids []string, single bool) (lists [][]string) {
 	maxBytes, most, from, bytes := c.idBytes(e), c.maxListIDs(e), 0, 0
 	for i := range ids {
 		more := escapedBytes(ids[i : i+1])

@@ -40,7 +40,7 @@ func TestListsFitURLs(t *testing.T) {
 		if got := c.Cost(upstream.EndpointPrices, tt.ids, tt.ids*tt.digits); got != tt.calls {
 			t.Errorf("the cost of %d ids of %d digits is %d, want %d", tt.ids, tt.digits, got, tt.calls)
 		}
-		results, err := c.Prices(t.Context(), ids)
+		results, err := c.Prices(t.Context(), upstream.Call{}, ids)
 		if err != nil || v.count() != tt.calls {
 			t.Errorf("the read of %d ids of %d digits returned the error %v after %d calls, want %d calls", tt.ids, tt.digits, err, v.count(), tt.calls)
 		}
@@ -68,7 +68,7 @@ func TestLongListsAreHalved(t *testing.T) {
 			c := v.client(t, func(cfg *Config) { cfg.Observer = o })
 			ids := idsOf("%019d", 80)
 			for i := range 2 {
-				results, err := c.Prices(t.Context(), ids)
+				results, err := c.Prices(t.Context(), upstream.Call{}, ids)
 				must(t, err)
 				for i, r := range results {
 					if r.Value == nil || r.Value.TokenID != ids[i] {

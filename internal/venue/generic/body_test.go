@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -21,7 +22,7 @@ func TestContentTypes(t *testing.T) {
 		"text/html": false, "text/html; charset=utf-8": false, "application/xml": false, "application/octet-stream": false,
 	} {
 		c := newVenue(t, everywhere(answerWith(200, contentType, goldenFile(t, "prices/object")))).client(t)
-		results, err := c.Prices(t.Context(), []string{"101"})
+		results, err := c.Prices(t.Context(), upstream.Call{}, []string{"101"})
 		if got := err == nil && results[0].Value != nil; got != ok {
 			t.Errorf("for the content type %q, got %v and the error %v, want a price: %v", contentType, results, err, ok)
 		}
@@ -83,7 +84,7 @@ func TestBodies(t *testing.T) {
 					_, _ = io.WriteString(w, tt.body)
 				}))
 				c := v.client(t, func(cfg *Config) { cfg.MaxBody = limit })
-				results, err := c.Prices(t.Context(), []string{"101"})
+				results, err := c.Prices(t.Context(), upstream.Call{}, []string{"101"})
 				if err == nil {
 					err = results[0].Err
 				}
@@ -110,7 +111,7 @@ func TestAnnouncedSizeIsRefused(t *testing.T) {
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
 	}))
-	if _, err := v.client(t).Prices(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if _, err := v.client(t).Prices(t.Context(), upstream.Call{}, []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 }

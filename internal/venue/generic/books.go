@@ -14,30 +14,23 @@ import (
 // Book returns the order book of a token, or nil if the venue does not know the token. depth is the greatest number of levels on
 // each side, and must be at least 1. The sizes of levels with the same price are summed. Levels of size 0 are left out. If a level
 // is unreadable, or the best bid is above the best ask, the error is UPSTREAM_BAD_RESPONSE.
-func (c *Client) Book(ctx context.Context, tokenID string, depth int) (*market.Book, error) {
+func (c *Client) Book(ctx context.Context, call upstream.Call, tokenID string, depth int) (*market.Book, error) {
 	if err := rest.CheckID(upstream.EndpointBook, tokenID); err != nil {
 		return nil, err
 	}
 	if depth < 1 {
 		return nil, rest.BadInput(upstream.EndpointBook, "depth is at least 1")
 	}
-	return rest.WithBackoff(c.Client, upstream.EndpointBook, tokenID, func() (*market.Book, error) {
-		rq := &rest.Request{Endpoint: upstream.EndpointBook, Keys: 1}
-		rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
-		payload, err := c.Get(ctx, rq)
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		b, err := decodeBook(payload, tokenID, depth, &drift)
-		c.Report(upstream.EndpointBook, drift)
-		return b, err
+	rq := &rest.Request{Endpoint: upstream.EndpointBook, Keys: 1}
+	rq.Query.Set("tokenId", tokenID).Set("depth", strconv.Itoa(depth))
+	return readOne(ctx, c.reading(call), tokenID, rq, func(payload wire.Value, drift *rest.Drift) (*market.Book, error) {
+		return decodeBook(payload, tokenID, depth, drift)
 	})
 }
 
 // Books reads each book with its own call.
-func (c *Client) Books(ctx context.Context, books []queries.Book) ([]market.Result[*market.Book], error) {
-	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, q.TokenID, q.Depth) })
+func (c *Client) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, call, q.TokenID, q.Depth) })
 }
 
 // readEach calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 )
 
 // TestSlowCallsOnlyWait checks that many slow calls at once affect neither the circuit breaker nor the backoff.
@@ -21,14 +22,14 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 	const latency, timeout = 6 * time.Second, 10 * time.Second
 	// readBalances reads n balances with the client c, all at the same time. It returns the number of reads by error code, and the
 	// duration of the longest read.
-	readBalances := func(ctx context.Context, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
+	readBalances := func(ctx context.Context, call upstream.Call, c *Client, n int) (codes map[market.Code]int, longest time.Duration) {
 		codes = make(map[market.Code]int)
 		var mu sync.Mutex
 		var wg sync.WaitGroup
 		started := time.Now()
 		for i := range n {
 			wg.Go(func() {
-				_, err := c.Balance(ctx, market.Address(fmt.Sprintf("0x%040x", i)))
+				_, err := c.Balance(ctx, call, market.Address(fmt.Sprintf("0x%040x", i)))
 				mu.Lock()
 				defer mu.Unlock()
 				codes[market.CodeOf(err)]++
@@ -49,7 +50,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 				}
 			}}, &permit{}
 			c := v.client(t, 1, func(cfg *Config) { cfg.Timeout = timeout })
-			codes, longest := readBalances(withPermit(asUser(t), p), c, accounts)
+			codes, longest := readBalances(t.Context(), withPermit(asUser(t), p), c, accounts)
 			if codes[""] != accounts || longest != latency {
 				t.Errorf("the numbers of reads by error code are %v after %v, want %d successes after %v", codes, longest, accounts, latency)
 			}
@@ -58,7 +59,7 @@ func TestSlowCallsOnlyWait(t *testing.T) {
 				t.Errorf("the permit admitted %d calls, but the client sent %d", p.admitted, v.calls())
 			}
 			time.Sleep(time.Minute)
-			if codes, _ := readBalances(asUser(t), c, accounts); codes[""] != accounts {
+			if codes, _ := readBalances(t.Context(), asUser(t), c, accounts); codes[""] != accounts {
 				t.Errorf("a minute later, the numbers of reads by error code are %v, want %d successes", codes, accounts)
 			}
 		})
@@ -93,7 +94,7 @@ func TestLargeBodyUsesLittleMemory(t *testing.T) {
 		c := v.client(t, 1, func(cfg *Config) { cfg.MaxBody = limit })
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := c.Book(t.Context(), "101", 20)
+		_, err := c.Book(t.Context(), upstream.Call{}, "101", 20)
 		runtime.ReadMemStats(&after)
 		if err == nil {
 			t.Fatal("no error")
@@ -116,7 +117,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 				http.Redirect(w, r, location+"?"+r.URL.RawQuery, status)
 			}))
 			for _, r := range reads {
-				if _, err := r.call(asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+				if _, err := r.call(t.Context(), asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 					t.Errorf("after the status %d with a redirect to %s, the read of %s returned %v, want %s", status, name, r.name, err, market.CodeUpstreamBadResponse)
 				}
 			}
@@ -155,11 +156,11 @@ func TestSlowResponseTimesOut(t *testing.T) {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
 				t.Parallel()
 				v := newVenue(t, everywhere(h))
-				ctx, cancel := context.WithTimeout(asUser(t), 50*time.Millisecond)
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 				defer cancel()
 				started := time.Now()
-				_, byCaller := r.call(ctx, v.client(t, func(cfg *Config) { cfg.Timeout = time.Hour }))
-				_, byClient := r.call(asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond }))
+				_, byCaller := r.call(ctx, asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = time.Hour }))
+				_, byClient := r.call(t.Context(), asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond }))
 				for _, err := range []error{byCaller, byClient} {
 					code := market.CodeOf(err)
 					if code != market.CodeUpstreamTimeout && !(code == market.CodeUpstreamUnavailable && strings.HasSuffix(name, "error")) {

@@ -29,7 +29,7 @@ func readBooks(t *testing.T, c *Client, n int) string {
 			lastBookID++
 			id := strconv.Itoa(lastBookID)
 			mu.Unlock()
-			_, err := c.Book(t.Context(), id, 20)
+			_, err := c.Book(t.Context(), upstream.Call{}, id, 20)
 			mu.Lock()
 			codes[market.CodeOf(err)]++
 			mu.Unlock()
@@ -74,20 +74,20 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		expect("open for 1s", 5)
 
 		time.Sleep(300 * time.Millisecond)
-		_, err := c.Book(t.Context(), "another", 20)
+		_, err := c.Book(t.Context(), upstream.Call{}, "another", 20)
 		assertEqual(t, retryAfterOf(err), "UPSTREAM_UNAVAILABLE 700ms")
 		if !strings.Contains(err.Error(), "the circuit is open") {
 			t.Error(err)
 		}
 		expect("open for 700ms", 5)
-		if _, err := c.Book(t.Context(), "another", 20); err == nil || c.Refusal(upstream.EndpointBook, "another") != nil {
+		if _, err := c.Book(t.Context(), upstream.Call{}, "another", 20); err == nil || c.Refusal(upstream.EndpointBook, "another") != nil {
 			t.Error("a call that the open circuit refused started a backoff")
 		}
 
 		v.answer = validResponse
 		for _, r := range reads { // the circuits of the other endpoints stay closed
 			if r.name != "orderbook" {
-				if _, err := r.call(asUser(t), c); err != nil {
+				if _, err := r.call(t.Context(), asUser(t), c); err != nil {
 					t.Errorf("the read of %s failed: %v", r.name, err)
 				}
 			}
@@ -149,7 +149,7 @@ func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 		v.answer = hangUntilDone
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.Book(ctx, "patient", 20)
+		_, err := c.Book(ctx, upstream.Call{}, "patient", 20)
 		assertEqual(t, string(market.CodeOf(err)), "UPSTREAM_TIMEOUT")
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		v.answer = respond(429, "")
@@ -158,7 +158,7 @@ func TestProbeWithoutVerdictIsReleased(t *testing.T) {
 		v.answer = func(*http.Request) (*http.Response, error) { panic("a bug") }
 		func() {
 			defer func() { assertEqual(t, fmt.Sprint(recover()), "a bug") }()
-			_, _ = c.Book(t.Context(), "panics", 20)
+			_, _ = c.Book(t.Context(), upstream.Call{}, "panics", 20)
 		}()
 		assertEqual(t, circuitText(c, "orderbook"), "half-open")
 		v.answer = respond(404, "")
@@ -181,7 +181,7 @@ func TestResponsesThatOpenNoCircuit(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					c := (&scripted{answer: answer}).client(t, 1)
 					for i := range 20 {
-						_, _ = r.call(withCredentials(t, fmt.Sprintf(`{"apiKey":"%d"}`, i)), c)
+						_, _ = r.call(t.Context(), withCredentials(t, fmt.Sprintf(`{"apiKey":"%d"}`, i)), c)
 						time.Sleep(2 * time.Second)
 					}
 					assertEqual(t, circuitText(c, r.name), "closed")
@@ -197,7 +197,7 @@ func TestOneFailingAccountOpensNoCircuit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := (&scripted{answer: respond(500, "")}).client(t, 0)
 		ask := func(who string) {
-			_, _ = c.Positions(withCredentials(t, `{"apiKey":"`+who+`"}`), wallet)
+			_, _ = c.Positions(t.Context(), withCredentials(t, `{"apiKey":"`+who+`"}`), wallet)
 			time.Sleep(time.Second)
 		}
 		for range 10 {

@@ -37,8 +37,9 @@ type Config struct {
 type Client struct {
 	*rest.Client
 	cfg Config
-	// table is never changed. Only Probe replaces it.
-	table atomic.Pointer[Table]
+	// table is never changed. Only Probe replaces it, and uses unclear: the unclear answers about each setting.
+	table   atomic.Pointer[Table]
+	unclear [settings]int
 }
 
 // New returns a client of the venue that cfg describes. It makes no call.
@@ -79,12 +80,12 @@ var paths = rest.Paths{
 // and bytes is the sum of their lengths in a URL. If the venue has no list parameter, each id needs its own call. Cost counts
 // neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
 func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
-	switch {
+	switch r := c.reading(upstream.Call{}); {
 	case endpoint == upstream.EndpointPrices,
-		endpoint == upstream.EndpointSpreads && c.value(settingSpreads) == byTokenIDs,
-		endpoint == upstream.EndpointMarketsByID && c.listParameter(settingMarketIDs) != "",
-		endpoint == upstream.EndpointMarketsByToken && c.listParameter(settingMarketTokens) != "":
-		return c.listCost(endpoint, keys, bytes)
+		endpoint == upstream.EndpointSpreads && r.value(settingSpreads) == byTokenIDs,
+		endpoint == upstream.EndpointMarketsByID && r.listParameter(settingMarketIDs) != "",
+		endpoint == upstream.EndpointMarketsByToken && r.listParameter(settingMarketTokens) != "":
+		return r.listCost(endpoint, keys, bytes)
 	}
 	return max(keys, 0)
 }
@@ -102,7 +103,7 @@ func (c *Client) Can(e upstream.Endpoint) error {
 func (c *Client) CanReadCash() error { return nil }
 
 // MarketTrades returns UNSUPPORTED.
-func (c *Client) MarketTrades(context.Context, queries.MarketTrades) (*queries.TradePage, error) {
+func (c *Client) MarketTrades(context.Context, upstream.Call, queries.MarketTrades) (*queries.TradePage, error) {
 	return nil, c.Can(upstream.EndpointMarketTrades)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -18,12 +19,12 @@ import (
 type read struct {
 	name string
 	user bool
-	text func(ctx context.Context, c *Client) (string, market.LeftOut, error)
+	text func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error)
 }
 
 // call makes the read. If the venue does not have the requested value, absent is true and err is nil.
-func (r read) call(ctx context.Context, c *Client) (absent bool, err error) {
-	text, _, err := r.text(ctx, c)
+func (r read) call(ctx context.Context, call upstream.Call, c *Client) (absent bool, err error) {
+	text, _, err := r.text(ctx, call, c)
 	return err == nil && text == "absent", err
 }
 
@@ -35,46 +36,46 @@ func (r read) path() string {
 // the read.
 func readsFor(tokens []string, marketID, slug string, from, to market.Date) []read {
 	return []read{
-		{"prices", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return elementsText(showPrice)(c.Prices(ctx, tokens))
+		{"prices", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showPrice)(c.Prices(ctx, call, tokens))
 		}},
-		{"spreads", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return elementsText(showSpread)(c.Spreads(ctx, tokens))
+		{"spreads", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showSpread)(c.Spreads(ctx, call, tokens))
 		}},
-		{"orderbook", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showBook)(c.Book(ctx, tokens[0], 20))
+		{"orderbook", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showBook)(c.Book(ctx, call, tokens[0], 20))
 		}},
-		{"price-history", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showHistory)(c.PriceHistory(ctx, tokens[0], from, to))
+		{"price-history", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showHistory)(c.PriceHistory(ctx, call, tokens[0], from, to))
 		}},
-		{"market-search", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showSearch)(c.Search(ctx, queries.Search{Limit: 6}))
+		{"market-search", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showSearch)(c.Search(ctx, call, queries.Search{Limit: 6}))
 		}},
-		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return elementsText(showMarket)(c.MarketsByID(ctx, []string{marketID}))
+		{"market-details", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showMarket)(c.MarketsByID(ctx, call, []string{marketID}))
 		}},
-		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return elementsText(showMarket)(c.MarketsByToken(ctx, tokens[:1]))
+		{"market-details", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return elementsText(showMarket)(c.MarketsByToken(ctx, call, tokens[:1]))
 		}},
-		{"market-details", false, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showMarket)(c.MarketBySlug(ctx, slug))
+		{"market-details", false, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showMarket)(c.MarketBySlug(ctx, call, slug))
 		}},
-		{"balance", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showBalance)(c.Balance(ctx, wallet))
+		{"balance", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showBalance)(c.Balance(ctx, call, wallet))
 		}},
-		{"positions", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			list, err := c.Positions(ctx, wallet)
+		{"positions", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			list, err := c.Positions(ctx, call, wallet)
 			return showPositions(list), nil, err
 		}},
-		{"orders", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			list, err := c.Orders(ctx, wallet)
+		{"orders", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			list, err := c.Orders(ctx, call, wallet)
 			return showOrders(list), nil, err
 		}},
-		{"trades", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showTrades)(c.Trades(ctx, wallet, queries.Trades{}))
+		{"trades", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showTrades)(c.Trades(ctx, call, wallet, queries.Trades{}))
 		}},
-		{"history", true, func(ctx context.Context, c *Client) (string, market.LeftOut, error) {
-			return valueText(showRecords)(c.History(ctx, wallet, queries.History{}))
+		{"history", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
+			return valueText(showRecords)(c.History(ctx, call, wallet, queries.History{}))
 		}},
 	}
 }
@@ -141,11 +142,11 @@ func TestObserverSeesEveryCall(t *testing.T) {
 		answerWith(status, "application/json", goldenFile(t, "prices/list"))(w, r)
 	}))
 	c := v.client(t, func(cfg *Config) { cfg.Observer = seen })
-	_, _ = c.Prices(t.Context(), []string{"101", "103"})
+	_, _ = c.Prices(t.Context(), upstream.Call{}, []string{"101", "103"})
 	status = 429
-	_, _ = c.Prices(t.Context(), []string{"101"})
+	_, _ = c.Prices(t.Context(), upstream.Call{}, []string{"101"})
 	v.Close()
-	_, _ = c.Prices(t.Context(), []string{"102"})
+	_, _ = c.Prices(t.Context(), upstream.Call{}, []string{"102"})
 	assertEqual(t, strings.Join(seen.calls, "; "), "prices 2 200 ok; prices 1 429 RATE_LIMITED; prices 1 0 UPSTREAM_UNAVAILABLE")
 }
 
@@ -160,48 +161,48 @@ func TestBadInputIsNotSent(t *testing.T) {
 			t.Errorf("for the bad argument %q, got %v, want %s", what, err, market.CodeBadUserInput)
 		}
 	}
-	ctx := asUser(t)
+	ctx, user := t.Context(), asUser(t)
 	for _, id := range badIDs {
-		_, err := c.Book(ctx, id, 1)
+		_, err := c.Book(ctx, user, id, 1)
 		wantBadInput("book", err)
-		_, err = c.PriceHistory(ctx, id, 1, 2)
+		_, err = c.PriceHistory(ctx, user, id, 1, 2)
 		wantBadInput("history", err)
-		_, err = c.MarketBySlug(ctx, id)
+		_, err = c.MarketBySlug(ctx, user, id)
 		wantBadInput("slug", err)
 		if id != "" {
-			_, err = c.Search(ctx, queries.Search{EventID: id})
+			_, err = c.Search(ctx, user, queries.Search{EventID: id})
 			wantBadInput("event", err)
-			_, err = c.Search(ctx, queries.Search{EventSlug: id})
+			_, err = c.Search(ctx, user, queries.Search{EventSlug: id})
 			wantBadInput("event slug", err)
-			_, err = c.Trades(ctx, wallet, queries.Trades{MarketID: id})
+			_, err = c.Trades(ctx, user, wallet, queries.Trades{MarketID: id})
 			wantBadInput("market of trades", err)
-			_, err = c.Trades(ctx, wallet, queries.Trades{Page: "c:" + id})
+			_, err = c.Trades(ctx, user, wallet, queries.Trades{Page: "c:" + id})
 			wantBadInput("page of trades", err)
 		}
 		for name, list := range map[string]func() error{
-			"prices":  func() error { r, err := c.Prices(ctx, []string{id}); return elementError(r[0].Err, err) },
-			"spreads": func() error { r, err := c.Spreads(ctx, []string{id}); return elementError(r[0].Err, err) },
-			"markets": func() error { r, err := c.MarketsByID(ctx, []string{id}); return elementError(r[0].Err, err) },
-			"tokens":  func() error { r, err := c.MarketsByToken(ctx, []string{id}); return elementError(r[0].Err, err) },
+			"prices":  func() error { r, err := c.Prices(ctx, user, []string{id}); return elementError(r[0].Err, err) },
+			"spreads": func() error { r, err := c.Spreads(ctx, user, []string{id}); return elementError(r[0].Err, err) },
+			"markets": func() error { r, err := c.MarketsByID(ctx, user, []string{id}); return elementError(r[0].Err, err) },
+			"tokens":  func() error { r, err := c.MarketsByToken(ctx, user, []string{id}); return elementError(r[0].Err, err) },
 		} {
 			wantBadInput(name, list())
 		}
 	}
 	for _, page := range []string{"x", "c", "c:", "o:", "o:0", "o:-1", "o:x", "o:1000001", "o:5:" + strings.Repeat("a", 17), "b:", "b:!", "d:1"} {
-		_, err := c.Search(ctx, queries.Search{Page: page})
+		_, err := c.Search(ctx, user, queries.Search{Page: page})
 		wantBadInput("page "+page, err)
-		_, err = c.History(ctx, wallet, queries.History{Page: page})
+		_, err = c.History(ctx, user, wallet, queries.History{Page: page})
 		wantBadInput("page "+page, err)
 	}
-	_, err := c.Book(ctx, "101", 0)
+	_, err := c.Book(ctx, user, "101", 0)
 	wantBadInput("depth", err)
-	_, err = c.PriceHistory(ctx, "101", 3, 2)
+	_, err = c.PriceHistory(ctx, user, "101", 3, 2)
 	wantBadInput("days", err)
 	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
-		_, err = c.Search(ctx, q)
+		_, err = c.Search(ctx, user, q)
 		wantBadInput("search", err)
 	}
-	_, err = c.Trades(ctx, wallet, queries.Trades{Limit: 101})
+	_, err = c.Trades(ctx, user, wallet, queries.Trades{Limit: 101})
 	wantBadInput("limit", err)
 	if v.count() != 0 {
 		t.Errorf("the client made %d calls, want none", v.count())
@@ -218,7 +219,7 @@ func elementError(element, whole error) error {
 
 func TestBadIDFailsOnlyItself(t *testing.T) {
 	v := newVenue(t, everywhere(answer(goldenFile(t, "prices/list"))))
-	results, err := v.client(t).Prices(t.Context(), []string{"103", "a,b", "101", "103", "", "102"})
+	results, err := v.client(t).Prices(t.Context(), upstream.Call{}, []string{"103", "a,b", "101", "103", "", "102"})
 	must(t, err)
 	assertEqual(t, showResults(results, func(p *market.Price) string { return p.TokenID + " " + p.Price.String() }),
 		"103 0.02\nBAD_USER_INPUT\n101 0.65\n103 0.02\nBAD_USER_INPUT\nabsent")

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -23,7 +24,7 @@ func TestCredentialModes(t *testing.T) {
 			t.Run(mode+"/"+r.name, func(t *testing.T) {
 				v := newVenue(t, everywhere(answer(`{}`)))
 				c := v.client(t, func(cfg *Config) { cfg.CredentialsMode = mode })
-				_, _ = r.call(asUser(t), c)
+				_, _ = r.call(t.Context(), asUser(t), c)
 				got := v.last()
 				query := got.URL.Query().Get("credentials")
 				header, _ := base64.StdEncoding.DecodeString(got.Header.Get("X-Api-Credentials"))
@@ -55,12 +56,12 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 		}
 		seen := &recordingObserver{}
 		v := newVenue(t, everywhere(answer(`{}`)))
-		_, err := r.call(t.Context(), v.client(t, func(cfg *Config) { cfg.Observer = seen }))
+		_, err := r.call(t.Context(), upstream.Call{}, v.client(t, func(cfg *Config) { cfg.Observer = seen }))
 		if market.CodeOf(err) != market.CodeUnauthenticated || v.count() != 0 || len(seen.calls) != 0 {
 			t.Errorf("the read of %s without credentials returned %v after %d calls, want %s after none", r.name, err, v.count(), market.CodeUnauthenticated)
 		}
 		none := v.client(t, func(cfg *Config) { cfg.CredentialsMode = rest.CredentialsNone })
-		if _, err := r.call(t.Context(), none); market.CodeOf(err) == market.CodeUnauthenticated || v.count() == 0 {
+		if _, err := r.call(t.Context(), upstream.Call{}, none); market.CodeOf(err) == market.CodeUnauthenticated || v.count() == 0 {
 			t.Errorf("the read of %s in the mode none returned %v after %d calls, want a call", r.name, err, v.count())
 		}
 	}
@@ -145,7 +146,7 @@ func TestErrorsHaveNoCredentials(t *testing.T) {
 							cfg.Timeout = 50 * time.Millisecond
 						}
 					})
-					_, err := r.call(asUser(t), c)
+					_, err := r.call(t.Context(), asUser(t), c)
 					if err == nil {
 						t.Fatal("no error")
 					}
@@ -173,7 +174,7 @@ func secretSpellings(t *testing.T) []string {
 
 func TestRedactedMessageIsBounded(t *testing.T) {
 	c := newVenue(t, everywhere(answerWith(500, "application/json", `{"error":"`+strings.Repeat("é", 20_000)+`\u0000\n"}`))).client(t)
-	_, err := c.Balance(asUser(t), wallet)
+	_, err := c.Balance(t.Context(), asUser(t), wallet)
 	if text := err.Error(); len(text) > 400 || strings.ContainsAny(text, "\x00\n") || !strings.Contains(text, "éé…") {
 		t.Errorf("the error has %d bytes, want at most 400 bytes without control characters: %.500q", len(text), text)
 	}
@@ -189,7 +190,7 @@ func (leakyTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestTransportErrorsAreNotExposed(t *testing.T) {
 	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsHeader} {
 		c := newClient(t, "http://venue.invalid", func(cfg *Config) { cfg.Transport, cfg.CredentialsMode = leakyTransport{}, mode })
-		_, err := c.Balance(asUser(t), wallet)
+		_, err := c.Balance(t.Context(), asUser(t), wallet)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Fatalf("got %v, want %s", err, market.CodeUpstreamUnavailable)
 		}

@@ -73,7 +73,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				payload, err := c.Get(b.Context(), &rest.Request{Endpoint: list.endpoint})
+				payload, err := c.Get(b.Context(), upstream.Call{}, &rest.Request{Endpoint: list.endpoint})
 				must(b, err)
 				var drift rest.Drift
 				if got, err := list.decode(payload, &drift); got != list.rows || err != nil || len(drift) > 0 {

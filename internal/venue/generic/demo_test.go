@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 )
 
 // wireFile is a request and its response of a golden file that the tests of the demo venue wrote.
@@ -129,7 +130,7 @@ func checkReadError(t *testing.T, c *Client, path string, w wireFile) {
 		if r.path() != path {
 			continue
 		}
-		_, err := r.call(asUser(t), c)
+		_, err := r.call(t.Context(), asUser(t), c)
 		if got := market.CodeOf(err); got != code {
 			t.Errorf("the read of %s returned %v, want %s", r.name, err, code)
 		}
@@ -153,7 +154,7 @@ func checkRead(t *testing.T, v *fakeVenue, c *Client, asked *url.URL, body objec
 		return
 	}
 	tokens := ids("tokenIds", "tokenId")
-	text, _, err := readOf(readsFor(tokens, "", "", date(t, "2020-01-01"), date(t, "2030-01-01")), endpoint).text(asUser(t), c)
+	text, _, err := readOf(readsFor(tokens, "", "", date(t, "2020-01-01"), date(t, "2030-01-01")), endpoint).text(t.Context(), asUser(t), c)
 	if body.text("nextCursor") != "-" && (endpoint == "positions" || endpoint == "orders") {
 		// The venue sends the recorded page for every request, so the read of all pages must fail.
 		if market.CodeOf(err) != market.CodeUpstreamBadResponse {
@@ -287,14 +288,14 @@ func checkDetails(t *testing.T, c *Client, q url.Values, ids func(list, single s
 	var err error
 	switch {
 	case q.Has("slug"):
-		m, e := c.MarketBySlug(t.Context(), q.Get("slug"))
+		m, e := c.MarketBySlug(t.Context(), upstream.Call{}, q.Get("slug"))
 		results, err = []market.Result[*market.Market]{{Value: m}}, e
 		find([]string{q.Get("slug")}, func(o object, slug string) bool { return o.text("slug") == slug })
 	case q.Has("tokenIds"):
-		results, err = c.MarketsByToken(t.Context(), ids("tokenIds", ""))
+		results, err = c.MarketsByToken(t.Context(), upstream.Call{}, ids("tokenIds", ""))
 		find(ids("tokenIds", ""), func(o object, id string) bool { return strings.Contains(string(o["outcomes"]), `"`+id+`"`) })
 	default:
-		results, err = c.MarketsByID(t.Context(), ids("ids", "id"))
+		results, err = c.MarketsByID(t.Context(), upstream.Call{}, ids("ids", "id"))
 		find(ids("ids", "id"), func(o object, id string) bool { return o.text("marketId") == id })
 	}
 	must(t, err)

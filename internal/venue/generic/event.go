@@ -5,6 +5,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 const (
@@ -15,7 +16,7 @@ const (
 // Event builds an event from a search for the event's markets. If ref has an id, the search ignores the slug. If the search finds
 // no market, Event returns nil. If the markets are on more than maxEventPages pages, Event returns an error, because sums over a
 // part of the markets would be wrong.
-func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+func (c *Client) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
 	if q.EventID != "" {
 		q.EventSlug = ""
@@ -24,7 +25,7 @@ func (c *Client) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	var leftOut market.LeftOut
 	seen := make(map[string]bool) // a market may move to a later page while the pages are read
 	for range maxEventPages {
-		page, err := c.Search(ctx, q)
+		page, err := c.Search(ctx, call, q)
 		if err != nil {
 			return nil, err
 		}

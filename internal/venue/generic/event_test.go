@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // TestEvent checks that an event contains the markets of all search pages, and a market on two pages only once. If there are more
@@ -24,7 +25,7 @@ func TestEvent(t *testing.T) {
 			row := `"eventId":"e1","eventSlug":"slug","eventTitle":"Title","volume":"1"`
 			_, _ = fmt.Fprintf(w, `{%s"markets":[%s,%s]}`, next, searchRow(fmt.Sprintf(`"marketId":"%d",%s`, i, row)), searchRow(fmt.Sprintf(`"marketId":"%d",%s`, i+1, row)))
 		}))
-		e, err := v.client(t).Event(t.Context(), market.EventRef{EventID: "e1", EventSlug: "other"})
+		e, err := v.client(t).Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "e1", EventSlug: "other"})
 		if pages > maxEventPages {
 			if market.CodeOf(err) != market.CodeUpstreamBadResponse || e != nil || v.count() != maxEventPages {
 				t.Errorf("with %d pages, Event returned %+v and the error %v after %d calls, want %s after %d calls", pages, e, err, v.count(), market.CodeUpstreamBadResponse, maxEventPages)
@@ -48,7 +49,7 @@ func TestEvent(t *testing.T) {
 // TestEventBySlug checks that Event searches for a slug, and returns nil if the search finds no market.
 func TestEventBySlug(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"markets":[]}`)))
-	if e, err := v.client(t).Event(t.Context(), market.EventRef{EventSlug: "s"}); e != nil || err != nil {
+	if e, err := v.client(t).Event(t.Context(), upstream.Call{}, market.EventRef{EventSlug: "s"}); e != nil || err != nil {
 		t.Errorf("Event returned %+v and the error %v, want neither", e, err)
 	}
 	if q := v.queries(); len(q) != 1 || !strings.Contains(q[0], "eventSlug=s") || strings.Contains(q[0], "eventId") {
@@ -72,15 +73,15 @@ func TestBooksAndHistories(t *testing.T) {
 		}
 	}))
 	c := v.client(t)
-	books, err := c.Books(t.Context(), []queries.Book{{TokenID: "1", Depth: 5}, {TokenID: "missing", Depth: 5}, {TokenID: "bad", Depth: 5}})
+	books, err := c.Books(t.Context(), upstream.Call{}, []queries.Book{{TokenID: "1", Depth: 5}, {TokenID: "missing", Depth: 5}, {TokenID: "bad", Depth: 5}})
 	if err != nil || books[0].Value == nil || books[1].Value != nil || books[1].Err != nil || books[2].Err == nil || v.count() != 3 {
 		t.Errorf("Books returned %+v and the error %v after %d calls, want a book, an absent book and an error after 3 calls", books, err, v.count())
 	}
-	histories, err := c.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "1", From: 2, To: 3}, {TokenID: "missing", From: 2, To: 3}})
+	histories, err := c.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: "1", From: 2, To: 3}, {TokenID: "missing", From: 2, To: 3}})
 	if err != nil || histories[0].Value == nil || histories[1].Value != nil || v.count() != 5 {
 		t.Errorf("PriceHistories returned %+v and the error %v after %d calls in total, want a history and an absent history after 5 calls", histories, err, v.count())
 	}
-	if _, err := c.Books(t.Context(), []queries.Book{{TokenID: "bad", Depth: 5}}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if _, err := c.Books(t.Context(), upstream.Call{}, []queries.Book{{TokenID: "bad", Depth: 5}}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("Books returned the error %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 }

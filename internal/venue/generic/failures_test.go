@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
@@ -103,7 +104,7 @@ func TestStatuses(t *testing.T) {
 				c := v.client(t, func(cfg *Config) {
 					cfg.Clock, cfg.Rand = tool.NewClock(now), func() float64 { return 0 }
 				})
-				absent, err := r.call(asUser(t), c)
+				absent, err := r.call(t.Context(), asUser(t), c)
 				want := tt.public
 				if r.user {
 					want = tt.user
@@ -141,7 +142,7 @@ func TestNotFound(t *testing.T) {
 	} {
 		for _, r := range reads {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
-				absent, err := r.call(asUser(t), newVenue(t, everywhere(h)).client(t))
+				absent, err := r.call(t.Context(), asUser(t), newVenue(t, everywhere(h)).client(t))
 				if slices.Contains(lists, r.name) {
 					if market.CodeOf(err) != market.CodeUpstreamBadResponse {
 						t.Fatalf("got %v, want %s", err, market.CodeUpstreamBadResponse)
@@ -169,7 +170,7 @@ func TestDeadlineBeforeTheCall(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), -1)
 	defer cancel()
 	v := newVenue(t, nil)
-	if _, err := v.client(t).Book(ctx, "101", 1); market.CodeOf(err) != market.CodeUpstreamTimeout || v.count() != 0 {
+	if _, err := v.client(t).Book(ctx, upstream.Call{}, "101", 1); market.CodeOf(err) != market.CodeUpstreamTimeout || v.count() != 0 {
 		t.Errorf("got %v after %d calls, want %s", err, v.count(), market.CodeUpstreamTimeout)
 	}
 }
@@ -179,12 +180,12 @@ func TestCancelledByCaller(t *testing.T) {
 	for name, begin := range map[string]http.HandlerFunc{"before the header": hang, "in the body": drip} {
 		for _, r := range reads {
 			t.Run(name+"/"+r.name, func(t *testing.T) {
-				ctx, cancel := context.WithCancelCause(asUser(t))
+				ctx, cancel := context.WithCancelCause(t.Context())
 				c := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
 					cancel(cause)
 					begin(w, r)
 				})).client(t)
-				_, err := r.call(ctx, c)
+				_, err := r.call(ctx, asUser(t), c)
 				var e *market.Error
 				if !errors.Is(err, cause) || !errors.Is(err, context.Canceled) || errors.As(err, &e) {
 					t.Errorf("got %v, want the cause of the cancellation and no market.Error", err)
@@ -195,7 +196,7 @@ func TestCancelledByCaller(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	v := newVenue(t, nil)
-	if _, err := v.client(t).Book(ctx, "101", 1); !errors.Is(err, context.Canceled) || v.count() != 0 {
+	if _, err := v.client(t).Book(ctx, upstream.Call{}, "101", 1); !errors.Is(err, context.Canceled) || v.count() != 0 {
 		t.Errorf("with a cancelled context, Book returned %v after %d calls, want %v after none", err, v.count(), context.Canceled)
 	}
 }
@@ -224,7 +225,7 @@ func TestConnectionFailures(t *testing.T) {
 		"hung up": newVenue(t, everywhere(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).URL + prefix,
 	} {
 		for _, r := range reads {
-			if _, err := r.call(asUser(t), newClient(t, base)); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+			if _, err := r.call(t.Context(), asUser(t), newClient(t, base)); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 				t.Errorf("after %q, the read of %s returned %v, want %s", name, r.name, err, market.CodeUpstreamUnavailable)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
@@ -30,10 +31,10 @@ func startDemo(t *testing.T) (*faults.Proxy, string, []read) {
 // TestDemoFaults checks what each read returns during a fault of the demo venue, and that the next read succeeds.
 func TestDemoFaults(t *testing.T) {
 	proxy, url, all := startDemo(t)
-	ctx := withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
+	user := withCredentials(t, `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`)
 	truth := make([]string, len(all))
 	for i, r := range all {
-		text, left, err := r.text(ctx, newClient(t, url))
+		text, left, err := r.text(t.Context(), user, newClient(t, url))
 		if err != nil || left != nil || text == "" || strings.Contains(text, "absent") {
 			t.Fatalf("without a fault, the read of %s returned %q, left out %v and the error %v", r.name, text, left, err)
 		}
@@ -88,7 +89,7 @@ func TestDemoFaults(t *testing.T) {
 				})
 				tt.fault.Path = r.path()
 				must(t, proxy.Set([]faults.Fault{tt.fault}))
-				text, left, err := r.text(ctx, c)
+				text, left, err := r.text(t.Context(), user, c)
 				switch want := tt.code; want {
 				case "":
 					if assertEqual(t, text, truth[i]); err != nil || left != nil {
@@ -113,7 +114,7 @@ func TestDemoFaults(t *testing.T) {
 				}
 				must(t, proxy.Set(nil))
 				clock.Advance(wire.MaxWait)
-				if text, left, err := r.text(ctx, c); text != truth[i] || left != nil || err != nil {
+				if text, left, err := r.text(t.Context(), user, c); text != truth[i] || left != nil || err != nil {
 					t.Errorf("after the fault, the read returned %s, left out %v and the error %v", text, left, err)
 				}
 			})

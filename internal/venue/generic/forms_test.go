@@ -101,7 +101,7 @@ absent`, drift: strings.TrimSuffix(strings.Repeat("prices: bad element, ", 5), "
 		{form: "unattributable", ids: []string{"101", "103"}, want: "UPSTREAM_BAD_RESPONSE\n103 0.02 VENUE -",
 			drift: "prices: element without a readable id, prices: element without a readable id"},
 	}, func(t *testing.T, c *Client, g golden) string {
-		results, err := c.Prices(t.Context(), g.ids)
+		results, err := c.Prices(t.Context(), upstream.Call{}, g.ids)
 		must(t, err)
 		return showResults(results, showPrice)
 	})
@@ -123,7 +123,7 @@ UPSTREAM_BAD_RESPONSE
 UPSTREAM_BAD_RESPONSE
 104 - - 0.04 -`, drift: "spreads: bad element, spreads: bad element, spreads: bad element"},
 	}, func(t *testing.T, c *Client, g golden) string {
-		results, err := c.Spreads(t.Context(), g.ids)
+		results, err := c.Spreads(t.Context(), upstream.Call{}, g.ids)
 		must(t, err)
 		return showResults(results, showSpread)
 	})
@@ -150,7 +150,7 @@ func TestBookForms(t *testing.T) {
 		{form: "missing-side", want: "UPSTREAM_BAD_RESPONSE", drift: "orderbook: bad element"},
 		{form: "other-token", want: "UPSTREAM_BAD_RESPONSE"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		b, err := c.Book(t.Context(), "101", 2)
+		b, err := c.Book(t.Context(), upstream.Call{}, "101", 2)
 		if err != nil {
 			return string(market.CodeOf(err))
 		}
@@ -172,7 +172,7 @@ func TestPriceHistoryForms(t *testing.T) {
 		{form: "all-bad", want: "UPSTREAM_BAD_RESPONSE", drift: "price-history: bad row"},
 		{form: "other-days", want: "UPSTREAM_BAD_RESPONSE", drift: "price-history: point on another day"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		h, err := c.PriceHistory(t.Context(), "101", date(t, "2025-11-01"), date(t, "2026-11-03"))
+		h, err := c.PriceHistory(t.Context(), upstream.Call{}, "101", date(t, "2025-11-01"), date(t, "2026-11-03"))
 		if err != nil {
 			return string(market.CodeOf(err))
 		}
@@ -256,7 +256,7 @@ status: UNKNOWN | - | -
 outcome: 201 | YES | - | -`, drift: "market-details: bad element"},
 	}
 	runGolden(t, "market-details", table, func(t *testing.T, c *Client, g golden) string {
-		results, err := c.MarketsByID(t.Context(), g.ids)
+		results, err := c.MarketsByID(t.Context(), upstream.Call{}, g.ids)
 		must(t, err)
 		return showResults(results, showMarket)
 	})
@@ -276,7 +276,7 @@ UPSTREAM_BAD_RESPONSE`},
 	} {
 		t.Run(g.form, func(t *testing.T) {
 			c := newVenue(t, everywhere(answer(goldenFile(t, "market-details/"+g.form)))).client(t)
-			results, err := c.MarketsByToken(t.Context(), g.ids)
+			results, err := c.MarketsByToken(t.Context(), upstream.Call{}, g.ids)
 			must(t, err)
 			assertEqual(t, showResults(results, showMarket), g.want)
 		})
@@ -292,7 +292,7 @@ func TestMarketBySlugForms(t *testing.T) {
 	} {
 		t.Run(g.form, func(t *testing.T) {
 			c := newVenue(t, everywhere(answer(goldenFile(t, "market-details/"+g.form)))).client(t)
-			m, err := c.MarketBySlug(t.Context(), g.ids[0])
+			m, err := c.MarketBySlug(t.Context(), upstream.Call{}, g.ids[0])
 			if err != nil {
 				assertEqual(t, string(market.CodeOf(err)), g.want)
 				return
@@ -388,7 +388,7 @@ outcome: 102 | No | - | -
 summary`, drift: "market-search: bad row, market-search: bad row"},
 		{form: "half-bad", want: "next - total -" + one1, drift: "market-search: bad row, market-search: bad row, market-search: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.Search(t.Context(), queries.Search{})
+		page, err := c.Search(t.Context(), upstream.Call{}, queries.Search{})
 		must(t, err)
 		return showSearch(page)
 	})

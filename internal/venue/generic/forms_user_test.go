@@ -20,7 +20,7 @@ func TestBalanceForms(t *testing.T) {
 		{form: "empty-object", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},
 		{form: "bad-number", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		b, err := c.Balance(asUser(t), wallet)
+		b, err := c.Balance(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return string(market.CodeOf(err))
 		}
@@ -40,7 +40,7 @@ func TestPositionForms(t *testing.T) {
 		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (positions): size is not a number",
 			drift: "positions: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		list, err := c.Positions(asUser(t), wallet)
+		list, err := c.Positions(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return err.Error()
 		}
@@ -68,7 +68,7 @@ func TestLeftOutRowsAreReported(t *testing.T) {
 		{"trades", many, nil},
 		{"trades", goldenFile(t, "trades/object"), nil},
 	} {
-		_, left, err := readOf(reads, tt.endpoint).text(asUser(t), newVenue(t, everywhere(answer(tt.body))).client(t))
+		_, left, err := readOf(reads, tt.endpoint).text(t.Context(), asUser(t), newVenue(t, everywhere(answer(tt.body))).client(t))
 		must(t, err)
 		var got, want []string
 		for _, err := range left {
@@ -98,7 +98,7 @@ func TestOrderForms(t *testing.T) {
 		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (orders): filledSize is missing",
 			drift: "orders: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		list, err := c.Orders(asUser(t), wallet)
+		list, err := c.Orders(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return err.Error()
 		}
@@ -115,7 +115,7 @@ func TestTradeForms(t *testing.T) {
 		{form: "bare-array", want: "next - total -\nT1 M1 101 Yes BUY(buy) 0.62 78.55 - 2025-11-20T10:00:00Z 0xabc"},
 		{form: "half-bad", want: "next - total -\n" + t1, drift: "trades: bad row, trades: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.Trades(asUser(t), wallet, queries.Trades{})
+		page, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{})
 		if err != nil {
 			return err.Error()
 		}
@@ -132,7 +132,7 @@ func TestHistoryForms(t *testing.T) {
 		{form: "snake-case", want: "next - total -\n- UNKNOWN(AIRDROP) 2025-11-20T10:00:00Z 13.285715 M1 101 Yes BUY 0.9300000035 14.285715 0xa66"},
 		{form: "half-bad", want: "next - total -\nA1 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 1 - - - - - - -", drift: "history: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
-		page, err := c.History(asUser(t), wallet, queries.History{})
+		page, err := c.History(t.Context(), asUser(t), wallet, queries.History{})
 		if err != nil {
 			return err.Error()
 		}
@@ -156,7 +156,7 @@ func TestErrorForms(t *testing.T) {
 	for _, g := range table {
 		t.Run(g.form, func(t *testing.T) {
 			c := newVenue(t, everywhere(answer(goldenFile(t, "errors/"+g.form)))).client(t)
-			b, err := c.Balance(asUser(t), wallet)
+			b, err := c.Balance(t.Context(), asUser(t), wallet)
 			switch {
 			case g.want == "absent":
 				if b != nil || err != nil {

@@ -44,7 +44,7 @@ func newDecodingClient(t testing.TB, body []byte) *Client {
 // body has no payload, ok is false.
 func decodeBody(t *testing.T, e upstream.Endpoint, body []byte) (payload wire.Value, ok bool) {
 	t.Helper()
-	payload, err := newDecodingClient(t, body).Get(t.Context(), &rest.Request{Endpoint: e})
+	payload, err := newDecodingClient(t, body).Get(t.Context(), upstream.Call{}, &rest.Request{Endpoint: e})
 	checkError(t, err)
 	return payload, err == nil && !payload.IsNull()
 }
@@ -288,7 +288,7 @@ func FuzzUser(f *testing.F) {
 			}
 		}
 		c := newDecodingClient(t, body)
-		next, err := c.pageInfo(&pagedList{endpoint: upstream.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
+		next, err := c.reading(upstream.Call{}).pageInfo(&pagedList{endpoint: upstream.EndpointTrades, paging: settingAccountPaging, id: fieldRecordID}, list, pageStart{}, 100)
 		if checkError(t, err); err == nil {
 			if _, err := parsePageToken(upstream.EndpointTrades, next.next.token()); err != nil {
 				t.Fatalf("the token of the next page is not valid: %v", err)

@@ -1,7 +1,6 @@
 package generic
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -130,22 +129,21 @@ func everywhere(h http.HandlerFunc) map[string]http.HandlerFunc {
 	return all
 }
 
-// asUser returns a context with the credentials in canary.
-func asUser(t testing.TB) context.Context { return withCredentials(t, canary) }
+// asUser returns a call with the credentials in canary.
+func asUser(t testing.TB) upstream.Call { return withCredentials(t, canary) }
 
-// withCredentials returns a context with credentials in JSON.
-func withCredentials(t testing.TB, credentials string) context.Context {
+// withCredentials returns a call with credentials in JSON.
+func withCredentials(t testing.TB, credentials string) upstream.Call {
 	t.Helper()
 	c, err := market.ParseCredentials([]byte(credentials))
 	must(t, err)
-	return upstream.With(t.Context(), upstream.Call{Credentials: c})
+	return upstream.Call{Credentials: c}
 }
 
-// withPermit returns a context in which p also admits the HTTP calls.
-func withPermit(ctx context.Context, p upstream.Permit) context.Context {
-	call := *upstream.From(ctx)
+// withPermit returns the call with the permit p.
+func withPermit(call upstream.Call, p upstream.Permit) upstream.Call {
 	call.Permit = p
-	return upstream.With(ctx, call)
+	return call
 }
 
 // goldenFile reads a golden file of tests/testdata/venue/forms.

@@ -16,31 +16,24 @@ var fieldVolumeOfPoint = wire.NewField("volume", "v")
 // If the venue does not know the token, PriceHistory returns nil. Unreadable points are reported in LeftOut. Points on other days
 // are dropped. If the response has points but none of them is usable, the error is UPSTREAM_BAD_RESPONSE. If several points have
 // the same time, the last point in the response is used.
-func (c *Client) PriceHistory(ctx context.Context, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
+func (c *Client) PriceHistory(ctx context.Context, call upstream.Call, tokenID string, from, to market.Date) (*market.PriceHistory, error) {
 	if err := rest.CheckID(upstream.EndpointPriceHistory, tokenID); err != nil {
 		return nil, err
 	}
 	if from > to {
 		return nil, rest.BadInput(upstream.EndpointPriceHistory, "the first day is after the last")
 	}
-	return rest.WithBackoff(c.Client, upstream.EndpointPriceHistory, tokenID, func() (*market.PriceHistory, error) {
-		rq := &rest.Request{Endpoint: upstream.EndpointPriceHistory, Keys: 1}
-		rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
-		payload, err := c.Get(ctx, rq)
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		h, err := decodePriceHistory(payload, tokenID, from, to, &drift)
-		c.Report(upstream.EndpointPriceHistory, drift)
-		return h, err
+	rq := &rest.Request{Endpoint: upstream.EndpointPriceHistory, Keys: 1}
+	rq.Query.Set("tokenId", tokenID).Set("startDate", from.String()).Set("endDate", to.String())
+	return readOne(ctx, c.reading(call), tokenID, rq, func(payload wire.Value, drift *rest.Drift) (*market.PriceHistory, error) {
+		return decodePriceHistory(payload, tokenID, from, to, drift)
 	})
 }
 
 // PriceHistories reads each history with its own call.
-func (c *Client) PriceHistories(ctx context.Context, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (c *Client) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return readEach(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
-		return c.PriceHistory(ctx, q.TokenID, q.From, q.To)
+		return c.PriceHistory(ctx, call, q.TokenID, q.From, q.To)
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -112,7 +113,7 @@ func TestHTTP2ConnectionsThatEnd(t *testing.T) {
 					cfg.Transport, cfg.Retries, cfg.Rand = newTLSTransport(t, s), 2, func() float64 { return 0 }
 				})
 				p := &permit{}
-				_, err := c.Book(withPermit(t.Context(), p), "101", 20)
+				_, err := c.Book(t.Context(), upstream.Call{Permit: p}, "101", 20)
 				want := market.CodeUpstreamUnavailable
 				if !tt.retried {
 					calls = 1

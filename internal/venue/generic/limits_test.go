@@ -3,6 +3,7 @@ package generic
 import (
 	"fmt"
 	"net/http"
+	"oddsgraph/internal/upstream"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -33,7 +34,7 @@ func TestPermitObservesLimits(t *testing.T) {
 		} {
 			p := &permit{}
 			c := (&scripted{answer: tt.answer}).client(t, 1)
-			_, _ = c.Book(withPermit(t.Context(), p), "101", 20)
+			_, _ = c.Book(t.Context(), upstream.Call{Permit: p}, "101", 20)
 			if got := strings.Join(p.observed, ","); got != tt.observed || fmt.Sprint(p.throttledFor) != tt.throttled {
 				t.Errorf("after %q, the permit observed %q and was throttled for %v, want %q and %s", name, got, p.throttledFor, tt.observed, tt.throttled)
 			}

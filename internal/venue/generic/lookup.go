@@ -24,12 +24,11 @@ func newBatchValues[T any](n int) batchValues[T] {
 }
 
 type lookup[T any] struct {
+	reading
 	endpoint upstream.Endpoint
-	// list is the name of the parameter for several ids. If it is empty, ids are requested one by one.
-	list string
-	// single has the names of the parameter for one id. There are two names only until the setting is decided. If the venue does not
-	// find an id by the first name, the client uses the second. If list has a name and single has none, one id is a list of one.
-	single []string
+	// list is the name of the parameter for several ids, and single that for one id. If list is empty, ids are requested one by one.
+	// If single is empty, one id is a list of one.
+	list, single string
 	// setting is the setting that gave list its name. It is settings if the venue's documentation gives it.
 	setting setting
 	decode  func(payload wire.Value, ids []string, note func(string)) (batchValues[T], error)
@@ -37,55 +36,39 @@ type lookup[T any] struct {
 
 // read returns a result for each id, in the order of ids. If the venue refuses every list of several ids, the answer contradicts the
 // setting.
-func (l *lookup[T]) read(ctx context.Context, c *Client, ids []string) ([]market.Result[*T], error) {
+func (l *lookup[T]) read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
 	results, err := rest.Lookup[T]{
-		Client: c.Client, Endpoint: l.endpoint,
-		Split: func(ids []string) [][]string { return c.lists(l.endpoint, ids, l.list == "") },
-		Call: func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
-			if len(ids) == 1 && len(l.single) > 0 {
-				return l.one(ctx, c, ids[0], note)
+		Client: l.Client.Client, Endpoint: l.endpoint,
+		Split: func(ids []string) [][]string { return l.lists(l.endpoint, ids, l.list == "") },
+		Call: func(ctx context.Context, _ upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
+			if len(ids) == 1 && l.single != "" {
+				return l.ask(ctx, l.single, ids, note)
 			}
-			values, err := l.call(ctx, c, l.list, ids, note)
-			if urlTooLong(err) {
+			values, err := l.ask(ctx, l.list, ids, note)
+			if urlTooLong(err) && l.decided(settingMaxURL) {
 				note("contradicts " + settingMaxURL.String())
 			}
 			return values, err
 		},
 		Halve: func(err error) bool { return rest.Refused(err) || urlTooLong(err) },
-	}.Read(ctx, ids)
+	}.Read(ctx, l.call, ids)
 	why, _ := errors.AsType[*rest.CallFailure](err)
-	if why == nil || why.Kind != rest.KindRefused && why.Kind != rest.KindShape || l.list == "" || l.setting == settings || !c.decided(l.setting) || len(ids) < 2 {
+	if why == nil || why.Kind != rest.KindRefused && why.Kind != rest.KindShape || l.list == "" || l.setting == settings || !l.decided(l.setting) || len(ids) < 2 {
 		return results, err
 	}
-	err = c.contradiction(l.endpoint, l.setting, "the venue refuses lists")
+	err = l.contradiction(l.endpoint, l.setting, "the venue refuses lists")
 	for i := range results {
 		results[i].Err = err
 	}
 	return results, err
 }
 
-// one reads one id, and tries the names of the single parameter one after the other. It stops when the venue finds the id, or when a
-// call fails for another reason than the name. If no name finds the id, the result is the first response without an error, or the
-// last refusal.
-func (l *lookup[T]) one(ctx context.Context, c *Client, id string, note func(string)) (found rest.Values[T], err error) {
-	for i, name := range l.single {
-		values, failed := l.call(ctx, c, name, []string{id}, note)
-		if i == 0 || err != nil || len(values) > 0 { // a response without the value is better than a refusal
-			found, err = values, failed
-		}
-		if len(values) > 0 || failed != nil && !rest.RefusesForm(failed) {
-			return values, failed
-		}
-	}
-	return found, err
-}
-
-// call makes one call. An endpoint that does not know the only id has no value for it. But if spreads responds with 404, the endpoint
+// ask makes one call. An endpoint that does not know the only id has no value for it. But if spreads responds with 404, the endpoint
 // may be missing, so the result is an error.
-func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
+func (l *lookup[T]) ask(ctx context.Context, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(ids)}
 	rq.Query.List(parameter, ids)
-	payload, err := c.Get(ctx, rq)
+	payload, err := l.get(ctx, rq)
 	notFound := market.CodeOf(err) == market.CodeNotFound && l.endpoint != upstream.EndpointSpreads
 	if len(ids) == 1 && (notFound || err == nil && payload.IsNull()) {
 		return nil, nil
@@ -103,4 +86,19 @@ func (l *lookup[T]) call(ctx context.Context, c *Client, parameter string, ids [
 		got.byID.FailMissing(l.endpoint, ids)
 	}
 	return got.byID, nil
+}
+
+// readOne makes one call, and decodes its answer. It returns nil if the venue does not know what is requested. Failed reads with the
+// same key start a backoff.
+func readOne[T any](ctx context.Context, c reading, key string, rq *rest.Request, decode func(payload wire.Value, drift *rest.Drift) (*T, error)) (*T, error) {
+	return rest.WithBackoff(c.Client.Client, rq.Endpoint, key, func() (*T, error) {
+		payload, err := c.get(ctx, rq)
+		if err != nil || payload.IsNull() {
+			return nil, rest.NilIfNotFound(err)
+		}
+		var drift rest.Drift
+		value, err := decode(payload, &drift)
+		c.Report(rq.Endpoint, drift)
+		return value, err
+	})
 }

@@ -104,7 +104,7 @@ func TestRefusedLists(t *testing.T) {
 			v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 			o := &recordingObserver{}
 			c := v.client(t, func(cfg *Config) { cfg.Observer, cfg.Clock = o, tool.NewClock(time.Unix(1_700_000_000, 0)) })
-			results, err := c.MarketsByID(t.Context(), []string{"M1", "M2", "M3"})
+			results, err := c.MarketsByID(t.Context(), upstream.Call{}, []string{"M1", "M2", "M3"})
 			switch names := err != nil && strings.Contains(err.Error(), "market-ids:ids"); name {
 			case "an empty list", "404": // the venue may know none of them
 				must(t, err)
@@ -126,15 +126,15 @@ func TestRefusedLists(t *testing.T) {
 	}
 }
 
-// TestUndecidedLists checks that the client asks for ids one by one until it knows better, with both names for the id of a market.
+// TestUndecidedLists checks that the client asks for ids one by one until it knows better.
 func TestUndecidedLists(t *testing.T) {
 	odd := &partialVenue{}
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 	c := v.client(t, undecided)
-	results, err := c.MarketsByID(t.Context(), []string{"M1", "none"})
+	results, err := c.MarketsByID(t.Context(), upstream.Call{}, []string{"M1", "none"})
 	must(t, err)
 	assertEqual(t, marketIDs(results), "M1 absent")
-	results, err = c.MarketsByToken(t.Context(), []string{"T1", "Tx"})
+	results, err = c.MarketsByToken(t.Context(), upstream.Call{}, []string{"T1", "Tx"})
 	must(t, err)
 	assertEqual(t, marketIDs(results), "M1 absent")
 	if got := c.Cost(upstream.EndpointMarketsByID, 3, 6) + c.Cost(upstream.EndpointMarketsByToken, 3, 6); got != 6 {
@@ -142,7 +142,7 @@ func TestUndecidedLists(t *testing.T) {
 	}
 	got := v.queries()
 	slices.Sort(got)
-	assertEqual(t, strings.Join(got, "; "), "id=none; marketId=M1; marketId=none; tokenId=T1; tokenId=Tx")
+	assertEqual(t, strings.Join(got, "; "), "marketId=M1; marketId=none; tokenId=T1; tokenId=Tx")
 }
 
 // TestBadIDsDoNotDisableLists checks that the client still sends lists after the venue has refused a list because of one bad id.
@@ -151,7 +151,7 @@ func TestBadIDsDoNotDisableLists(t *testing.T) {
 	v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 	c := v.client(t)
 	for range 2 {
-		results, err := c.MarketsByID(t.Context(), []string{"M1", "M13", "M2"})
+		results, err := c.MarketsByID(t.Context(), upstream.Call{}, []string{"M1", "M13", "M2"})
 		must(t, err)
 		assertEqual(t, marketIDs(results), "M1 UPSTREAM_BAD_RESPONSE M2")
 		if got := c.Cost(upstream.EndpointMarketsByID, 3, 7); got != 1 {
@@ -168,11 +168,11 @@ func TestOneBadIDAmongMany(t *testing.T) {
 		v := newVenue(t, map[string]http.HandlerFunc{detailsPath: odd.details})
 		c := v.client(t)
 		ids := idsOf("M%d", 40)
-		if _, err := c.MarketsByID(t.Context(), ids); err != nil || v.count() != 1 {
+		if _, err := c.MarketsByID(t.Context(), upstream.Call{}, ids); err != nil || v.count() != 1 {
 			t.Fatalf("the first read returned the error %v after %d calls, want no error after 1", err, v.count())
 		}
 		odd.badID = ids[badIndex]
-		results, err := c.MarketsByID(t.Context(), ids)
+		results, err := c.MarketsByID(t.Context(), upstream.Call{}, ids)
 		must(t, err)
 		for i, r := range results {
 			if i == badIndex {
@@ -206,13 +206,13 @@ func TestFailingVenueGetsFewCalls(t *testing.T) {
 			var err error
 			switch lookup {
 			case "prices":
-				results, err = errorsOf(c.Prices(t.Context(), ids))
+				results, err = errorsOf(c.Prices(t.Context(), upstream.Call{}, ids))
 			case "spreads":
-				results, err = errorsOf(c.Spreads(t.Context(), ids))
+				results, err = errorsOf(c.Spreads(t.Context(), upstream.Call{}, ids))
 			case "markets":
-				results, err = errorsOf(c.MarketsByID(t.Context(), ids))
+				results, err = errorsOf(c.MarketsByID(t.Context(), upstream.Call{}, ids))
 			case "tokens":
-				results, err = errorsOf(c.MarketsByToken(t.Context(), ids))
+				results, err = errorsOf(c.MarketsByToken(t.Context(), upstream.Call{}, ids))
 			}
 			if v.count() > most {
 				t.Errorf("with the response %q, the read of %s made %d calls, want at most %d", name, lookup, v.count(), most)
@@ -242,7 +242,7 @@ func TestNoFurtherCallsAfterTheRateLimit(t *testing.T) {
 		w.Header().Set("Retry-After", "9")
 		answerWith(429, "application/json", "{}")(w, r)
 	}})
-	results, err := v.client(t, undecided).MarketsByID(t.Context(), idsOf("M%d", 40))
+	results, err := v.client(t, undecided).MarketsByID(t.Context(), upstream.Call{}, idsOf("M%d", 40))
 	if market.CodeOf(err) != market.CodeRateLimited {
 		t.Errorf("the read returned %v, want %s", err, market.CodeRateLimited)
 	}
@@ -274,7 +274,7 @@ func TestLongListsAreSplit(t *testing.T) {
 		t.Errorf("the cost is %d, want 3", got)
 	}
 	ids := idsOf("T%d", 100)
-	results, err := c.Prices(t.Context(), ids)
+	results, err := c.Prices(t.Context(), upstream.Call{}, ids)
 	if err != nil || v.count() != 3 {
 		t.Fatalf("the read returned the error %v after %d calls, want no error after 3", err, v.count())
 	}
@@ -288,7 +288,7 @@ func TestLongListsAreSplit(t *testing.T) {
 
 func TestEmptyListMakesNoCall(t *testing.T) {
 	c := newVenue(t, nil).client(t)
-	results, err := c.Prices(t.Context(), nil)
+	results, err := c.Prices(t.Context(), upstream.Call{}, nil)
 	if err != nil || len(results) != 0 {
 		t.Errorf("got the results %v and the error %v, want neither", results, err)
 	}
@@ -331,7 +331,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 		odd.details(w, r)
 	}})
 	c := v.client(t, undecided)
-	results, err := c.MarketsByID(t.Context(), idsOf("M%d", 40))
+	results, err := c.MarketsByID(t.Context(), upstream.Call{}, idsOf("M%d", 40))
 	if err != nil || results[39].Value == nil {
 		t.Fatal(err)
 	}
@@ -341,7 +341,7 @@ func TestSingleCallsAreBounded(t *testing.T) {
 	gated.Store(true)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := c.MarketsByID(ctx, idsOf("M%d", 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
+	if _, err := c.MarketsByID(ctx, upstream.Call{}, idsOf("M%d", 40)); market.CodeOf(err) != market.CodeUpstreamTimeout {
 		t.Errorf("got %v, want %s", err, market.CodeUpstreamTimeout)
 	}
 	close(released)
@@ -353,10 +353,10 @@ func TestResponseForOtherIDs(t *testing.T) {
 		_, _ = io.WriteString(w, `[{"tokenId":"777","price":0.5,"spread":0.1},{"tokenId":"778","price":0.5,"spread":0.1}]`)
 	}))
 	c := v.client(t)
-	if _, err := c.Prices(t.Context(), []string{"101", "102"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if _, err := c.Prices(t.Context(), upstream.Call{}, []string{"101", "102"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("Prices returned %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
-	if _, err := c.Spreads(t.Context(), []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if _, err := c.Spreads(t.Context(), upstream.Call{}, []string{"101"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("Spreads returned %v, want %s", err, market.CodeUpstreamBadResponse)
 	}
 }
@@ -364,7 +364,7 @@ func TestResponseForOtherIDs(t *testing.T) {
 // TestBisectionIsBounded checks that the client makes a bounded number of calls if the venue refuses every list.
 func TestBisectionIsBounded(t *testing.T) {
 	v := newVenue(t, everywhere(answerWith(400, "application/json", `{"success":false,"error":"no"}`)))
-	results, err := v.client(t).Prices(t.Context(), idsOf("T%d", 40))
+	results, err := v.client(t).Prices(t.Context(), upstream.Call{}, idsOf("T%d", 40))
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse || v.count() > maxBisectCalls+1 {
 		t.Errorf("the read returned %v after %d calls, want %s after at most %d", err, v.count(), market.CodeUpstreamBadResponse, maxBisectCalls+1)
 	}
@@ -376,7 +376,7 @@ func TestBisectionIsBounded(t *testing.T) {
 }
 
 func TestOneElementForSeveralIDs(t *testing.T) {
-	results, err := newVenue(t, everywhere(answer(goldenFile(t, "prices/object")))).client(t).Prices(t.Context(), []string{"101", "102"})
+	results, err := newVenue(t, everywhere(answer(goldenFile(t, "prices/object")))).client(t).Prices(t.Context(), upstream.Call{}, []string{"101", "102"})
 	if market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %v and the error %v, want %s", results, err, market.CodeUpstreamBadResponse)
 	}

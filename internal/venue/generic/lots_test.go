@@ -31,14 +31,14 @@ func TestWholeListsWhoseRowsMove(t *testing.T) {
 			}))
 			ids, calls := map[string]int{}, 4
 			if name == "positions" {
-				list, err := v.client(t).Positions(asUser(t), wallet)
+				list, err := v.client(t).Positions(t.Context(), asUser(t), wallet)
 				must(t, err)
 				for _, p := range list {
 					ids[p.MarketID]++
 				}
 			} else {
 				calls = 2
-				list, err := v.client(t).Orders(asUser(t), wallet)
+				list, err := v.client(t).Orders(t.Context(), asUser(t), wallet)
 				must(t, err)
 				for _, o := range list {
 					ids[o.OrderID]++
@@ -67,7 +67,7 @@ func TestPositionsThatKeepMoving(t *testing.T) {
 		}
 		listOfUser(w, r, rowsJSON(100-read, 200), ``)
 	}))
-	list, err := v.client(t).Positions(asUser(t), wallet)
+	list, err := v.client(t).Positions(t.Context(), asUser(t), wallet)
 	wantRefused("changes while it is read")(t, v, len(list), err)
 }
 
@@ -102,7 +102,7 @@ func TestLotsOnEveryPageSize(t *testing.T) {
 						}
 						listOfUser(w, r, "["+strings.Join(rows, ",")+"]", more)
 					}))
-					list, err := v.client(t, with(func(table *Table) { table[settingAccountPaging] = by })).Positions(asUser(t), wallet)
+					list, err := v.client(t, with(func(table *Table) { table[settingAccountPaging] = by })).Positions(t.Context(), asUser(t), wallet)
 					if name == "alternating" && size == 2 {
 						wantRefused("repeats its pages")(t, v, len(list), err) // every page of two rows equals the previous page
 						return

@@ -218,52 +218,41 @@ func resolution(r *wire.Row) *market.Resolution {
 // outcomes reads the outcomes in any known form. If an outcome has no token or no label, or two outcomes have the same token,
 // outcomes marks the row r as bad.
 func outcomes(r *wire.Row) []market.Outcome {
-	var list []market.Outcome
-	if rows, ok := outcomeRows(r); ok {
-		list = outcomesFromRows(r, rows)
-	} else {
-		list = outcomesFromLists(r)
-	}
-	seen := make(map[string]bool)
-	for _, o := range list {
-		if seen[o.TokenID] {
+	rows := outcomeRows(r)
+	list, seen := make([]market.Outcome, 0, len(rows)), make(map[string]bool, len(rows))
+	for _, in := range rows {
+		o := market.Outcome{
+			TokenID: in.RequireID(fieldOutcomeToken), Label: in.RequireText(fieldOutcome),
+			Price: in.Unit(wire.FieldPrice), Winner: in.Bool(fieldWinner),
+		}
+		switch {
+		case in.Err != nil:
+			r.Fail(fieldOutcomes, "contain a bad outcome: "+in.Err.Error())
+			return nil
+		case seen[o.TokenID]:
 			r.Fail(fieldOutcomes, "name a token twice")
 		}
 		seen[o.TokenID] = true
+		list = append(list, o)
 	}
 	return list
 }
 
-// outcomeRows returns the list of objects in the field outcomes or tokens. The list may be empty. But an empty list in outcomes is
-// ignored if the row has the field tokens or clobTokenIds. If neither field has a list of objects, the second result is false.
-func outcomeRows(r *wire.Row) ([]wire.Value, bool) {
+// outcomeRows returns a row for each outcome. The row is an object in outcomes or tokens, or comes from the parallel lists outcomes,
+// clobTokenIds and outcomePrices, of which the last may be missing. Each list may be a string that contains JSON.
+func outcomeRows(r *wire.Row) (rows []*wire.Row) {
 	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
 		list, ok := r.Of(f).List()
 		switch {
 		case !ok:
-		case len(list) == 0 && i == 0 && (r.Has(fieldTokens) || r.Has(fieldTokenIDs)):
+		case len(list) == 0 && i == 0 && (r.Has(fieldTokens) || r.Has(fieldTokenIDs)): // another field has the outcomes
 		case len(list) == 0 || list[0].Kind() == wire.Object:
-			return list, true
+			for _, v := range list {
+				rows = append(rows, r.Child(v))
+			}
+			return rows
 		}
 	}
-	return nil, false
-}
-
-func outcomesFromRows(r *wire.Row, list []wire.Value) []market.Outcome {
-	out := make([]market.Outcome, 0, len(list))
-	for _, v := range list {
-		o, ok := outcome(r, r.Child(v))
-		if !ok {
-			return nil
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-// outcomesFromLists reads the parallel lists outcomes, clobTokenIds and outcomePrices. The list outcomePrices may be missing. Each
-// list may be a string that contains JSON.
-func outcomesFromLists(r *wire.Row) []market.Outcome {
 	labels, ok := r.Of(fieldOutcomes).List()
 	tokens, ok2 := r.Of(fieldTokenIDs).List()
 	if !ok || !ok2 || len(labels) != len(tokens) {
@@ -275,7 +264,6 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 		r.Fail(fieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
-	out := make([]market.Outcome, 0, len(labels))
 	for i := range labels {
 		in := &wire.Row{Note: r.Note}
 		in.Set(fieldOutcome, labels[i])
@@ -283,25 +271,9 @@ func outcomesFromLists(r *wire.Row) []market.Outcome {
 		if hasPrices {
 			in.Set(wire.FieldPrice, prices[i])
 		}
-		o, ok := outcome(r, in)
-		if !ok {
-			return nil
-		}
-		out = append(out, o)
+		rows = append(rows, in)
 	}
-	return out
-}
-
-// outcome reads one outcome from the row x. r is the row of the market. If x is bad, outcome also marks r as bad.
-func outcome(r, x *wire.Row) (o market.Outcome, ok bool) {
-	o = market.Outcome{
-		TokenID: x.RequireID(fieldOutcomeToken), Label: x.RequireText(fieldOutcome),
-		Price: x.Unit(wire.FieldPrice), Winner: x.Bool(fieldWinner),
-	}
-	if x.Err != nil {
-		r.Fail(fieldOutcomes, "contain a bad outcome: "+x.Err.Error())
-	}
-	return o, x.Err == nil
+	return rows
 }
 
 // outcomeTokens returns the readable token ids in the row of a market, even if the row is bad.

@@ -12,81 +12,68 @@ import (
 
 // MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
 // market.
-func (c *Client) MarketsByID(ctx context.Context, ids []string) ([]market.Result[*market.Market], error) {
-	return c.marketsByID().read(ctx, c, ids)
+func (c *Client) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+	return c.reading(call).marketsByID().read(ctx, ids)
 }
 
-func (c *Client) marketsByID() *lookup[market.Market] {
+func (c reading) marketsByID() *lookup[market.Market] {
 	l := &lookup[market.Market]{
-		endpoint: upstream.EndpointMarketsByID, list: c.listParameter(settingMarketIDs), setting: settingMarketIDs, decode: decodeMarketsByID,
+		reading: c, endpoint: upstream.EndpointMarketsByID,
+		list: c.listParameter(settingMarketIDs), setting: settingMarketIDs, decode: decodeMarketsByID,
 	}
-	switch {
-	case l.list != "":
-	case c.decided(settingMarketID):
-		l.single = []string{c.value(settingMarketID)}
-	default:
-		l.single = marketIDNames
+	if l.list == "" {
+		l.single = c.value(settingMarketID)
 	}
 	return l
 }
 
-// marketIDNames are the names of the parameter for one market that venues use, the documented name first.
-var marketIDNames = []string{"marketId", "id"}
-
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
-func (c *Client) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return c.marketsByToken().read(ctx, c, tokenIDs)
+func (c *Client) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	return c.reading(call).marketsByToken().read(ctx, tokenIDs)
 }
 
-func (c *Client) marketsByToken() *lookup[market.Market] {
+func (c reading) marketsByToken() *lookup[market.Market] {
 	l := &lookup[market.Market]{
-		endpoint: upstream.EndpointMarketsByToken, list: c.listParameter(settingMarketTokens), setting: settingMarketTokens, decode: decodeMarketsByToken,
+		reading: c, endpoint: upstream.EndpointMarketsByToken,
+		list: c.listParameter(settingMarketTokens), setting: settingMarketTokens, decode: decodeMarketsByToken,
 	}
 	if l.list == "" {
-		l.single = []string{c.value(settingMarketToken)}
+		l.single = c.value(settingMarketToken)
 	}
 	return l
 }
 
 // MarketBySlug returns a market with description and resolution, or nil if the venue does not know the slug.
-func (c *Client) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
+func (c *Client) MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
 	const e = upstream.EndpointMarketBySlug
 	if err := rest.CheckID(e, slug); err != nil {
 		return nil, err
 	}
-	return rest.WithBackoff(c.Client, e, slug, func() (*market.Market, error) { return c.marketBySlug(ctx, slug) })
-}
-
-func (c *Client) marketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	const e = upstream.EndpointMarketBySlug
+	told := c.reading(call)
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set(c.value(settingMarketSlug), slug)
-	payload, err := c.Get(ctx, rq)
-	if err != nil || payload.IsNull() {
-		return nil, rest.NilIfNotFound(err)
-	}
-	var drift rest.Drift
-	defer func() { c.Report(e, drift) }()
-	rows, ok := marketRows(payload)
-	if !ok {
-		return nil, rest.UnknownForm(e, "no market and no list of markets")
-	}
-	for _, v := range rows {
-		r := wire.NewRow(v, drift.Add)
-		if !r.Of(fieldSlug).Is(slug) {
-			continue
+	rq.Query.Set(told.value(settingMarketSlug), slug)
+	return readOne(ctx, told, slug, rq, func(payload wire.Value, drift *rest.Drift) (*market.Market, error) {
+		rows, ok := marketRows(payload)
+		if !ok {
+			return nil, rest.UnknownForm(e, "no market and no list of markets")
 		}
-		m := readMarket(r, nil)
-		if r.Err != nil {
-			drift.Add("bad element")
-			return nil, rest.BadElement(e, r.Err)
+		for _, v := range rows {
+			r := wire.NewRow(v, drift.Add)
+			if !r.Of(fieldSlug).Is(slug) {
+				continue
+			}
+			m := readMarket(r, nil)
+			if r.Err != nil {
+				drift.Add("bad element")
+				return nil, rest.BadElement(e, r.Err)
+			}
+			return m, nil
 		}
-		return m, nil
-	}
-	if len(rows) > 0 {
-		return nil, rest.UnknownForm(e, "the market of another slug")
-	}
-	return nil, nil
+		if len(rows) > 0 {
+			return nil, rest.UnknownForm(e, "the market of another slug")
+		}
+		return nil, nil
+	})
 }
 
 // marketRows finds the rows of a market-details response: a list, or one market.

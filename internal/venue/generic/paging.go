@@ -168,7 +168,7 @@ type pagedList struct {
 // If the setting is decided, the answer must agree with it. Otherwise the list continues as the answer says. If the answer says
 // nothing and the page is full, the next page is a guess. If the venue refuses this page or sends the same rows again, the list has
 // ended before.
-func (c *Client) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit int) (t pageInfo, err error) {
+func (c reading) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit int) (t pageInfo, err error) {
 	page, n, mode := pagingOf(rows.Object), len(rows.Rows), c.value(l.paging)
 	t.total = rest.ParseCount(page.valueOf(fieldTotal))
 	if count := rest.ParseCount(page.valueOf(fieldCount)); t.total == nil && count != nil && *count > n {
@@ -228,7 +228,7 @@ func (l *pagedList) repeats(p pageStart, rows []wire.Value) bool {
 }
 
 // repeatedPage returns the error of a page that repeats an earlier page.
-func (c *Client) repeatedPage(e upstream.Endpoint, paging setting) error {
+func (c reading) repeatedPage(e upstream.Endpoint, paging setting) error {
 	const why = "the venue repeats its pages"
 	if c.decided(paging) {
 		return c.contradiction(e, paging, why)

@@ -26,13 +26,13 @@ func rowsJSON(from, to int) string {
 }
 
 // wholeLists contains the reads of lists without pages. Each read returns the number of rows.
-var wholeLists = map[string]func(ctx context.Context, c *Client) (int, error){
-	"positions": func(ctx context.Context, c *Client) (int, error) {
-		list, err := c.Positions(ctx, wallet)
+var wholeLists = map[string]func(ctx context.Context, call upstream.Call, c *Client) (int, error){
+	"positions": func(ctx context.Context, call upstream.Call, c *Client) (int, error) {
+		list, err := c.Positions(ctx, call, wallet)
 		return len(list), err
 	},
-	"orders": func(ctx context.Context, c *Client) (int, error) {
-		list, err := c.Orders(ctx, wallet)
+	"orders": func(ctx context.Context, call upstream.Call, c *Client) (int, error) {
+		list, err := c.Orders(ctx, call, wallet)
 		return len(list), err
 	},
 }
@@ -43,7 +43,7 @@ func readBoth(t *testing.T, h http.HandlerFunc, check func(t *testing.T, v *fake
 	for name, read := range wholeLists {
 		t.Run(name, func(t *testing.T) {
 			v := newVenue(t, everywhere(h))
-			rows, err := read(asUser(t), v.client(t))
+			rows, err := read(t.Context(), asUser(t), v.client(t))
 			check(t, v, rows, err)
 		})
 	}
@@ -170,7 +170,7 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 func readPages(t *testing.T, c *Client, limit int, trade func(*market.Trade), record func(*market.HistoryRecord)) {
 	t.Helper()
 	followPages(func(token string) string {
-		page, err := c.Trades(asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
+		page, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
 		must(t, err)
 		for i := range page.Trades {
 			trade(&page.Trades[i])
@@ -178,7 +178,7 @@ func readPages(t *testing.T, c *Client, limit int, trade func(*market.Trade), re
 		return page.Next
 	})
 	followPages(func(token string) string {
-		page, err := c.History(asUser(t), wallet, queries.History{Limit: limit, Page: token})
+		page, err := c.History(t.Context(), asUser(t), wallet, queries.History{Limit: limit, Page: token})
 		must(t, err)
 		for i := range page.Records {
 			record(&page.Records[i])
@@ -218,7 +218,7 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		{queries.Trades{To: first}, ""},
 		{queries.Trades{From: first}, "T3 T2 T1"},
 	} {
-		page, err := c.Trades(asUser(t), wallet, tt.q)
+		page, err := c.Trades(t.Context(), asUser(t), wallet, tt.q)
 		must(t, err)
 		var got []string
 		for _, trade := range page.Trades {
@@ -226,11 +226,11 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 		}
 		assertEqual(t, strings.Join(got, " "), tt.want)
 	}
-	page, err := c.History(asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: atHour(9)})
+	page, err := c.History(t.Context(), asUser(t), wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryFee}, From: atHour(9)})
 	if err != nil || len(page.Records) != 1 || page.Records[0].ID != "T1" {
 		t.Errorf("History returned %+v and the error %v, want only the record T1", page, err)
 	}
-	if page, err = c.History(asUser(t), wallet, queries.History{To: first}); err != nil || len(page.Records) != 0 {
+	if page, err = c.History(t.Context(), asUser(t), wallet, queries.History{To: first}); err != nil || len(page.Records) != 0 {
 		t.Errorf("History up to 0001-01-01 returned %+v and the error %v, want no records", page, err)
 	}
 }
@@ -251,10 +251,10 @@ func TestCursorsAreBounded(t *testing.T) {
 	long, _ := json.Marshal(strings.Repeat("x", maxCursor+1))
 	for _, cursor := range []string{string(long), "{}", "[1]", "true"} {
 		c := newVenue(t, everywhere(answer(`{"trades":[],"markets":[],"nextCursor":`+cursor+`}`))).client(t)
-		if _, err := c.Trades(asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		if _, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Errorf("Trades with the next cursor %.10s returned %v, want %s", cursor, err, market.CodeUpstreamBadResponse)
 		}
-		if _, err := c.Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+		if _, err := c.Search(t.Context(), upstream.Call{}, queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 			t.Errorf("Search with the next cursor %.10s returned %v, want %s", cursor, err, market.CodeUpstreamBadResponse)
 		}
 	}

@@ -24,15 +24,13 @@ var priceDecoder = tokenDecoder[market.Price]{
 	},
 }
 
-var priceLookup = lookup[market.Price]{
-	endpoint: upstream.EndpointPrices,
-	list:     "tokenIds", single: []string{"tokenId"}, setting: settings,
-	decode: priceDecoder.decode,
+func (c reading) prices() *lookup[market.Price] {
+	return &lookup[market.Price]{reading: c, endpoint: upstream.EndpointPrices, list: "tokenIds", single: "tokenId", setting: settings, decode: priceDecoder.decode}
 }
 
 // Prices returns the prices of tokens. The Value of a result is nil if the token has no price.
-func (c *Client) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
-	return priceLookup.read(ctx, c, tokenIDs)
+func (c *Client) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
+	return c.reading(call).prices().read(ctx, tokenIDs)
 }
 
 // readPrice reads {price,timestamp} or {BUY,SELL}. SELL is the price that a seller receives, so it is the best bid. BUY is the

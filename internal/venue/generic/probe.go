@@ -1,11 +1,11 @@
 package generic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strconv"
-	"sync/atomic"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -14,8 +14,12 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// maxProbeCalls bounds the HTTP calls of one Probe.
-const maxProbeCalls = 10
+const (
+	// maxProbeCalls bounds the HTTP calls of one Probe.
+	maxProbeCalls = 10
+	// maxUnclear is the number of unclear answers, each in another Probe, that show that the venue lacks a form. One may be a failure.
+	maxUnclear = 4
+)
 
 // Settings returns the decided settings in the form that ParseTable reads.
 func (c *Client) Settings() string { return c.table.Load().String() }
@@ -29,20 +33,19 @@ var probed = []setting{
 func (c *Client) Undecided() bool { return c.table.Load().lacks(probed...) }
 
 // Probe asks the venue how it is asked, as far as the table leaves it undecided, with at most ten calls. It decides a setting only if
-// an answer shows the value. A response with status 429 or 5xx shows nothing. Probe returns an error if another Probe may decide more.
-// It must not be called concurrently.
-func (c *Client) Probe(ctx context.Context) error {
+// an answer shows the value. A response with status 429 or 5xx shows nothing. It must not be called concurrently.
+func (c *Client) Probe(ctx context.Context, admit upstream.Admit) error {
 	before := *c.table.Load()
-	p := &probe{Client: c, table: before}
-	ctx = upstream.With(ctx, upstream.Call{Permit: &probePermit{outer: ctx}})
+	p := &probe{table: before, admit: admit}
+	p.reading = reading{Client: c, told: &p.table}
 	if c.Undecided() {
-		p.search(ctx)
+		p.search(ctx, call)
 	}
 	if len(p.ids) > 0 {
-		p.markets(ctx)
-		p.tokenMarkets(ctx)
-		p.spreads(ctx)
-		p.urls(ctx)
+		p.markets(ctx, call)
+		p.tokenMarkets(ctx, call)
+		p.spreads(ctx, call)
+		p.urls(ctx, call)
 	}
 	if p.table != before {
 		c.table.Store(&p.table)
@@ -51,34 +54,44 @@ func (c *Client) Probe(ctx context.Context) error {
 	return p.err
 }
 
-// probe is one run of Probe.
+// probe is one run of Probe. The table of its reading has what has been decided so far.
 type probe struct {
-	*Client
-	// table has what has been decided so far. err is the first error that may not come again.
+	reading
 	table Table
-	err   error
+	admit upstream.Admit
+	calls int // the HTTP calls so far
+	// err is the first error that may not come again.
+	err error
 	// ids are two markets, and tokens are the tokens of all markets that the search has found, those of open markets first. hasOpen
 	// reports whether one of the markets is open.
 	ids, tokens []string
 	hasOpen     bool
 }
 
-// probePermit is the permit of the calls of one Probe. It asks the permit of the context outer, if there is one.
+// probePermit counts the HTTP calls of a probe, and passes on what the permit of outer says.
 type probePermit struct {
-	outer context.Context
-	calls atomic.Int32
+	*probe
+	outer upstream.Call
 }
 
-func (p *probePermit) AdmitCall(context.Context) error {
-	if p.calls.Add(1) > maxProbeCalls {
+func (p probePermit) AdmitCall(ctx context.Context) error {
+	if p.calls++; p.calls > maxProbeCalls {
 		return market.Errorf(market.CodeRateLimited, "a probe makes at most %d calls", maxProbeCalls)
 	}
-	return upstream.AdmitCall(p.outer)
+	return p.outer.Admit(ctx)
 }
 
-func (p *probePermit) Answered(a upstream.Answer) { upstream.ReportAnswer(p.outer, a) }
+func (p probePermit) Answered(a upstream.Answer) { p.outer.Answered(a) }
 
-func (p *probe) undecided(s setting) bool { return p.table.lacks(s) }
+// ask makes one call. read returns its error, and whether the answer has everything that was requested.
+func (p *probe) ask(ctx context.Context, e upstream.Endpoint, read func(ctx context.Context, call upstream.Call) (all bool, err error)) verdict {
+	all := false
+	err := p.admit(ctx, e, func(ctx context.Context, call upstream.Call) (err error) {
+		all, err = read(ctx, upstream.Call{Permit: probePermit{p, call}})
+		return err
+	})
+	return p.judge(err, all)
+}
 
 // verdict is what a call shows about the form of its request.
 type verdict uint8
@@ -109,20 +122,38 @@ func (p *probe) judge(err error, all bool) verdict {
 
 // try makes one call for ids, which the venue has, with a parameter.
 func try[T any](ctx context.Context, p *probe, l *lookup[T], parameter string, ids []string) verdict {
-	values, err := l.call(ctx, p.Client, parameter, ids, func(string) {})
-	return p.judge(err, len(values) == len(ids))
+	return p.ask(ctx, l.endpoint, func(ctx context.Context, call upstream.Call) (bool, error) {
+		l.reading.call = call
+		values, err := l.ask(ctx, parameter, ids, func(string) {})
+		return len(values) == len(ids), err
+	})
+}
+
+// decideMissing decides a setting for a venue that has answered without a form, after got for the form itself.
+func (p *probe) decideMissing(s setting, value string, got verdict) {
+	switch {
+	case got == unknown:
+	case got == unclear && p.unclear[s]+1 < maxUnclear:
+		p.unclear[s]++
+		p.err = cmp.Or(p.err, error(market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer does not show whether it knows another value of %s", s)))
+	default:
+		p.table[s] = value
+	}
 }
 
 // search decides how the search is asked, and collects ids for the other calls.
-func (p *probe) search(ctx context.Context) {
+func (p *probe) search(ctx context.Context, call upstream.Call) {
 	q := queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: maxPageSize}
-	page := func(start pageStart) (rest.RowList, verdict) {
-		payload, err := p.Get(ctx, searchRequest(q, start, p.table[settingSearchOptions] == no))
-		rows, ok := searchRows(payload)
-		return rows, p.judge(err, ok)
+	page := func(start pageStart) (rows rest.RowList, got verdict) {
+		got = p.ask(ctx, upstream.EndpointSearch, func(ctx context.Context, call upstream.Call) (ok bool, err error) {
+			payload, err := p.Get(ctx, call, searchRequest(q, start, p.table[settingSearchOptions] == no))
+			rows, ok = searchRows(payload)
+			return ok, err
+		})
+		return rows, got
 	}
 	rows, got := page(pageStart{})
-	if got == refused && p.undecided(settingSearchOptions) {
+	if got == refused && !p.decided(settingSearchOptions) {
 		p.table[settingSearchOptions] = no
 		if rows, got = page(pageStart{}); got != answered {
 			p.table[settingSearchOptions] = ""
@@ -134,11 +165,11 @@ func (p *probe) search(ctx context.Context) {
 		}
 		return
 	}
-	if p.undecided(settingSearchOptions) {
+	if !p.decided(settingSearchOptions) {
 		p.table[settingSearchOptions] = yes
 	}
 	p.collect(rows.Rows)
-	if p.undecided(settingSearchPaging) {
+	if !p.decided(settingSearchPaging) {
 		p.paging(rows, q.Limit, page)
 	}
 }
@@ -188,28 +219,25 @@ func (p *probe) paging(rows rest.RowList, limit int, page func(pageStart) (rest.
 // markets decides how markets are requested by their ids. A list parameter is decided to be missing only if the venue finds one of
 // the markets alone.
 func (p *probe) markets(ctx context.Context) {
-	if !p.undecided(settingMarketIDs) && (p.table[settingMarketIDs] != none || !p.undecided(settingMarketID)) {
+	if p.decided(settingMarketIDs) && (p.table[settingMarketIDs] != none || p.decided(settingMarketID)) {
 		return
 	}
-	l := p.marketsByID()
-	list := refused
-	if p.undecided(settingMarketIDs) {
+	l, list := p.marketsByID(), refused
+	if !p.decided(settingMarketIDs) {
 		if list = try(ctx, p, l, "ids", p.ids); list == answered {
 			p.table[settingMarketIDs] = "ids"
 			return
 		}
 	}
-	names := marketIDNames
-	if !p.undecided(settingMarketID) {
+	names := []string{"marketId", "id"} // the names that venues use
+	if p.decided(settingMarketID) {
 		names = []string{p.table[settingMarketID]}
 	}
 	for _, name := range names {
-		switch try(ctx, p, l, name, p.ids[:1]) {
+		switch try(ctx, call, p, l, name, p.ids[:1]) {
 		case answered:
 			p.table[settingMarketID] = name
-			if list != unknown {
-				p.table[settingMarketIDs] = none
-			}
+			p.decideMissing(settingMarketIDs, none, list)
 			return
 		case unknown:
 			return
@@ -219,37 +247,37 @@ func (p *probe) markets(ctx context.Context) {
 
 // tokenMarkets decides how markets are requested by their tokens.
 func (p *probe) tokenMarkets(ctx context.Context) {
-	if !p.undecided(settingMarketTokens) {
+	if p.decided(settingMarketTokens) {
 		return
 	}
 	l, tokens := p.marketsByToken(), []string{p.tokens[0], p.tokens[len(p.tokens)-1]}
-	switch list := try(ctx, p, l, "tokenIds", tokens); {
+	switch list := try(ctx, call, p, l, "tokenIds", tokens); {
 	case list == answered:
 		p.table[settingMarketTokens] = "tokenIds"
 	case list == unknown:
 	case list == refused && p.table[settingMarketIDs] == none,
 		try(ctx, p, l, p.value(settingMarketToken), tokens[:1]) == answered:
-		p.table[settingMarketTokens] = none
+		p.decideMissing(settingMarketTokens, none, list)
 	}
 }
 
 // spreads decides whether the venue has spreads, and for how many tokens. A venue that has none refuses both forms.
 func (p *probe) spreads(ctx context.Context) {
-	if !p.undecided(settingSpreads) {
+	if p.decided(settingSpreads) {
 		return
 	}
-	l, tokens := p.Client.spreads(), p.tokens[:2]
-	list := try(ctx, p, l, "tokenIds", tokens)
-	switch {
-	case list == answered:
+	l, tokens := p.reading.spreads(), p.tokens[:2]
+	list := try(ctx, p, l, byTokenIDs, tokens)
+	switch list {
+	case answered:
 		p.table[settingSpreads] = byTokenIDs
 		return
-	case list == unknown:
+	case unknown:
 		return
 	}
-	switch one := try(ctx, p, l, "tokenId", tokens[:1]); {
+	switch one := try(ctx, p, l, byToken, tokens[:1]); {
 	case one == answered:
-		p.table[settingSpreads] = byToken
+		p.decideMissing(settingSpreads, byToken, list)
 	case one == refused && list == refused && p.hasOpen: // other markets may have no spreads
 		p.table[settingSpreads] = byBook
 	}
@@ -257,21 +285,25 @@ func (p *probe) spreads(ctx context.Context) {
 
 // urls decides whether the venue accepts URLs of the usual length. There must be enough tokens for a URL of more than half of it. If
 // the venue refuses the URL, the setting becomes half of it.
-func (p *probe) urls(ctx context.Context) {
+func (p *probe) urls(ctx context.Context, call upstream.Call) {
 	e := upstream.EndpointPrices
 	slices.Sort(p.tokens)
 	p.tokens = slices.Compact(p.tokens)
 	tokens := p.lists(e, p.tokens, false)[0]
-	if !p.undecided(settingMaxURL) || escapedBytes(tokens) < p.idBytes(e)/2 {
+	if p.decided(settingMaxURL) || escapedBytes(tokens) < p.idBytes(e)/2 {
 		return
 	}
-	values, err := priceLookup.call(ctx, p.Client, priceLookup.list, tokens, func(string) {})
-	switch {
-	case err == nil && len(values) > 0:
-		p.table[settingMaxURL] = definitions[settingMaxURL].undecided
-	case urlTooLong(err), rest.RefusesParameter(err):
-		p.table[settingMaxURL] = strconv.Itoa(DefaultMaxURL / 2)
-	default:
-		p.judge(err, true)
-	}
+	p.ask(ctx, e, func(ctx context.Context, call upstream.Call) (bool, error) {
+		l := p.prices()
+		l.reading.call = call
+		values, err := l.ask(ctx, l.list, tokens, func(string) {})
+		switch {
+		case err == nil && len(values) > 0:
+			p.table[settingMaxURL] = definitions[settingMaxURL].undecided
+		case urlTooLong(err), rest.RefusesParameter(err):
+			p.table[settingMaxURL] = strconv.Itoa(DefaultMaxURL / 2)
+			return true, nil
+		}
+		return true, err
+	})
 }

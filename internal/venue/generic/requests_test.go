@@ -30,77 +30,77 @@ var readRequests = []struct {
 	// responses contains the bodies of the venue's responses, in order. The venue repeats the last response. The body "400" means a
 	// response with status 400.
 	responses []string
-	call      func(ctx context.Context, t *testing.T, c *Client) error
+	call      func(ctx context.Context, call upstream.Call, t *testing.T, c *Client) error
 }{
-	{"prices", []string{`{}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Prices(ctx, []string{"101"})
+	{"prices", []string{`{}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Prices(ctx, call, []string{"101"})
 		return err
 	}},
-	{"prices of several tokens", []string{`{}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Prices(ctx, []string{"101", "a b", "ä&=+", "x?#%"})
+	{"prices of several tokens", []string{`{}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Prices(ctx, call, []string{"101", "a b", "ä&=+", "x?#%"})
 		return err
 	}},
-	{"spreads", []string{`[{"tokenId":"101","spread":0.1},{"tokenId":"102","spread":0.1}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Spreads(ctx, []string{"101", "102"})
+	{"spreads", []string{`[{"tokenId":"101","spread":0.1},{"tokenId":"102","spread":0.1}]`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Spreads(ctx, call, []string{"101", "102"})
 		return err
 	}},
-	{"spreads from books", []string{"400", "400", `{"bids":[],"asks":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Spreads(ctx, []string{"101"})
+	{"spreads from books", []string{"400", "400", `{"bids":[],"asks":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Spreads(ctx, call, []string{"101"})
 		return err
 	}},
-	{"book", []string{`{"bids":[],"asks":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Book(ctx, "101", 20)
+	{"book", []string{`{"bids":[],"asks":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Book(ctx, call, "101", 20)
 		return err
 	}},
-	{"price history", []string{`{"history":[]}`}, func(ctx context.Context, t *testing.T, c *Client) error {
-		_, err := c.PriceHistory(ctx, "101", date(t, "2026-03-01"), date(t, "2026-03-14"))
+	{"price history", []string{`{"history":[]}`}, func(ctx context.Context, call upstream.Call, t *testing.T, c *Client) error {
+		_, err := c.PriceHistory(ctx, call, "101", date(t, "2026-03-01"), date(t, "2026-03-14"))
 		return err
 	}},
-	{"search with every filter", []string{`{"markets":[],"nextCursor":"c1"}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
+	{"search with every filter", []string{`{"markets":[],"nextCursor":"c1"}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
 		q := everySearchFilter()
 		q.Page = "c:abc"
-		_, err := c.Search(ctx, q)
+		_, err := c.Search(ctx, call, q)
 		return err
 	}},
-	{"search without filters", []string{`{"markets":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Search(ctx, queries.Search{Limit: 20})
+	{"search without filters", []string{`{"markets":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Search(ctx, call, queries.Search{Limit: 20})
 		return err
 	}},
-	{"markets by id", []string{`[{"marketId":"M1","question":"?"},{"marketId":"M2","question":"?"}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.MarketsByID(ctx, []string{"M1", "M2"})
+	{"markets by id", []string{`[{"marketId":"M1","question":"?"},{"marketId":"M2","question":"?"}]`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.MarketsByID(ctx, call, []string{"M1", "M2"})
 		return err
 	}},
-	{"markets by token", []string{`[{"marketId":"M1","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"},{"tokenId":"102","outcome":"NO"}]}]`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.MarketsByToken(ctx, []string{"101", "102"})
+	{"markets by token", []string{`[{"marketId":"M1","question":"?","outcomes":[{"tokenId":"101","outcome":"YES"},{"tokenId":"102","outcome":"NO"}]}]`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.MarketsByToken(ctx, call, []string{"101", "102"})
 		return err
 	}},
-	{"market by slug", []string{`{"marketId":"M1","slug":"will-it-rain","question":"?"}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.MarketBySlug(ctx, "will-it-rain")
+	{"market by slug", []string{`{"marketId":"M1","slug":"will-it-rain","question":"?"}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.MarketBySlug(ctx, call, "will-it-rain")
 		return err
 	}},
-	{"balance", []string{`{"cashBalance":1}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Balance(ctx, wallet)
+	{"balance", []string{`{"cashBalance":1}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Balance(ctx, call, wallet)
 		return err
 	}},
 	{"positions, two pages", []string{`{"positions":[{"marketId":"M1","outcome":"YES","size":1}],"nextCursor":"c2"}`, `{"positions":[]}`},
-		func(ctx context.Context, _ *testing.T, c *Client) error {
-			_, err := c.Positions(ctx, wallet)
+		func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+			_, err := c.Positions(ctx, call, wallet)
 			return err
 		}},
-	{"orders", []string{`{"orders":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Orders(ctx, wallet)
+	{"orders", []string{`{"orders":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Orders(ctx, call, wallet)
 		return err
 	}},
-	{"trades with every filter", []string{`{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Trades(ctx, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: "o:40"})
+	{"trades with every filter", []string{`{"trades":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Trades(ctx, call, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: "o:40"})
 		return err
 	}},
-	{"trades up to the first instant", []string{`{"trades":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.Trades(ctx, wallet, queries.Trades{From: queries.At(time.Time{}), To: queries.At(time.Time{}), Limit: 20})
+	{"trades up to the first instant", []string{`{"trades":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.Trades(ctx, call, wallet, queries.Trades{From: queries.At(time.Time{}), To: queries.At(time.Time{}), Limit: 20})
 		return err
 	}},
-	{"history with every filter", []string{`{"history":[]}`}, func(ctx context.Context, _ *testing.T, c *Client) error {
-		_, err := c.History(ctx, wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}, From: instant(1), To: instant(2), Limit: 20})
+	{"history with every filter", []string{`{"history":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
+		_, err := c.History(ctx, call, wallet, queries.History{Kinds: []market.HistoryKind{market.HistoryTrade, market.HistoryFee}, From: instant(1), To: instant(2), Limit: 20})
 		return err
 	}},
 }
@@ -130,7 +130,7 @@ func TestRequestBytes(t *testing.T) {
 }
 
 // recordRequests makes a read with a new client, and returns the client's HTTP requests as text.
-func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, *testing.T, *Client) error) string {
+func recordRequests(t *testing.T, mode string, responses []string, call func(context.Context, upstream.Call, *testing.T, *Client) error) string {
 	t.Helper()
 	var mu sync.Mutex
 	var requests []string
@@ -151,7 +151,7 @@ func recordRequests(t *testing.T, mode string, responses []string, call func(con
 	}))
 	defer server.Close()
 	c := newClient(t, server.URL+prefix, func(cfg *Config) { cfg.CredentialsMode = mode })
-	if err := call(asUser(t), t, c); err != nil && market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if err := call(t.Context(), asUser(t), t, c); err != nil && market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Error(err)
 	}
 	hide := strings.NewReplacer(strings.TrimPrefix(server.URL, "http://"), "HOST", url.QueryEscape(canary), "CREDENTIALS",

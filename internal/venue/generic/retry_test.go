@@ -54,7 +54,7 @@ func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: tt.answer}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 0 })
-				_, err := c.Book(t.Context(), "101", 20)
+				_, err := c.Book(t.Context(), upstream.Call{}, "101", 20)
 				want := 1
 				if tt.retried {
 					want = 1 + rest.DefaultRetries
@@ -84,7 +84,7 @@ func TestRetrySucceeds(t *testing.T) {
 				p := &permit{}
 				seen := &recordingObserver{}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries, cfg.Observer = 1, seen })
-				if _, err := r.call(withPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
+				if _, err := r.call(t.Context(), withPermit(asUser(t), p), c); err != nil || v.calls() != 2 || len(seen.calls) != 2 {
 					t.Fatalf("the read returned the error %v after the calls %q, want no error after two calls", err, v.asked)
 				}
 				if v.asked[0] != v.asked[1] {
@@ -93,7 +93,7 @@ func TestRetrySucceeds(t *testing.T) {
 				if p.admitted != 2 {
 					t.Errorf("the permit admitted %d calls, want 2", p.admitted)
 				}
-				if _, err := r.call(asUser(t), c); err != nil {
+				if _, err := r.call(t.Context(), asUser(t), c); err != nil {
 					t.Errorf("the read after a successful retry failed: %v", err)
 				}
 			})
@@ -110,31 +110,31 @@ func TestNoRetryPastTheDeadline(t *testing.T) {
 		return respond(503, "")(r)
 	}
 	for name, tt := range map[string]struct {
-		limit func(ctx context.Context) (context.Context, context.CancelFunc)
-		calls int
+		limit   time.Duration // of the context; 0 if it has no deadline
+		waiters func() upstream.Waiters
+		calls   int
 	}{
-		"no deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) { return ctx, func() {} }, 3},
-		"deadline after two calls": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 2*latency+wait+1)
-		}, 2},
-		"deadline in the second call": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(ctx, 2*latency+wait)
-		}, 1},
-		"deadline of the waiting callers": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return upstream.With(ctx, upstream.Call{Waiters: callWithDeadline{time.Now().Add(2*latency + wait)}}), func() {}
-		}, 1},
-		"waiting callers without deadline": {func(ctx context.Context) (context.Context, context.CancelFunc) {
-			return upstream.With(ctx, upstream.Call{Waiters: callWithDeadline{}}), func() {}
-		}, 3},
+		"no deadline":                      {0, nil, 3},
+		"deadline after two calls":         {2*latency + wait + 1, nil, 2},
+		"deadline in the second call":      {2*latency + wait, nil, 1},
+		"deadline of the waiting callers":  {0, func() upstream.Waiters { return callWithDeadline{time.Now().Add(2*latency + wait)} }, 1},
+		"waiting callers without deadline": {0, func() upstream.Waiters { return callWithDeadline{} }, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: slow}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
-				ctx, cancel := tt.limit(t.Context())
+				ctx, cancel := context.WithCancel(t.Context())
+				if tt.limit > 0 {
+					ctx, cancel = context.WithTimeout(ctx, tt.limit)
+				}
 				defer cancel()
+				var call upstream.Call
+				if tt.waiters != nil {
+					call.Waiters = tt.waiters()
+				}
 				started := time.Now()
-				_, err := c.Book(ctx, "101", 20)
+				_, err := c.Book(ctx, call, "101", 20)
 				if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != tt.calls {
 					t.Errorf("the read returned the error %v after %d calls, want %d calls", err, v.calls(), tt.calls)
 				}
@@ -160,12 +160,12 @@ func (callWithDeadline) NoteCall(upstream.HTTPCall) {}
 func TestRetryWaitsForRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &scripted{answer: respond(503, "", "Retry-After", "4")}
-		_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		_, _ = v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), upstream.Call{}, "101", 20)
 		if v.calls() != 2 || v.askedAt[1].Sub(v.askedAt[0]) != 4*time.Second {
 			t.Errorf("the calls were at %v, want two calls with a wait of 4s", v.askedAt)
 		}
 		v = &scripted{answer: respond(503, "", "Retry-After", "11")} // this wait is longer than Config.Timeout
-		_, err := v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), "101", 20)
+		_, err := v.client(t, 0, func(cfg *Config) { cfg.Retries = 1 }).Book(t.Context(), upstream.Call{}, "101", 20)
 		if v.calls() != 1 || retryAfterOf(err) != "UPSTREAM_UNAVAILABLE 11s" {
 			t.Errorf("the read returned the error %v after calls at %v, want one call and RetryAfter 11s", err, v.askedAt)
 		}
@@ -177,11 +177,11 @@ func TestRateLimitRefusesRetry(t *testing.T) {
 		v := &scripted{answer: respond(503, "")}
 		p := &permit{refuseFrom: 2}
 		c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 2 })
-		_, err := c.Book(withPermit(t.Context(), p), "101", 20)
+		_, err := c.Book(t.Context(), upstream.Call{Permit: p}, "101", 20)
 		if market.CodeOf(err) != market.CodeUpstreamUnavailable || v.calls() != 1 {
 			t.Errorf("the read returned the error %v after %d calls, want %s after 1", err, v.calls(), market.CodeUpstreamUnavailable)
 		}
-		if _, err := c.Book(withPermit(t.Context(), p), "102", 20); err != error(errBudget) || v.calls() != 1 {
+		if _, err := c.Book(t.Context(), upstream.Call{Permit: p}, "102", 20); err != error(errBudget) || v.calls() != 1 {
 			t.Errorf("the refused read returned the error %v after %d calls, want the error of the permit", err, v.calls())
 		}
 	})
@@ -194,7 +194,7 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		started := time.Now()
-		_, err := c.Book(ctx, "101", 20)
+		_, err := c.Book(ctx, upstream.Call{}, "101", 20)
 		if err == nil || v.calls() != 1 || time.Since(started) != time.Second {
 			t.Errorf("the read returned the error %v after %d calls and %v, want an error after 1 call and 1s", err, v.calls(), time.Since(started))
 		}
@@ -208,11 +208,11 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
 	}
 	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
+	if list, err := v.client(t, 0).Positions(t.Context(), withPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
 		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
 	}
 	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0).Positions(withPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
+	if list, err := v.client(t, 0).Positions(t.Context(), withPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
 		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
 	}
 	singles := func(r *http.Request) (*http.Response, error) {
@@ -222,7 +222,7 @@ func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
 		return validResponse(r)
 	}
 	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0).Spreads(withPermit(t.Context(), p), []string{"101", "102", "103"}); err != nil || v.calls() != 5 || p.admitted != 5 {
+	if _, err := v.client(t, 0).Spreads(t.Context(), upstream.Call{Permit: p}, []string{"101", "102", "103"}); err != nil || v.calls() != 5 || p.admitted != 5 {
 		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 5 admitted calls", err, v.calls(), p.admitted)
 	}
 }
@@ -239,13 +239,13 @@ func TestTransportRepeatsNoCall(t *testing.T) {
 		panic(http.ErrAbortHandler)
 	}))
 	c, p := v.client(t), &permit{}
-	ctx := httptrace.WithClientTrace(withPermit(t.Context(), p), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if info.Reused {
 			reused.Add(1)
 		}
 	}})
 	for _, token := range []string{"101", "102"} {
-		if _, err := c.Book(ctx, token, 20); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+		if _, err := c.Book(ctx, upstream.Call{Permit: p}, token, 20); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 			t.Errorf("the read of the book of %s returned %v, want %s", token, err, market.CodeUpstreamUnavailable)
 		}
 	}

@@ -31,7 +31,7 @@ var sortNames = map[queries.Sort]string{
 // dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer than
 // requested. If the page has rows, but no row has the field that a filter compares, the error is UNSUPPORTED. It is also
 // UNSUPPORTED if the venue ignores the requested sort.
-func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (c *Client) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	start, err := checkSearch(q)
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Client) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 		q.Limit = defaultPageSize
 	}
 	key := c.Digest(searchRequest(q, start, false).Query.String())
-	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.search(ctx, q, start) })
+	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.reading(call).search(ctx, q, start) })
 }
 
 // searchRequest returns the request for a page. If plain is true, the request has neither a sort nor a page size.
@@ -62,9 +62,9 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 	return rq
 }
 
-func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
+func (c reading) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	payload, err := c.Get(ctx, searchRequest(q, start, c.value(settingSearchOptions) == no))
+	payload, err := c.get(ctx, searchRequest(q, start, c.value(settingSearchOptions) == no))
 	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
 	}
@@ -72,7 +72,7 @@ func (c *Client) search(ctx context.Context, q queries.Search, start pageStart) 
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	if yes, no, ok := tokenPair(payload); ok {
-		return c.searchPair(ctx, q, yes, no)
+		return c.searchPair(ctx, call, q, yes, no)
 	}
 	var drift rest.Drift
 	page, err := c.decodeSearch(payload, q, start, &drift)
@@ -107,7 +107,7 @@ var searchPages = pagedList{
 }
 
 // decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
-func (c *Client) decodeSearch(payload wire.Value, q queries.Search, start pageStart, drift *rest.Drift) (*queries.SearchPage, error) {
+func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageStart, drift *rest.Drift) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	list, ok := searchRows(payload)
 	if !ok {

@@ -14,8 +14,8 @@ import (
 
 // searchPair returns the page for a response that contains only the two tokens of one market. It makes a further call to read the
 // market. If the market does not match q, the page is empty.
-func (c *Client) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
-	results, err := c.MarketsByToken(ctx, []string{yes})
+func (c reading) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
+	results, err := c.marketsByToken().read(ctx, []string{yes})
 	if err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 func searchRow(fields string) string {
@@ -16,7 +17,7 @@ func searchRow(fields string) string {
 
 func runSearch(t *testing.T, body string, q queries.Search) (string, *queries.SearchPage, error) {
 	t.Helper()
-	page, err := newVenue(t, everywhere(answer(body))).client(t).Search(t.Context(), q)
+	page, err := newVenue(t, everywhere(answer(body))).client(t).Search(t.Context(), upstream.Call{}, q)
 	if err != nil {
 		return string(market.CodeOf(err)), nil, err
 	}
@@ -124,13 +125,13 @@ func TestSearchSort(t *testing.T) {
 func TestSearchOffsetPages(t *testing.T) {
 	body := `{"markets":[` + searchRow(`"marketId":"A","volume":1`) + `],"total":3}`
 	c := newVenue(t, everywhere(answer(body))).client(t)
-	first, err := c.Search(t.Context(), queries.Search{})
+	first, err := c.Search(t.Context(), upstream.Call{}, queries.Search{})
 	if err != nil || first.Next == "" {
 		t.Fatalf("the first search returned %+v and the error %v, want a next page", first, err)
 	}
 	// This venue ignores the offset, so it returns the first page again, with another volume.
 	again := newVenue(t, everywhere(answer(strings.Replace(body, `"volume":1`, `"volume":2`, 1)))).client(t)
-	second, err := again.Search(t.Context(), queries.Search{Page: first.Next})
+	second, err := again.Search(t.Context(), upstream.Call{}, queries.Search{Page: first.Next})
 	if err != nil || len(second.Markets) != 0 || second.Next != "" {
 		t.Errorf("the search for the repeated page returned %+v and the error %v, want an empty last page", second, err)
 	}
@@ -154,7 +155,7 @@ func TestSearchAllRowsBad(t *testing.T) {
 func TestSearchPairOfTwoMarkets(t *testing.T) {
 	handlers := everywhere(answer(goldenFile(t, "market-details/object")))
 	handlers["/api/exchange/market-search"] = answer(`{"yes":"101","no":"202"}`)
-	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if page, err := newVenue(t, handlers).client(t).Search(t.Context(), upstream.Call{}, queries.Search{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("got %+v and the error %v, want %s", page, err, market.CodeUpstreamBadResponse)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
@@ -26,17 +27,18 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 //
 // If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
 // some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
-func (c *Client) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	if c.value(settingSpreads) == byBook {
-		return c.topsOfBooks(ctx, tokenIDs)
+func (c *Client) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+	r := c.reading(call)
+	if r.value(settingSpreads) == byBook {
+		return r.topsOfBooks(ctx, tokenIDs)
 	}
-	results, err := c.spreads().read(ctx, c, tokenIDs)
-	return results, c.fillFromBooks(ctx, tokenIDs, results, err)
+	results, err := r.spreads().read(ctx, tokenIDs)
+	return results, r.fillFromBooks(ctx, tokenIDs, results, err)
 }
 
-func (c *Client) spreads() *lookup[market.Spread] {
+func (c reading) spreads() *lookup[market.Spread] {
 	// fillFromBooks handles an answer that contradicts the setting.
-	l := &lookup[market.Spread]{endpoint: upstream.EndpointSpreads, single: []string{"tokenId"}, setting: settings, decode: spreadDecoder.decode}
+	l := &lookup[market.Spread]{reading: c, endpoint: upstream.EndpointSpreads, single: "tokenId", setting: settings, decode: spreadDecoder.decode}
 	if c.value(settingSpreads) == byTokenIDs {
 		l.list = "tokenIds"
 	}
@@ -47,25 +49,18 @@ func (c *Client) spreads() *lookup[market.Spread] {
 // whether the venue has the endpoint, it also reads the order books of the tokens without a result. If the endpoint has neither a
 // result nor an error for a token, and its order book cannot be read, the result is the error of the book, because it is not known
 // whether the token has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint.
-func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
-	failures, decided, contradicts := 0, c.decided(settingSpreads), false
+func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
+	decided, contradicts, found := c.decided(settingSpreads), false, false
 	var missing []int
 	var ids []string
 	for i, r := range results {
-		failed, absent := isFailure(r.Err), mayBeMissing(r.Err)
-		if failed {
-			failures++
-		}
-		if r.Value == nil && (failed || absent || r.Err == nil && !decided) {
+		absent := mayBeMissing(r.Err)
+		if r.Value == nil && (absent || isFailure(r.Err) || r.Err == nil && !decided) {
 			missing, ids = append(missing, i), append(ids, tokenIDs[i])
 		}
-		contradicts = contradicts || absent
+		contradicts = contradicts || decided && absent
 	}
-	if len(missing) == 0 {
-		return err
-	}
-	found := false
-	for i, top := range c.topsUnlessDown(ctx, ids, failures > 0) {
+	for i, top := range c.topsUnlessDown(ctx, ids) {
 		switch r := &results[missing[i]]; {
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
 		case top.Value != nil, top.Err == nil && !isFailure(r.Err):
@@ -75,23 +70,24 @@ func (c *Client) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		}
 		found = found || top.Value != nil
 	}
-	if contradicts && found && decided {
+	if contradicts && found {
 		c.Report(upstream.EndpointSpreads, rest.Drift{"contradicts " + settingSpreads.String()})
 	}
 	return err
 }
 
-// topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue limits the calls, all books get
-// the error of the first book. They also get it if endpointFailed is true and the first book fails, because the venue may be down.
-func (c *Client) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
-	tops, err := c.topsOfBooks(ctx, tokenIDs[:1])
-	if err != nil && (endpointFailed || market.CodeOf(err) == market.CodeRateLimited) {
-		for range tokenIDs[1:] {
-			tops = append(tops, market.Result[*market.Spread]{Err: err})
-		}
-		return tops
+// topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue does not answer, or limits the
+// calls, all books get the error of the first book.
+func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string) []market.Result[*market.Spread] {
+	if len(tokenIDs) == 0 {
+		return nil
 	}
-	others, _ := c.topsOfBooks(ctx, tokenIDs[1:])
+	tops, err := c.topsOfBooks(ctx, tokenIDs[:1])
+	switch market.CodeOf(err) {
+	case market.CodeRateLimited, market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout:
+		return slices.Repeat(tops, len(tokenIDs))
+	}
+	others, _ := c.topsOfBooks(ctx, call, tokenIDs[1:])
 	return append(tops, others...)
 }
 
@@ -114,10 +110,10 @@ func mayBeMissing(err error) bool {
 }
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
-func (c *Client) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (c reading) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
 	rest.ForEachUntilLimited(errs, func(i int) error {
-		book, err := c.Book(ctx, tokenIDs[i], 1)
+		book, err := c.Book(ctx, c.call, tokenIDs[i], 1)
 		if book != nil {
 			results[i].Value = rest.SpreadOf(book)
 		}

@@ -32,7 +32,7 @@ func TestSpreadsWithoutTheEndpoint(t *testing.T) {
 			})
 			for value, calls := range map[string]int{"": test.undecided, byBook: 2} {
 				c, before := v.client(t, with(func(table *Table) { table[settingSpreads] = value })), v.count()
-				results, err := c.Spreads(t.Context(), []string{"101", "102"})
+				results, err := c.Spreads(t.Context(), upstream.Call{}, []string{"101", "102"})
 				must(t, err)
 				for _, r := range results {
 					if r.Err != nil || r.Value == nil || !r.Value.FromBook || r.Value.BestBid.String() != "0.4" || r.Value.BestAsk.String() != "0.43" || r.Value.Spread.String() != "0.03" {
@@ -108,7 +108,7 @@ func TestSpreadsFailOverToBooks(t *testing.T) {
 				t.Helper()
 				spreads.Store(0)
 				books.Store(0)
-				results, err := c.Spreads(t.Context(), []string{"101", "102"})
+				results, err := c.Spreads(t.Context(), upstream.Call{}, []string{"101", "102"})
 				if err != nil {
 					t.Fatalf("the read %s returned the error %v", when, err)
 				}
@@ -167,7 +167,7 @@ func TestBooksForSpreadsAreBounded(t *testing.T) {
 				paths[upstream.EndpointSpreads]: answerWith(500, "application/json", `{}`),
 				paths[upstream.EndpointBook]:    func(w http.ResponseWriter, r *http.Request) { test.book(books.Add(1))(w, r) },
 			})
-			results, err := v.client(t).Spreads(t.Context(), idsOf("T%d", 40))
+			results, err := v.client(t).Spreads(t.Context(), upstream.Call{}, idsOf("T%d", 40))
 			if (err == nil) != test.found || books.Load() > test.most {
 				t.Errorf("the read returned the error %v after %d calls for books, want success %t after at most %d", err, books.Load(), test.found, test.most)
 			}
@@ -210,7 +210,7 @@ func TestFailedBooksAreNotMissingSpreads(t *testing.T) {
 						answer(testBook)(w, r)
 					},
 				})
-				results, err := v.client(t, undecided).Spreads(t.Context(), ids)
+				results, err := v.client(t, undecided).Spreads(t.Context(), upstream.Call{}, ids)
 				if allLimited := name == "429" && at == 0; err != nil && !allLimited {
 					t.Errorf("endpoint %s, book %s of token %d: Spreads returns the error %v", endpoint, name, at, err)
 				}
@@ -243,7 +243,7 @@ func TestSpreadsWithoutNeedForBooks(t *testing.T) {
 	for _, test := range []struct{ status, books int32 }{{200, 0}, {404, 1}, {429, 0}} {
 		status.Store(test.status)
 		books.Store(0)
-		results, err := c.Spreads(t.Context(), []string{"101"})
+		results, err := c.Spreads(t.Context(), upstream.Call{}, []string{"101"})
 		if (err != nil) != (test.status == 429) || books.Load() != test.books {
 			t.Errorf("after the status %d, the read returned %+v and the error %v after %d calls for books, want %d", test.status, results, err, books.Load(), test.books)
 		}

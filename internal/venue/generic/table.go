@@ -2,6 +2,7 @@ package generic
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
 )
 
 // A setting is a part of the way in which a venue is asked.
@@ -122,15 +124,26 @@ func (t *Table) lacks(list ...setting) bool {
 	return slices.ContainsFunc(list, func(s setting) bool { return t[s] == "" })
 }
 
-// value returns the value of a setting. It is empty only for the paging of a list that is undecided.
-func (c *Client) value(s setting) string {
-	return cmp.Or(c.table.Load()[s], definitions[s].undecided)
+// reading is one read of the venue. A probe that ends meanwhile does not change the table of the read.
+type reading struct {
+	*Client
+	call upstream.Call
+	told *Table
 }
 
-func (c *Client) decided(s setting) bool { return !c.table.Load().lacks(s) }
+func (c *Client) reading(call upstream.Call) reading { return reading{c, call, c.table.Load()} }
+
+func (c reading) get(ctx context.Context, rq *rest.Request) (wire.Value, error) {
+	return c.Get(ctx, c.call, rq)
+}
+
+// value returns the value of a setting. It is empty only for the paging of a list that is undecided.
+func (c reading) value(s setting) string { return cmp.Or(c.told[s], definitions[s].undecided) }
+
+func (c reading) decided(s setting) bool { return c.told[s] != "" }
 
 // listParameter returns the name of a list parameter. It is empty if ids are requested one by one.
-func (c *Client) listParameter(s setting) string {
+func (c reading) listParameter(s setting) string {
 	if name := c.value(s); name != none {
 		return name
 	}
@@ -138,7 +151,7 @@ func (c *Client) listParameter(s setting) string {
 }
 
 // contradiction counts an answer that contradicts a setting, and returns its error, which names the setting.
-func (c *Client) contradiction(e upstream.Endpoint, s setting, why string) error {
+func (c reading) contradiction(e upstream.Endpoint, s setting, why string) error {
 	c.Report(e, rest.Drift{"contradicts " + s.String()})
 	return market.Errorf(market.CodeUpstreamBadResponse, "the venue's answer contradicts the setting %s:%s (%s)", s, cmp.Or(c.value(s), "undecided"), e).
 		Because(&rest.CallFailure{Kind: rest.KindShape, Text: why})

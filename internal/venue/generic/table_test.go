@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // TestTable checks that ParseTable reads what String writes, and refuses other settings and values.
@@ -116,7 +117,7 @@ func TestWholeLists(t *testing.T) {
 				c := v.client(t, func(cfg *Config) {
 					cfg.Observer, cfg.Table = o, Table{settingAccountPaging: test.paging, settingAccountOptions: test.options}
 				})
-				got, err := read(asUser(t), c)
+				got, err := read(t.Context(), asUser(t), c)
 				if test.contradicts == "" && (err != nil || got != test.rows) {
 					t.Errorf("got %d rows and the error %v, want %d rows", got, err, test.rows)
 				}
@@ -134,7 +135,7 @@ func TestWholeLists(t *testing.T) {
 // because nothing shows whether there are more lots.
 func TestEqualLotsAreNotCut(t *testing.T) {
 	v := newVenue(t, everywhere(answer(`{"positions":[`+strings.Repeat(`{"marketId":"M1","outcome":"YES","size":1},`, 9)+`{"marketId":"M1","outcome":"YES","size":1}]}`)))
-	list, err := v.client(t).Positions(asUser(t), wallet)
+	list, err := v.client(t).Positions(t.Context(), asUser(t), wallet)
 	wantRefused("repeats its pages")(t, v, len(list), err)
 }
 
@@ -173,7 +174,7 @@ func TestAccountPages(t *testing.T) {
 			c := v.client(t, func(cfg *Config) {
 				cfg.Table = Table{settingAccountPaging: test.paging, settingAccountOptions: test.options}
 			})
-			page, err := c.Trades(asUser(t), wallet, queries.Trades{MarketID: "M1", Limit: 20})
+			page, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{MarketID: "M1", Limit: 20})
 			must(t, err)
 			if len(page.Trades) != 20 || (page.Next != "") != (test.second != "") {
 				t.Fatalf("the first page has %d trades and the next page %q", len(page.Trades), page.Next)
@@ -182,7 +183,7 @@ func TestAccountPages(t *testing.T) {
 			if test.second == "" {
 				return
 			}
-			page, err = c.Trades(asUser(t), wallet, queries.Trades{MarketID: "M1", Limit: 20, Page: page.Next})
+			page, err = c.Trades(t.Context(), asUser(t), wallet, queries.Trades{MarketID: "M1", Limit: 20, Page: page.Next})
 			must(t, err)
 			if len(page.Trades) != 10 {
 				t.Errorf("the second page has %d trades, want 10", len(page.Trades))
@@ -201,14 +202,14 @@ func TestIgnoredOffsets(t *testing.T) {
 			var err error
 			if decide == settingAccountPaging {
 				var page *queries.TradePage
-				page, err = c.Trades(asUser(t), wallet, queries.Trades{})
+				page, err = c.Trades(t.Context(), asUser(t), wallet, queries.Trades{})
 				must(t, err)
-				_, err = c.Trades(asUser(t), wallet, queries.Trades{Page: page.Next})
+				_, err = c.Trades(t.Context(), asUser(t), wallet, queries.Trades{Page: page.Next})
 			} else {
 				var page *queries.SearchPage
-				page, err = c.Search(t.Context(), queries.Search{})
+				page, err = c.Search(t.Context(), upstream.Call{}, queries.Search{})
 				must(t, err)
-				_, err = c.Search(t.Context(), queries.Search{Page: page.Next})
+				_, err = c.Search(t.Context(), upstream.Call{}, queries.Search{Page: page.Next})
 			}
 			if market.CodeOf(err) != code || code != "" && !strings.Contains(err.Error(), decide.String()) {
 				t.Errorf("with %s:%s, the second page has the error %v, want the code %q", decide, paging, err, code)
@@ -244,7 +245,7 @@ func TestSearchWithoutOptions(t *testing.T) {
 		{queries.Search{Text: "x", Category: "c"}, market.CodeUpstreamBadResponse, 0, "category q"},
 	} {
 		before := v.count()
-		page, err := c.Search(t.Context(), read.query)
+		page, err := c.Search(t.Context(), upstream.Call{}, read.query)
 		if market.CodeOf(err) != read.code || err == nil && len(page.Markets) != read.rows {
 			t.Errorf("read %d returned the page %+v and the error %v, want %d markets and the code %q", i, page, err, read.rows, read.code)
 		}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 )
 
 // TestListForms checks that the client reads a list in every known form.
@@ -41,7 +42,7 @@ func wantText(t *testing.T, r read, body, want string) {
 	t.Helper()
 	seen := &recordingObserver{}
 	c := newVenue(t, everywhere(answer(body))).client(t, func(cfg *Config) { cfg.Observer = seen })
-	if text, left, err := r.text(asUser(t), c); text != want || left != nil || err != nil || seen.driftText() != "" {
+	if text, left, err := r.text(t.Context(), asUser(t), c); text != want || left != nil || err != nil || seen.driftText() != "" {
 		t.Errorf("the read of %s from %s returned %q, left out %v, the error %v and the drift %q; want %q", r.name, body, text, left, err, seen.driftText(), want)
 	}
 }
@@ -68,14 +69,14 @@ func TestObjectsInLists(t *testing.T) {
 func TestStatusesInAnyCase(t *testing.T) {
 	for raw, want := range map[string]market.Status{"OPEN": market.StatusOpen, "closed": market.StatusClosed, "Resolved": market.StatusResolved, "cAnCeLlEd": market.StatusCancelled} {
 		c := newVenue(t, everywhere(answer(`{"marketId":"M1","outcomes":[],"status":"`+raw+`"}`))).client(t)
-		results, err := c.MarketsByID(t.Context(), []string{"M1"})
+		results, err := c.MarketsByID(t.Context(), upstream.Call{}, []string{"M1"})
 		if err != nil || results[0].Value == nil || results[0].Value.Status != want || results[0].Value.StatusRaw != raw {
 			t.Errorf("the market with the status %s is %+v with the error %v, want the status %s", raw, results, err, want)
 		}
 	}
 	for raw, want := range map[string]market.OrderStatus{"open": market.OrderOpen, "Filled": market.OrderFilled, "CANCELLED": market.OrderCancelled} {
 		c := newVenue(t, everywhere(answer(`{"orders":[{"orderId":"O1","marketId":"M1","side":"buy","outcome":"YES","price":0.5,"size":1,"filledSize":0,"status":"`+raw+`"}]}`))).client(t)
-		if orders, err := c.Orders(asUser(t), wallet); err != nil || orders[0].Status != want || orders[0].Side != market.SideBuy {
+		if orders, err := c.Orders(t.Context(), asUser(t), wallet); err != nil || orders[0].Status != want || orders[0].Side != market.SideBuy {
 			t.Errorf("the order with the status %s is %+v with the error %v, want the status %s", raw, orders, err, want)
 		}
 	}

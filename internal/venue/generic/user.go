@@ -19,18 +19,8 @@ var (
 
 // Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total,
 // wire.Row.Balance computes the total if possible.
-func (c *Client) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
-	const e = upstream.EndpointBalance
-	return rest.WithBackoff(c.Client, e, c.AccountKey(ctx, a), func() (*market.Balance, error) {
-		payload, err := c.Get(ctx, rest.ForAccount(e, a))
-		if err != nil || payload.IsNull() {
-			return nil, rest.NilIfNotFound(err)
-		}
-		var drift rest.Drift
-		b, err := decodeBalance(payload, &drift)
-		c.Report(e, drift)
-		return b, err
-	})
+func (c *Client) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
+	return readOne(ctx, c.reading(call), c.AccountKey(call, a), rest.ForAccount(upstream.EndpointBalance, a), decodeBalance)
 }
 
 func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, error) {
@@ -55,14 +45,14 @@ func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, erro
 // Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
 // because the row moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads
 // the list again until two successive reads give equal lists. It reads the list at most maxReads times.
-func (c *Client) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+func (c *Client) Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error) {
 	type holding struct{ marketID, tokenID, outcome string }
 	l := wholeList[market.Position, holding]{endpoint: upstream.EndpointPositions, name: "positions", read: (*wire.Row).Position,
 		key: func(p *market.Position) holding { return holding{p.MarketID, p.TokenID, p.Outcome} }}
-	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Position, error) {
+	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(call, a), func() ([]market.Position, error) {
 		var before []market.Position
 		for range maxReads {
-			rows, moved, err := l.readAll(ctx, c, a)
+			rows, moved, err := l.readAll(ctx, c.reading(call), a)
 			if err != nil || !moved || slices.EqualFunc(before, rows, sameHolding) {
 				market.NumberPositions(rows)
 				return rows, err
@@ -80,11 +70,11 @@ func sameHolding(a, b market.Position) bool {
 }
 
 // Orders returns all active orders of an account, each order once. If it cannot return all orders, it returns an error.
-func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, error) {
+func (c *Client) Orders(ctx context.Context, call upstream.Call, a market.Address) ([]market.Order, error) {
 	l := wholeList[market.Order, string]{endpoint: upstream.EndpointOrders, name: "orders", read: (*wire.Row).Order, unique: true,
 		key: func(o *market.Order) string { return o.OrderID }}
-	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(ctx, a), func() ([]market.Order, error) {
-		rows, _, err := l.readAll(ctx, c, a)
+	return rest.WithBackoff(c.Client, l.endpoint, c.AccountKey(call, a), func() ([]market.Order, error) {
+		rows, _, err := l.readAll(ctx, c.reading(call), a)
 		return rows, err
 	})
 }
@@ -92,14 +82,14 @@ func (c *Client) Orders(ctx context.Context, a market.Address) ([]market.Order, 
 // Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. If every row is
 // unreadable, the error is UPSTREAM_BAD_RESPONSE. Rows that do not match the filter are dropped, so the page may be shorter than
 // requested. If the venue ignores the limit, the page may be longer than requested.
-func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+func (c *Client) Trades(ctx context.Context, call upstream.Call, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = upstream.EndpointTrades
 	if q.MarketID != "" {
 		if err := rest.CheckID(e, q.MarketID); err != nil {
 			return nil, err
 		}
 	}
-	list, t, drift, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.Set("marketId", q.MarketID).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
@@ -119,13 +109,13 @@ func (c *Client) Trades(ctx context.Context, a market.Address, q queries.Trades)
 }
 
 // History returns one page of an account's history, newest first. It treats unreadable rows, filters and the limit as Trades does.
-func (c *Client) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+func (c *Client) History(ctx context.Context, call upstream.Call, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = upstream.EndpointHistory
 	kinds := make([]string, len(q.Kinds))
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, drift, err := c.readPage(ctx, e, a, func(to *rest.Query) {
+	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.List("type", kinds).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {

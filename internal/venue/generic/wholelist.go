@@ -38,13 +38,13 @@ type wholeList[T any, K comparable] struct {
 // If a page that was only guessed repeats an earlier page, the list has ended before. If the venue had announced the page, readAll
 // fails. But if l.unique is false, pages for different purchases of one outcome can look the same. All rows of such pages are alike,
 // and the page counts if a cursor or the setting account-paging shows that it is another page.
-func (l wholeList[T, K]) readAll(ctx context.Context, c *Client, a market.Address) (all []T, moved bool, err error) {
+func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Address) (all []T, moved bool, err error) {
 	all = []T{}
 	seen := make(map[K]int) // maps a key to the number of the first page with this key
 	var pages [][]K
 	start := pageStart{}
 	for n := range maxPages {
-		page, err := l.readListPage(ctx, c, a, start)
+		page, err := l.readListPage(ctx, call, c, a, start)
 		if start.guessed && rest.Refused(err) {
 			return all, moved, nil
 		}
@@ -108,14 +108,14 @@ type listPage[T any] struct {
 
 // readListPage reads one page. It fails if a row is bad. The first page is requested with the address alone, as the documentation
 // shows. Of a list that continues, further pages are requested with a page size.
-func (l wholeList[T, K]) readListPage(ctx context.Context, c *Client, a market.Address, start pageStart) (listPage[T], error) {
+func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.Address, start pageStart) (listPage[T], error) {
 	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
 	sized := !start.isStart() && !start.guessed && c.value(settingAccountOptions) == yes
 	if sized {
 		rq.Query.Set("limit", strconv.Itoa(furtherRows))
 	}
 	start.setQuery(&rq.Query)
-	payload, err := c.Get(ctx, rq)
+	payload, err := c.get(ctx, rq)
 	switch {
 	case sized && refusesOptions(err):
 		return listPage[T]{}, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")

@@ -19,19 +19,19 @@ import (
 //
 // Kalshi documents that a call for several books needs a key. So without a key, or after the venue has refused the key, Books makes
 // a call for each market.
-func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
+func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
 	l := rest.Lookup[bids]{Client: d.client, Endpoint: upstream.EndpointBook, Batch: d.MaxKeys(upstream.EndpointBook), IsID: isTicker, Call: d.readBooks}
-	return readTokens(ctx, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
+	return readTokens(ctx, call, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
 // readBooks reads the bids of several markets. Kalshi sends an empty book for an unknown ticker. So readBooks looks up the markets
 // of empty books to find out whether these markets exist.
-func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
-	found, err := d.readBids(ctx, tickers, note)
+func (d *Driver) readBooks(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
+	found, err := d.readBids(ctx, call, tickers, note)
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 	if len(empty) == 0 {
 		return found, nil
 	}
-	known, err := byTicker(d, upstream.EndpointMarketsByID, quoteOf).Read(ctx, empty)
+	known, err := byTicker(d, upstream.EndpointMarketsByID, quoteOf).Read(ctx, call, empty)
 	if err != nil {
 		return nil, err
 	}
@@ -61,15 +61,15 @@ func (d *Driver) readBooks(ctx context.Context, tickers []string, note func(stri
 
 // readBids reads the bids of several markets with one signed call if the driver has a key. Otherwise, or if the venue refuses the
 // key, it makes an unsigned call for each market.
-func (d *Driver) readBids(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
+func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
 	if d.signs() {
-		found, err := d.readList(ctx, tickers, note)
+		found, err := d.readList(ctx, call, tickers, note)
 		if !refusesKey(err) {
 			return found, err
 		}
 		d.refuseKey()
 	}
-	return d.readSingly(ctx, tickers, note)
+	return d.readSingly(ctx, call, tickers, note)
 }
 
 // keyPause is the time for which the driver does not use a key that the venue has refused.
@@ -101,12 +101,12 @@ func (d *Driver) sign(method, path string) http.Header {
 	return h
 }
 
-func (d *Driver) readSingly(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
+func (d *Driver) readSingly(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
 	const e = upstream.EndpointBook
 	found := make(rest.Values[bids], len(tickers))
 	var errs []error
 	for _, ticker := range tickers {
-		payload, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathMarkets + "/" + ticker + "/orderbook", Keys: 1})
+		payload, err := d.client.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathMarkets + "/" + ticker + "/orderbook", Keys: 1})
 		if err = rest.NilIfNotFound(err); err != nil {
 			found[ticker] = market.Result[*bids]{Err: err}
 		} else if !payload.IsNull() {
@@ -137,13 +137,13 @@ func readBook(r *wire.Row) market.Result[*bids] {
 }
 
 // readList reads the bids of several markets with a signed call.
-func (d *Driver) readList(ctx context.Context, tickers []string, note func(string)) (rest.Values[bids], error) {
+func (d *Driver) readList(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
 	const e = upstream.EndpointBook
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers), Sign: d.sign}
 	for _, t := range tickers {
 		rq.Query.Set("tickers", t) // this endpoint would read a list with commas as one ticker
 	}
-	payload, err := d.client.Get(ctx, rq)
+	payload, err := d.client.Get(ctx, call, rq)
 	if err != nil {
 		return nil, err
 	}

@@ -23,7 +23,7 @@ import (
 func TestOneCallFillsBothTokens(t *testing.T) {
 	d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){"/markets/orderbooks": text(
 		`{"orderbooks":[{"ticker":"A-1","orderbook_fp":{"yes_dollars":[["0.4000","3.00"]],"no_dollars":[["0.5500","4.00"]]}},{"ticker":"B-1","orderbook_fp":{"yes_dollars":[["0.1000","1.00"]],"no_dollars":[]}}]}`)})
-	got, err := d.Books(t.Context(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:no", Depth: 20}, {TokenID: "A-1:no", Depth: 50}})
+	got, err := d.Books(t.Context(), upstream.Call{}, []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:no", Depth: 20}, {TokenID: "A-1:no", Depth: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,16 +49,16 @@ func TestRowWithoutTicker(t *testing.T) {
 		read       func(d *Driver) (values []bool, errs []error, err error)
 	}{
 		{"/markets", `{"markets":[{"ticker":"A-1",` + quote + `},{` + quote + `}]}`, func(d *Driver) ([]bool, []error, error) {
-			return valuesOf(d.Prices(t.Context(), []string{"A-1:yes", "B-1:yes"}))
+			return valuesOf(d.Prices(t.Context(), upstream.Call{}, []string{"A-1:yes", "B-1:yes"}))
 		}},
 		{"/markets", `{"markets":[{"ticker":"A-1",` + quote + `},{"ticker":null,` + quote + `}]}`, func(d *Driver) ([]bool, []error, error) {
-			return valuesOf(d.MarketsByID(t.Context(), []string{"A-1", "B-1"}))
+			return valuesOf(d.MarketsByID(t.Context(), upstream.Call{}, []string{"A-1", "B-1"}))
 		}},
 		{"/markets/orderbooks", `{"orderbooks":[{"ticker":"A-1",` + book + `},{` + book + `}]}`, func(d *Driver) ([]bool, []error, error) {
-			return valuesOf(d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes")))
+			return valuesOf(d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes", "B-1:yes")))
 		}},
 		{"/markets/candlesticks", `{"markets":[{"market_ticker":"A-1",` + candles + `},{` + candles + `}]}`, func(d *Driver) ([]bool, []error, error) {
-			return valuesOf(d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "A-1:yes", From: day, To: day}, {TokenID: "B-1:yes", From: day, To: day}}))
+			return valuesOf(d.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: "A-1:yes", From: day, To: day}, {TokenID: "B-1:yes", From: day, To: day}}))
 		}},
 	} {
 		d, s := newSigningDriver(t, map[string]func(url.Values) (int, string){test.path: text(test.list)})
@@ -82,11 +82,11 @@ func TestArchiveFails(t *testing.T) {
 	const list = `{"markets":[{"ticker":"A-1","status":"active"}]}`
 	for _, archive := range []func(url.Values) (int, string){status(http.StatusInternalServerError), status(http.StatusNotFound), text(`{"rows":[]}`)} {
 		d, _ := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(list), "/historical/markets": archive})
-		values, errs, err := valuesOf(d.MarketsByID(t.Context(), []string{"A-1", "B-1"}))
+		values, errs, err := valuesOf(d.MarketsByID(t.Context(), upstream.Call{}, []string{"A-1", "B-1"}))
 		if err != nil || !slices.Equal(values, []bool{true, false}) || errs[0] != nil || errs[1] == nil {
 			t.Errorf("there are the values %v and the errors %v and %v, want a value of A-1 and an error of B-1", values, errs, err)
 		}
-		if values, errs, err := valuesOf(d.MarketsByID(t.Context(), []string{"B-1"})); err == nil && (len(errs) != 1 || errs[0] == nil) {
+		if values, errs, err := valuesOf(d.MarketsByID(t.Context(), upstream.Call{}, []string{"B-1"})); err == nil && (len(errs) != 1 || errs[0] == nil) {
 			t.Errorf("if the list has no market, there are the values %v and no error", values)
 		}
 	}
@@ -100,7 +100,7 @@ func TestEmptyBooks(t *testing.T) {
 		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}],"cursor":""}`),
 		"/historical/markets": text(`{"markets":[],"cursor":""}`),
 	})
-	got, err := d.Books(t.Context(), []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:yes", Depth: 20}})
+	got, err := d.Books(t.Context(), upstream.Call{}, []queries.Book{{TokenID: "A-1:yes", Depth: 20}, {TokenID: "B-1:yes", Depth: 20}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestBooksFitTheBucket(t *testing.T) {
 	for i := range 45 {
 		list = append(list, queries.Book{TokenID: fmt.Sprintf("A-%d:yes", i), Depth: 20})
 	}
-	got, err := d.Books(t.Context(), list)
+	got, err := d.Books(t.Context(), upstream.Call{}, list)
 	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
 		t.Errorf("Books returns the error %v and the results %v, want 45 books", err, got)
 	}
@@ -146,7 +146,7 @@ func TestLongLists(t *testing.T) {
 		topics = append(topics, book(tokens[i]))
 	}
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(`{"markets":[]}`), "/historical/markets": text(`{"markets":[]}`)})
-	_, _ = d.Prices(t.Context(), tokens)
+	_, _ = d.Prices(t.Context(), upstream.Call{}, tokens)
 	if len(s.calls) != 4 {
 		t.Errorf("the prices of 101 markets need %d calls, want 2 for the list and 2 for the archive", len(s.calls))
 	}
@@ -199,7 +199,7 @@ func TestBooksWithoutKey(t *testing.T) {
 		"/markets/orderbooks": status(http.StatusUnauthorized), "/markets/A-1/orderbook": bookOf("0.4000"), "/markets/B-1/orderbook": bookOf("0.2000"),
 		"/markets/C-1/orderbook": status(http.StatusInternalServerError), "/markets/E-1/orderbook": text(`{"orderbook":{}}`),
 	})
-	got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:no", "A-1:no", "C-1:yes", "D-1:yes", "E-1:yes"))
+	got, err := d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes", "B-1:no", "A-1:no", "C-1:yes", "D-1:yes", "E-1:yes"))
 	want := []string{"A-1:yes 0.4×3 | | ", "B-1:no | 0.8×3 | ", "A-1:no | 0.6×3 | ", "UPSTREAM_UNAVAILABLE", "none", "UPSTREAM_BAD_RESPONSE"}
 	if books := describeBooks(got); err != nil || !slices.Equal(books, want) {
 		t.Errorf("the books are %q and the error is %v; want %q", books, err, want)
@@ -221,7 +221,7 @@ func TestRefusedKey(t *testing.T) {
 			t.Fatal(err)
 		}
 		cost := d.Cost(upstream.EndpointBook, 7, 0)
-		got, err := d.Books(t.Context(), booksOf("A-1:yes", "B-1:yes"))
+		got, err := d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes", "B-1:yes"))
 		if !refused {
 			if market.CodeOf(err) != market.CodeUpstreamUnavailable || len(s.calls) != 1 {
 				t.Errorf("after the status %d, Books makes the calls %q and returns the error %v; want one call and an error", code, s.calls, err)
@@ -235,9 +235,9 @@ func TestRefusedKey(t *testing.T) {
 			t.Errorf("seven books cost %d calls with a key and %d after the venue has refused the key; want 2 and 7", cost, after)
 		}
 		clock.Advance(10*time.Minute - time.Second)
-		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))
+		_, _ = d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes"))
 		clock.Advance(time.Second)
-		_, _ = d.Books(t.Context(), booksOf("A-1:yes"))
+		_, _ = d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes"))
 		s.want(t, "/markets/orderbooks?tickers=A-1&tickers=B-1 signed", "/markets/A-1/orderbook", "/markets/B-1/orderbook", "/markets/A-1/orderbook",
 			"/markets/orderbooks?tickers=A-1 signed", "/markets/A-1/orderbook")
 	}
@@ -249,7 +249,7 @@ func TestKeyIDIsRedacted(t *testing.T) {
 		return http.StatusInternalServerError, `{"error":{"code":"x","message":"no quota for KEY-ID-1"}}`
 	}})
 	d.key = &Key{&secret{"KEY-ID-1", newPrivate()}}
-	_, err := d.Books(t.Context(), booksOf("A-1:yes"))
+	_, err := d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes"))
 	if why := errors.Unwrap(err); why == nil || !strings.Contains(why.Error(), "no quota for [redacted]") {
 		t.Errorf("the cause of the error is %v, want the venue's message without the id of the key", why)
 	}
@@ -258,9 +258,9 @@ func TestKeyIDIsRedacted(t *testing.T) {
 // TestOtherCallsAreUnsigned checks that the driver signs only the call for several books.
 func TestOtherCallsAreUnsigned(t *testing.T) {
 	d, s := newSigningDriver(t, nil)
-	_, _ = d.Prices(t.Context(), []string{"A-1:yes"})
-	_, _ = d.Event(t.Context(), market.EventRef{EventID: "A"})
-	_, _ = d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1"})
+	_, _ = d.Prices(t.Context(), upstream.Call{}, []string{"A-1:yes"})
+	_, _ = d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "A"})
+	_, _ = d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1"})
 	if len(s.calls) == 0 || slices.ContainsFunc(s.calls, func(call string) bool { return strings.HasSuffix(call, " signed") }) {
 		t.Errorf("the driver makes the calls %q, want only unsigned calls", s.calls)
 	}

@@ -15,6 +15,7 @@ import (
 	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
@@ -168,7 +169,7 @@ func TestDaysOfHistory(t *testing.T) {
 		}
 		from, _ := market.ParseDate(test.from)
 		to, _ := market.ParseDate(test.to)
-		got, err := d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: "KXA-1:yes", From: from, To: to}})
+		got, err := d.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: "KXA-1:yes", From: from, To: to}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestHistoryOnSimulator(t *testing.T) {
 	}
 	t.Cleanup(d.Close)
 	to := market.DateOf(clock.Now())
-	got, err := d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: sim.Tickers()[0] + ":yes", From: to - 49, To: to}})
+	got, err := d.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: sim.Tickers()[0] + ":yes", From: to - 49, To: to}})
 	if err != nil {
 		t.Fatal(err)
 	}

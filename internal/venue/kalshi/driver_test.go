@@ -129,13 +129,13 @@ func testKeys() map[string]*rsa.PublicKey {
 func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
-	prices, err := d.Prices(ctx, []string{"71321045679252212594626385532706912750332728571942532289631379312455583992563", "a-1:yes"})
-	markets, err2 := d.MarketsByID(ctx, []string{"0xabc", "A B"})
-	m, err3 := d.MarketBySlug(ctx, "Rain-In-Lisbon")
+	prices, err := d.Prices(ctx, upstream.Call{}, []string{"71321045679252212594626385532706912750332728571942532289631379312455583992563", "a-1:yes"})
+	markets, err2 := d.MarketsByID(ctx, upstream.Call{}, []string{"0xabc", "A B"})
+	m, err3 := d.MarketBySlug(ctx, upstream.Call{}, "Rain-In-Lisbon")
 	if err != nil || err2 != nil || err3 != nil || prices[0].Value != nil || prices[1].Value != nil || markets[0].Value != nil || m != nil || len(s.calls) > 0 {
 		t.Errorf("the errors are %v, %v and %v, the prices %v, the markets %v and %v, the calls %q; want no error, no value and no call", err, err2, err3, prices, markets, m, s.calls)
 	}
-	if prices, _ := d.Prices(ctx, []string{"A,B:yes"}); market.CodeOf(prices[0].Err) != market.CodeBadUserInput {
+	if prices, _ := d.Prices(ctx, upstream.Call{}, []string{"A,B:yes"}); market.CodeOf(prices[0].Err) != market.CodeBadUserInput {
 		t.Errorf("the price of an id with a comma has the error %v, want BAD_USER_INPUT", prices[0].Err)
 	}
 }
@@ -145,7 +145,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
 	d, s := newDriver(t, answers)
 	ids := []string{"KXRAINLIS-26NOV30-T2.5:no", "KXRAINLIS-26NOV22-T2.5:no", "KXRAINLIS-26NOV20-T2.5:yes", "KXRAINLIS-26NOV30-T2.5:yes"}
-	prices, err := d.Prices(context.Background(), ids)
+	prices, err := d.Prices(context.Background(), upstream.Call{}, ids)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestPricesAndSpreads(t *testing.T) {
 	if market.CodeOf(prices[2].Err) != market.CodeUpstreamBadResponse {
 		t.Errorf("a price of 43 causes the error %v, want UPSTREAM_BAD_RESPONSE", prices[2].Err)
 	}
-	spreads, err := d.Spreads(context.Background(), ids)
+	spreads, err := d.Spreads(context.Background(), upstream.Call{}, ids)
 	if err != nil || spreads[0].Value.BestAsk.String() != "0.5700" || spreads[3].Value.BestAsk.String() != "0.4650" {
 		t.Errorf("the spreads are %+v for NO and %+v for YES, and the error is %v; want the best asks 0.5700 and 0.4650", spreads[0].Value, spreads[3].Value, err)
 	}
@@ -173,7 +173,7 @@ func TestArchivedMarkets(t *testing.T) {
 		"/markets":            text(`{"markets":[{"ticker":"A-1","status":"active"}]}`),
 		"/historical/markets": text(`{"markets":[{"ticker":"A-0","status":"finalized","result":"yes","settlement_value_dollars":"1.0000"}]}`),
 	})
-	got, err := d.MarketsByToken(context.Background(), []string{"A-0:no", "A-1:yes", "A-0:yes", "A-9:yes"})
+	got, err := d.MarketsByToken(context.Background(), upstream.Call{}, []string{"A-0:no", "A-1:yes", "A-0:yes", "A-9:yes"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestPriceHistories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := d.PriceHistories(context.Background(), []queries.PriceHistory{
+	got, err := d.PriceHistories(context.Background(), upstream.Call{}, []queries.PriceHistory{
 		{TokenID: "KXRAINLIS-26NOV30-T2.5:no", From: day, To: day + 1}, {TokenID: "KXRAINLIS-25NOV30-T2.5:yes", From: day, To: day + 1},
 		{TokenID: "KXRAINLIS-26NOV30-T2.5:yes", From: day, To: day + 1}, {TokenID: "A-1:yes", From: day + 1, To: day},
 		{TokenID: "A-9:yes", From: day, To: day + 1},
@@ -222,15 +222,15 @@ func TestEvent(t *testing.T) {
 		"/events/KXRAINLIS-26NOV30": file(t, "event.json"), "/series/KXRAINLIS": file(t, "series.json"), "/events/KXOTHER": file(t, "event.json"),
 	})
 	for _, ref := range []market.EventRef{{EventID: "KXRAINLIS-26NOV30"}, {EventSlug: "kxrainlis-26nov30"}} {
-		e, err := d.Event(context.Background(), ref)
+		e, err := d.Event(context.Background(), upstream.Call{}, ref)
 		if err != nil || len(e.Markets) != 2 || len(e.LeftOut) != 1 || e.Markets[0].Category != "Climate and Weather" || e.Exclusive == nil || *e.Exclusive {
 			t.Errorf("Event(%+v) returns %+v and the error %v", ref, e, err)
 		}
 	}
-	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
+	if e, err := d.Event(context.Background(), upstream.Call{}, market.EventRef{EventID: "KXABSENT"}); e != nil || err != nil {
 		t.Errorf("Event of an unknown id returns %+v and the error %v, want nothing", e, err)
 	}
-	if e, err := d.Event(context.Background(), market.EventRef{EventID: "KXOTHER"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if e, err := d.Event(context.Background(), upstream.Call{}, market.EventRef{EventID: "KXOTHER"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("if the response has another event, Event returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", e, err)
 	}
 	want := []string{"/events/KXRAINLIS-26NOV30?with_nested_markets=true", "/series/KXRAINLIS", "/historical/markets?event_ticker=KXRAINLIS-26NOV30&limit=1000"}
@@ -261,7 +261,7 @@ func TestArchivedEvent(t *testing.T) {
 			"/series/S":           file(t, "series.json"),
 			"/historical/markets": text(test.archive),
 		})
-		e, err := d.Event(t.Context(), market.EventRef{EventID: "A"})
+		e, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "A"})
 		got := string(market.CodeOf(err))
 		if err == nil {
 			for _, m := range e.Markets {
@@ -325,7 +325,7 @@ func TestArchiveOfMarkets(t *testing.T) {
 		d, s := newDriver(t, answers)
 		got := ""
 		for q := test.q; ; {
-			page, err := d.Search(t.Context(), q)
+			page, err := d.Search(t.Context(), upstream.Call{}, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -343,7 +343,7 @@ func TestArchiveOfMarkets(t *testing.T) {
 	}
 	delete(answers, "/historical/markets")
 	d, _ := newDriver(t, answers)
-	if page, err := d.Search(t.Context(), queries.Search{Page: "archive,,"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: "archive,,"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("without an archive, Search returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", page, err)
 	}
 }
@@ -368,7 +368,7 @@ func TestArchivedEventsOfSearch(t *testing.T) {
 		{queries.Search{EndsBefore: queries.At(start)}, "B true B-1/Snow/Weather/summary; left out row 5, row 1, row 3"},
 		{queries.Search{EndsAfter: queries.At(start)}, "left out row 5, row 1, row 3"},
 	} {
-		page, err := d.SearchEvents(t.Context(), test.q)
+		page, err := d.SearchEvents(t.Context(), upstream.Call{}, test.q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -389,7 +389,7 @@ func TestArchivedEventsOfSearch(t *testing.T) {
 		}
 	}
 	s.calls = s.calls[:2]
-	categories, err := d.Categories(t.Context())
+	categories, err := d.Categories(t.Context(), upstream.Call{})
 	if want := []queries.Category{{Name: "Sports", OpenMarkets: 2}}; err != nil || !slices.Equal(categories.List, want) {
 		t.Errorf("the categories are %+v and the error is %v, want %+v", categories, err, want)
 	}
@@ -440,7 +440,7 @@ func TestSearches(t *testing.T) {
 		{queries.Search{EventID: "KXABSENT"}, "", "; left out , next "},
 	} {
 		s.calls = nil
-		page, err := d.Search(context.Background(), test.q)
+		page, err := d.Search(context.Background(), upstream.Call{}, test.q)
 		if err != nil {
 			t.Errorf("Search(%+v) returns the error %v", test.q, err)
 			continue
@@ -458,7 +458,7 @@ func TestSearches(t *testing.T) {
 		}
 	}
 	for _, q := range []queries.Search{{EventID: ofEvent, Page: "-1"}, {EventID: ofEvent, Page: "x"}, {Page: "x"}} {
-		if _, err := d.Search(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := d.Search(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("Search(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
 		}
 	}
@@ -472,16 +472,16 @@ func TestUnsupported(t *testing.T) {
 		{Text: "rain"}, {Category: "Weather"}, {Tag: "Rain"}, {Sort: queries.SortVolume}, {Status: []market.Status{market.StatusOpen, market.StatusClosed}},
 		{Status: []market.Status{market.StatusCancelled}}, {EventID: "A", Sort: queries.SortLiquidity},
 	} {
-		if _, err := d.Search(ctx, q); market.CodeOf(err) != market.CodeUnsupported || !strings.Contains(err.Error(), "Kalshi") {
+		if _, err := d.Search(ctx, upstream.Call{}, q); market.CodeOf(err) != market.CodeUnsupported || !strings.Contains(err.Error(), "Kalshi") {
 			t.Errorf("Search(%+v) returns the error %v, want UNSUPPORTED", q, err)
 		}
 	}
 	const address = market.Address("0x1111111111111111111111111111111111111111")
-	_, e1 := d.Balance(ctx, address)
-	_, e2 := d.Positions(ctx, address)
-	_, e3 := d.Orders(ctx, address)
-	_, e4 := d.Trades(ctx, address, queries.Trades{})
-	_, e5 := d.History(ctx, address, queries.History{})
+	_, e1 := d.Balance(ctx, upstream.Call{}, address)
+	_, e2 := d.Positions(ctx, upstream.Call{}, address)
+	_, e3 := d.Orders(ctx, upstream.Call{}, address)
+	_, e4 := d.Trades(ctx, upstream.Call{}, address, queries.Trades{})
+	_, e5 := d.History(ctx, upstream.Call{}, address, queries.History{})
 	for i, err := range []error{e1, e2, e3, e4, e5} {
 		if market.CodeOf(err) != market.CodeUnsupported {
 			t.Errorf("read %d of account data returns the error %v, want UNSUPPORTED", i, err)
@@ -510,7 +510,7 @@ func TestDriverOnSimulator(t *testing.T) {
 	ctx := context.Background()
 	seen := map[market.Status]int{}
 	for q := (queries.Search{Limit: 100}); ; {
-		page, err := d.Search(ctx, q)
+		page, err := d.Search(ctx, upstream.Call{}, q)
 		if err != nil || len(page.LeftOut) > 0 {
 			t.Fatalf("Search returns %+v and the error %v, want no bad row", page, err)
 		}
@@ -532,11 +532,11 @@ func TestDriverOnSimulator(t *testing.T) {
 		}
 	}
 	before := sim.Stats().Requests
-	gotBooks, err := d.Books(ctx, books)
+	gotBooks, err := d.Books(ctx, upstream.Call{}, books)
 	if err != nil {
 		t.Fatal(err)
 	}
-	spreads, err := d.Spreads(ctx, ids)
+	spreads, err := d.Spreads(ctx, upstream.Call{}, ids)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ const (
 // although there is a next page. SearchEvents ignores q.Limit.
 //
 // The list of events lacks archived markets. An event that has only archived markets is not whole and has no matches.
-func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+func (d *Driver) SearchEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
 	status, err := filterOf(q, "events")
 	switch {
@@ -39,14 +39,14 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	case len(q.Page) > maxCursor:
 		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
-	return d.events(ctx, q, status, eventsOnPage)
+	return d.events(ctx, call, q, status, eventsOnPage)
 }
 
 // Categories counts the open markets of each category. It reads only the first pages of open events; see queries.CountCategories. A
 // market has the category of its event.
-func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
+func (d *Driver) Categories(ctx context.Context, call upstream.Call) (*queries.Categories, error) {
 	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
-		events, err := d.events(ctx, queries.Search{Page: next}, filters[market.StatusOpen], eventsPerCategoriesPage)
+		events, err := d.events(ctx, call, queries.Search{Page: next}, filters[market.StatusOpen], eventsPerCategoriesPage)
 		if err != nil {
 			return nil, err
 		}
@@ -58,12 +58,12 @@ func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
 	})
 }
 
-func (d *Driver) events(ctx context.Context, q queries.Search, status string, limit int) (*queries.EventPage, error) {
+func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Search, status string, limit int) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
 	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.EventPage, error) {
-		payload, err := d.client.Get(ctx, rq)
+		payload, err := d.client.Get(ctx, call, rq)
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}

@@ -21,9 +21,9 @@ type history struct {
 // PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a period. The period is a
 // minute in a query for one day, an hour in a query for up to 31 days, and a day of Eastern time in other queries. Queries for the
 // same days share calls. The Value is nil if the venue does not know the token.
-func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
-		return readTokens(ctx, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
+		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
 			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
 		})
 	})
@@ -52,11 +52,11 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
 	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
-		Call: func(ctx context.Context, tickers []string, note func(string)) (rest.Values[history], error) {
+		Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			s.set(rq)
-			payload, err := d.client.Get(ctx, rq)
+			payload, err := d.client.Get(ctx, call, rq)
 			if err != nil {
 				return nil, err
 			}
@@ -77,7 +77,7 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
-				payload, err := d.client.Get(ctx, rq)
+				payload, err := d.client.Get(ctx, call, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = market.Result[*history]{Err: err}
 				} else if !payload.IsNull() {

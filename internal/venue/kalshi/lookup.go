@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 )
 
@@ -17,7 +18,7 @@ type token struct {
 // readTokens reads the data of the tokens' markets, each market once. It returns a result for each token. It calls convert with the
 // data of a token's market to get the value of the token, which may be nil. If every id is the id of a token and every call failed,
 // readTokens also returns an error.
-func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
+func readTokens[T, V any](ctx context.Context, call upstream.Call, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
 	out := make([]market.Result[*V], len(ids))
 	for i, id := range ids {
@@ -28,7 +29,7 @@ func readTokens[T, V any](ctx context.Context, l rest.Lookup[T], ids []string, c
 			out[i].Err = rest.CheckID(l.Endpoint, id)
 		}
 	}
-	found, err := l.Read(ctx, tickers)
+	found, err := l.Read(ctx, call, tickers)
 	for i, t := range tokens {
 		if !t.ok {
 			continue

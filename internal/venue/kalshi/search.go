@@ -28,7 +28,7 @@ var filters = map[market.Status]string{
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
 // states, or a state by which Kalshi cannot filter. If q has an event, the driver itself filters and sorts the markets of the
 // event. Search then supports all states, several states at once, and a sort by end time.
-func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
@@ -41,14 +41,14 @@ func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchP
 	case q.Category != "" || q.Tag != "":
 		return nil, unsupported("search by category or tag")
 	case q.EventID != "" || q.EventSlug != "":
-		return d.searchEvent(ctx, q)
+		return d.searchEvent(ctx, call, q)
 	case err != nil:
 		return nil, err
 	case !isPage:
 		return nil, rest.BadInput(e, "the cursor is not from this service")
 	}
 	rq := searchRequest(q, at)
-	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, q, at, rq) })
+	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
 }
 
 // filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
@@ -102,9 +102,9 @@ func unixBound(b queries.Bound) string {
 	return unix(t)
 }
 
-func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
+func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	list, payload, err := d.getMarkets(ctx, rq)
+	list, payload, err := d.getMarkets(ctx, call, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
@@ -118,7 +118,7 @@ func (d *Driver) search(ctx context.Context, q queries.Search, at position, rq *
 		}
 	}
 	if at.archived {
-		if page.Markets, err = d.withoutListed(ctx, page.Markets); err != nil {
+		if page.Markets, err = d.withoutListed(ctx, call, page.Markets); err != nil {
 			return nil, err
 		}
 	}
@@ -135,7 +135,7 @@ func mayBeArchived(q queries.Search) bool {
 
 // withoutListed returns archived markets without those that Kalshi's list of markets also has, because they are on the earlier
 // pages.
-func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([]*market.Market, error) {
+func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets []*market.Market) ([]*market.Market, error) {
 	if len(markets) == 0 {
 		return nil, nil
 	}
@@ -146,7 +146,7 @@ func (d *Driver) withoutListed(ctx context.Context, markets []*market.Market) ([
 	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
-	list, _, err := d.getMarkets(ctx, rq)
+	list, _, err := d.getMarkets(ctx, call, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
@@ -169,7 +169,7 @@ func nextCursor(payload wire.Value, current string) string {
 }
 
 // searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
-func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (d *Driver) searchEvent(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
 		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))
 	}
@@ -180,7 +180,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 			return nil, rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
 		}
 	}
-	ev, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
+	ev, err := d.Event(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
 	if err != nil || ev == nil {
 		return &queries.SearchPage{}, err
 	}
@@ -197,7 +197,7 @@ func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.Se
 
 // Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
 // case.
-func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	ticker := ref.EventID
 	if ticker == "" {
@@ -208,14 +208,14 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 	if !isTicker(ticker) {
 		return nil, rest.CheckID(e, ticker)
 	}
-	return rest.WithBackoff(d.client, e, ticker, func() (*market.Event, error) { return d.event(ctx, ticker) })
+	return rest.WithBackoff(d.client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
 }
 
-func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error) {
+func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
 	rq.Query.Set("with_nested_markets", "true")
-	payload, err := d.client.Get(ctx, rq)
+	payload, err := d.client.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
@@ -227,7 +227,7 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
 	if isTicker(event.series) {
-		series, err := d.client.Get(ctx, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
+		series, err := d.client.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}
@@ -236,7 +236,7 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 	read := func(r *wire.Row) *market.Market { return readMarket(r, event) }
 	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, read)
 	leftOut := bad.LeftOut(e)
-	list, err := d.archived(ctx, ticker)
+	list, err := d.archived(ctx, call, ticker)
 	switch {
 	case err == nil:
 	case len(markets) == 0 || ctx.Err() != nil || market.CodeOf(err) == market.CodeRateLimited:
@@ -254,11 +254,11 @@ func (d *Driver) event(ctx context.Context, ticker string) (*market.Event, error
 }
 
 // archived returns the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
-func (d *Driver) archived(ctx context.Context, event string) ([]wire.Value, error) {
+func (d *Driver) archived(ctx context.Context, call upstream.Call, event string) ([]wire.Value, error) {
 	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
 	rq.Query.Set("event_ticker", event).Set("limit", "1000")
-	list, payload, err := d.getMarkets(ctx, rq)
+	list, payload, err := d.getMarkets(ctx, call, rq)
 	if err != nil {
 		return nil, rest.NilIfNotFound(err)
 	}

@@ -23,7 +23,7 @@ const maxTrades = 100
 //
 // Kalshi moves trades to an archive when they are about three months old. So after the last page of the list of trades, the pages
 // of the archive follow. A page may be empty although there is a next page.
-func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
+func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = upstream.EndpointMarketTrades
 	ticker, s, isToken := parseToken(q.TokenID)
 	at, isPage := parsePosition(q.Page)
@@ -34,7 +34,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
 	return rest.WithBackoff(d.client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
-		page, rows, err := d.trades(ctx, at, q)
+		page, rows, err := d.trades(ctx, call, at, q)
 		for _, both := range rows {
 			shown := s
 			if q.TokenID == "" && both[no].Side == market.SideBuy { // without a token, s is yes
@@ -52,9 +52,9 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 
 // trades requests a page. It returns two trades for each trade of the venue, one for each outcome; see readTrade. It reports
 // unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
-func (d *Driver) trades(ctx context.Context, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
+func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	rq := tradesRequest(q, at)
-	payload, err := d.client.Get(ctx, rq)
+	payload, err := d.client.Get(ctx, call, rq)
 	if at.archived && market.CodeOf(err) == market.CodeNotFound {
 		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
 	}

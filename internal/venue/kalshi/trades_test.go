@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // TestMarketTrades reads a page of trades of a market and of each of its tokens. The driver must leave out the rows of other
@@ -28,7 +29,7 @@ func TestMarketTrades(t *testing.T) {
 		if test.token == "every" {
 			q.TokenID, q.EveryToken = "", true
 		}
-		p, err := d.MarketTrades(t.Context(), q)
+		p, err := d.MarketTrades(t.Context(), upstream.Call{}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,10 +44,10 @@ func TestMarketTrades(t *testing.T) {
 	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 4 || s.calls[0] != want {
 		t.Errorf("the driver makes the calls %q; want 4 calls, the first %q", s.calls, want)
 	}
-	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Page: "archive,,CgsI7abcExample"}); err != nil || p.Next != "" {
+	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXRAIN-1", Page: "archive,,CgsI7abcExample"}); err != nil || p.Next != "" {
 		t.Errorf("a repeated cursor gives the page %+v and the error %v, want no next page", p, err)
 	}
-	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXHAIL-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXHAIL-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("a page with trades of other markets only gives %+v and the error %v, want UPSTREAM_BAD_RESPONSE", p, err)
 	}
 }
@@ -56,13 +57,13 @@ func TestMarketTrades(t *testing.T) {
 func TestTradesWithoutACall(t *testing.T) {
 	d, s := newDriver(t, nil)
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1"}, {MarketID: "A-1", TokenID: "B-1:yes"}, {MarketID: "A-1", TokenID: "123"}} {
-		if p, err := d.MarketTrades(t.Context(), q); err != nil || len(p.Trades) != 0 || p.Next != "" {
+		if p, err := d.MarketTrades(t.Context(), upstream.Call{}, q); err != nil || len(p.Trades) != 0 || p.Next != "" {
 			t.Errorf("MarketTrades(%+v) returns %+v and the error %v, want an empty page", q, p, err)
 		}
 	}
 	for _, q := range []queries.MarketTrades{{MarketID: "A,B"}, {MarketID: "A-1", Limit: 101}, {MarketID: "A-1", Page: "list,," + strings.Repeat("a", maxCursor)},
 		{MarketID: "A-1", Page: "abc"}, {MarketID: "A-1", Page: "list,soon,a"}, {MarketID: "A-1", Page: "list,1"}, {MarketID: "A-1", Page: "page,,a"}} {
-		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := d.MarketTrades(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("MarketTrades(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
 		}
 	}
@@ -135,7 +136,7 @@ func TestArchivedTrades(t *testing.T) {
 			driver, _ := newDriver(t, map[string]func(url.Values) (int, string){"/markets/trades": tapeOf(t, test.list...), "/historical/trades": tapeOf(t, test.archive...)})
 			got, page := "", ""
 			for range 20 {
-				p, err := driver.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1", Limit: limit, Page: page})
+				p, err := driver.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1", Limit: limit, Page: page})
 				if err != nil {
 					t.Fatalf("%s, page %q of %d: %v", name, page, limit, err)
 				}
@@ -157,19 +158,19 @@ func TestArchivedTrades(t *testing.T) {
 func TestArchiveOfTradesFails(t *testing.T) {
 	answers := map[string]func(url.Values) (int, string){"/markets/trades": tapeOf(t, "b@2026-06-14T10:00:00Z")}
 	d, _ := newDriver(t, answers)
-	p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1"})
+	p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1"})
 	if err != nil || len(p.Trades) != 1 {
 		t.Fatalf("the page of the list is %+v and the error is %v, want one trade", p, err)
 	}
-	if last, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1", Page: p.Next}); err != nil || len(last.Trades) > 0 || last.Next != "" {
+	if last, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1", Page: p.Next}); err != nil || len(last.Trades) > 0 || last.Next != "" {
 		t.Errorf("without an archive, the last page is %+v and the error is %v, want an empty page", last, err)
 	}
 	answers["/historical/trades"] = status(http.StatusInternalServerError)
-	if last, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1", Page: p.Next}); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+	if last, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1", Page: p.Next}); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 		t.Errorf("if the archive fails, the last page is %+v and the error is %v, want UPSTREAM_UNAVAILABLE", last, err)
 	}
 	delete(answers, "/markets/trades")
-	if first, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "A-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if first, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "A-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("if the list is missing, the first page is %+v and the error is %v, want UPSTREAM_BAD_RESPONSE", first, err)
 	}
 }

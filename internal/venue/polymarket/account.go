@@ -46,10 +46,10 @@ func withListBackoff[T any](d *Driver, e upstream.Endpoint, list string, read fu
 
 // Balance returns the value of an account's positions, or nil if Polymarket does not know the account. Polymarket adds the costs of
 // combos whose result is not known. The value contains no cash, because Polymarket's APIs do not report balances on the blockchain.
-func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance, error) {
+func (d *Driver) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
 	const e = upstream.EndpointBalance
 	return withListBackoff(d, e, string(a), func() (*market.Balance, error) {
-		payload, err := d.data.Get(ctx, forAccount(e, a))
+		payload, err := d.data.Get(ctx, call, forAccount(e, a))
 		if err != nil {
 			return nil, rest.NilIfNotFound(err)
 		}
@@ -66,11 +66,11 @@ func (d *Driver) Balance(ctx context.Context, a market.Address) (*market.Balance
 // Positions returns all positions of an account from all pages, including positions of less than one share and those in archived
 // markets. It does not return combos, which are positions in several markets. If it cannot return all positions, it returns an error,
 // because clients sum the positions.
-func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Position, error) {
+func (d *Driver) Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error) {
 	const e = upstream.EndpointPositions
 	return withListBackoff(d, e, string(a), func() ([]market.Position, error) {
 		for range maxReads {
-			rows, moved, err := d.allPositions(ctx, a)
+			rows, moved, err := d.allPositions(ctx, call, a)
 			if err != nil || !moved {
 				market.NumberPositions(rows)
 				return rows, err
@@ -82,7 +82,7 @@ func (d *Driver) Positions(ctx context.Context, a market.Address) ([]market.Posi
 
 // allPositions reads all pages. If the same token is on two pages, moved is true: a row has moved to another page during the read,
 // so another row may be missing.
-func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []market.Position, moved bool, err error) {
+func (d *Driver) allPositions(ctx context.Context, call upstream.Call, a market.Address) (all []market.Position, moved bool, err error) {
 	const e = upstream.EndpointPositions
 	all = []market.Position{}
 	seen, cursor, cursors := make(map[string]int), "", make(map[string]bool)
@@ -90,7 +90,7 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 		rq := forAccount(e, a)
 		rq.Query.Set("filter_type", "TOKENS").Set("filter_amount", leastSize).Set("include_archived", "true").
 			Set("limit", strconv.Itoa(positionsPage)).Set("cursor", cursor)
-		p, err := d.page(ctx, rq)
+		p, err := d.page(ctx, call, rq)
 		if err != nil {
 			return nil, false, err
 		}
@@ -118,8 +118,8 @@ func (d *Driver) allPositions(ctx context.Context, a market.Address) (all []mark
 	}
 }
 
-func (d *Driver) page(ctx context.Context, rq *rest.Request) (dataPage, error) {
-	payload, err := d.data.Get(ctx, rq)
+func (d *Driver) page(ctx context.Context, call upstream.Call, rq *rest.Request) (dataPage, error) {
+	payload, err := d.data.Get(ctx, call, rq)
 	if err != nil {
 		return dataPage{}, rest.BadIfNotFound(rq.Endpoint, err)
 	}
@@ -170,7 +170,7 @@ type records[T any] struct {
 // readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. The
 // request has both bounds rounded down to whole seconds, and not before 1970, because the venue accepts no negative numbers. A
 // limit of 0 means recordsPage.
-func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, to queries.Bound, limit int, page string, read func(*wire.Row) T) (records[T], error) {
+func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *rest.Request, from, to queries.Bound, limit int, page string, read func(*wire.Row) T) (records[T], error) {
 	e, list := rq.Endpoint, cmp.Or(string(rq.Account), rq.Query.String())
 	if limit < 0 || limit > recordsPage {
 		return records[T]{}, rest.BadInput(e, "a page has 1 to 100 rows")
@@ -193,7 +193,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at.cursor())
 	out := records[T]{at: at}
 	return withListBackoff(d, e, list, func() (records[T], error) {
-		p, err := d.page(ctx, rq)
+		p, err := d.page(ctx, call, rq)
 		if err != nil {
 			return out, err
 		}
@@ -210,7 +210,7 @@ func readRecords[T any](ctx context.Context, d *Driver, rq *rest.Request, from, 
 
 // Trades returns one page of an account's trades as maker and as taker, newest first. Unreadable rows are reported in LeftOut. If
 // q.MarketID is not a condition id, the page is empty.
-func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades) (*queries.TradePage, error) {
+func (d *Driver) Trades(ctx context.Context, call upstream.Call, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = upstream.EndpointTrades
 	rq := forAccount(e, a)
 	if q.MarketID != "" {
@@ -223,7 +223,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 	}
 	id := conditionID(q.MarketID)
 	rq.Query.Set("condition", id).Set("taker_only", "false").Set("filter_type", "TOKENS").Set("filter_amount", leastSize)
-	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
+	p, err := readRecords(ctx, call, d, rq, q.From, q.To, q.Limit, q.Page, readTrade)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,7 @@ func (d *Driver) Trades(ctx context.Context, a market.Address, q queries.Trades)
 // History returns one page of an account's activity, newest first. Unreadable rows are reported in LeftOut. If q.Kinds is empty,
 // the page has no records of the kind market.HistoryTransfer. Polymarket sends these records only if the request contains their
 // types. If Polymarket has no records of the kinds in q.Kinds, the page is empty.
-func (d *Driver) History(ctx context.Context, a market.Address, q queries.History) (*queries.HistoryPage, error) {
+func (d *Driver) History(ctx context.Context, call upstream.Call, a market.Address, q queries.History) (*queries.HistoryPage, error) {
 	const e = upstream.EndpointHistory
 	var types []string
 	for _, kind := range q.Kinds {
@@ -251,7 +251,7 @@ func (d *Driver) History(ctx context.Context, a market.Address, q queries.Histor
 		rq.Query.List("type", types)
 	}
 	rq.Query.Set("exclude_deposits_withdrawals", "false")
-	p, err := readRecords(ctx, d, rq, q.From, q.To, q.Limit, q.Page, readRecord)
+	p, err := readRecords(ctx, call, d, rq, q.From, q.To, q.Limit, q.Page, readRecord)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 const account = market.Address("0x00000000000000000000000000000000000000aa")
@@ -46,7 +47,7 @@ func TestPositionsAreReadToTheEnd(t *testing.T) {
 		}
 		return answer{status: 400, body: `{"error":"invalid cursor"}`}
 	}})
-	list, err := d.Positions(context.Background(), account)
+	list, err := d.Positions(context.Background(), upstream.Call{}, account)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func TestABadPositionFailsTheList(t *testing.T) {
 	d, _, _ := open(t, answers{"GET /v2/positions": func(url.Values, []byte) answer {
 		return dataPage([]any{position(1), map[string]any{"condition_id": "0xa2", "token_id": "2"}}, "")
 	}})
-	list, err := d.Positions(t.Context(), account)
+	list, err := d.Positions(t.Context(), upstream.Call{}, account)
 	if list != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("Positions returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", list, err)
 	}
@@ -78,7 +79,7 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 	}})
 	q, seen := queries.Trades{MarketID: "0xa1", From: queries.At(time.Unix(1899999999, 5e8)), Limit: 2}, map[string]bool{}
 	for range 2 {
-		p, err := d.Trades(t.Context(), account, q)
+		p, err := d.Trades(t.Context(), upstream.Call{}, account, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,12 +91,12 @@ func TestTradesHaveDifferentKeysOnAllPages(t *testing.T) {
 	check(t, len(seen), 3)
 	check(t, q.Page, "")
 	check(t, s.calls[1], "GET /v2/trades user="+string(account)+"&condition=0xa1&taker_only=false&filter_type=TOKENS&filter_amount=0.000001&start=1899999999&limit=2&cursor=p%2F2")
-	p, err := d.Trades(t.Context(), account, queries.Trades{To: queries.At(time.Time{})}) // up to 0001-01-01
+	p, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{To: queries.At(time.Time{})}) // up to 0001-01-01
 	if err != nil || len(p.Trades) != 0 {
 		t.Errorf("Trades up to 0001-01-01 returns %+v and the error %v, want no trades", p, err)
 	}
 	check(t, s.calls[2], "GET /v2/trades user="+string(account)+"&taker_only=false&filter_type=TOKENS&filter_amount=0.000001&start=1&end=1&limit=100")
-	if _, err := d.Trades(t.Context(), account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
+	if _, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{Page: "x"}); market.CodeOf(err) != market.CodeBadUserInput {
 		t.Errorf("Trades with an invalid page returns the error %v, want BAD_USER_INPUT", err)
 	}
 }
@@ -119,7 +120,7 @@ func TestHistoryAsksForTypes(t *testing.T) {
 		{[]market.HistoryKind{market.HistoryFee}, "no call", 0},
 	} {
 		s.calls = nil
-		p, err := d.History(t.Context(), account, queries.History{Kinds: c.kinds})
+		p, err := d.History(t.Context(), upstream.Call{}, account, queries.History{Kinds: c.kinds})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,11 +138,11 @@ func TestBalanceAndOrders(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /v2/value": func(url.Values, []byte) answer {
 		return ok(map[string]any{"data": map[string]any{"proxy_wallet": account, "value": 12.5}})
 	}})
-	b, err := d.Balance(t.Context(), account)
+	b, err := d.Balance(t.Context(), upstream.Call{}, account)
 	if err != nil || b.PositionsValue.String() != "12.5" || b.CashBalance != nil || b.TotalValue != nil {
 		t.Errorf("Balance returns %+v and the error %v, want only the value of the positions, 12.5", b, err)
 	}
-	_, err = d.Orders(t.Context(), account)
+	_, err = d.Orders(t.Context(), upstream.Call{}, account)
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 	check(t, len(s.calls), 1)
 	check(t, s.hosts, map[string]bool{"data-api.polymarket.com": true})

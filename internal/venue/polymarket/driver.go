@@ -117,7 +117,7 @@ func (d *Driver) Circuits() []rest.Circuit {
 func (d *Driver) Close() { d.gamma.Close() }
 
 // Orders returns UNSUPPORTED, because a request for open orders must be signed with the account's key.
-func (d *Driver) Orders(context.Context, market.Address) ([]market.Order, error) {
+func (d *Driver) Orders(context.Context, upstream.Call, market.Address) ([]market.Order, error) {
 	return nil, d.Can(upstream.EndpointOrders)
 }
 

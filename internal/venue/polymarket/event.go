@@ -128,7 +128,7 @@ func isListed(row marketRow) bool {
 }
 
 // Event returns an event with its markets, or nil if Polymarket does not know the event. If ref has an id, Event ignores the slug.
-func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event, error) {
+func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	parameter, id := "id", ref.EventID
 	if id == "" {
@@ -144,7 +144,7 @@ func (d *Driver) Event(ctx context.Context, ref market.EventRef) (*market.Event,
 		for _, closed := range []string{"false", "true"} { // one call returns either open or closed events
 			rq := &rest.Request{Endpoint: e, Keys: 1}
 			rq.Query.Set(parameter, id).Set("closed", closed).Set("limit", "1")
-			payload, err := d.gamma.Get(ctx, rq)
+			payload, err := d.gamma.Get(ctx, call, rq)
 			if err != nil {
 				return nil, rest.NilIfNotFound(err)
 			}

@@ -32,7 +32,7 @@ var eventOrders = map[queries.Sort]string{
 // no text, the events come from Polymarket's two lists of events, open events first. A page may be short although there is a next
 // page. SearchEvents ignores q.Limit. The error is UNSUPPORTED for a search by category. It is also UNSUPPORTED for a search by
 // text with a sort other than relevance, and for a sort of open and closed events together.
-func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+func (d *Driver) SearchEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	q.Limit = 0
 	if err := checkSearch(&q); err != nil {
 		return nil, err
@@ -40,25 +40,25 @@ func (d *Driver) SearchEvents(ctx context.Context, q queries.Search) (*queries.E
 	const e = upstream.EndpointEventSearch
 	return rest.WithBackoff(d.gamma, e, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.EventPage, error) {
 		if q.Text != "" {
-			return d.findEvents(ctx, q)
+			return d.findEvents(ctx, call, q)
 		}
-		return d.listEvents(ctx, q)
+		return d.listEvents(ctx, call, q)
 	})
 }
 
 // Categories counts open markets by tag. It reads only the first pages of the list of open markets. The list begins with the
 // markets that have the greatest volume in the last 24 hours.
-func (d *Driver) Categories(ctx context.Context) (*queries.Categories, error) {
+func (d *Driver) Categories(ctx context.Context, call upstream.Call) (*queries.Categories, error) {
 	q := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: maxPageSize}
 	return queries.CountCategories(func(page string) (*queries.SearchPage, error) {
 		q.Page = page
-		return d.Search(ctx, q)
+		return d.Search(ctx, call, q)
 	})
 }
 
 // findEvents returns one page of the search by text.
-func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
-	payload, next, err := d.textPage(ctx, upstream.EndpointEventSearch, q, eventsListed)
+func (d *Driver) findEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
+	payload, next, err := d.textPage(ctx, call, upstream.EndpointEventSearch, q, eventsListed)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (d *Driver) findEvents(ctx context.Context, q queries.Search) (*queries.Eve
 }
 
 // listEvents returns one page of the list of open events or of the list of closed events.
-func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.EventPage, error) {
+func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
 	open, closed := sides(q.Status)
 	order, sorted := eventOrders[q.Sort]
@@ -94,7 +94,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	tag := ""
 	if q.Tag != "" {
 		var err error
-		if tag, err = d.tagID(ctx, q.Tag); err != nil || tag == "" {
+		if tag, err = d.tagID(ctx, call, q.Tag); err != nil || tag == "" {
 			return &queries.EventPage{}, err
 		}
 	}
@@ -102,7 +102,7 @@ func (d *Driver) listEvents(ctx context.Context, q queries.Search) (*queries.Eve
 	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
 		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", at.cursor())
-	payload, err := d.gamma.Get(ctx, rq)
+	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}

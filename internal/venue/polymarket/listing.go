@@ -75,7 +75,7 @@ type listResult struct {
 // listMarkets returns one page of the list of markets, sorted as q requests. If Gamma does not know the sort of q, the page is
 // sorted by the volume of the last 24 hours, greatest first. Gamma lists open and closed markets separately. So a search for open
 // and closed markets merges both lists.
-func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (d *Driver) listMarkets(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	if orders[q.Sort] == "" {
 		q.Sort, q.Direction = queries.SortVolume24h, queries.Descending
 	}
@@ -85,7 +85,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	}
 	tag := ""
 	if q.Tag != "" {
-		if tag, err = d.tagID(ctx, q.Tag); err != nil || tag == "" {
+		if tag, err = d.tagID(ctx, call, q.Tag); err != nil || tag == "" {
 			return &queries.SearchPage{}, err
 		}
 	}
@@ -94,7 +94,7 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	var drifts [2]rest.Drift
 	rest.ForEach(len(at), func(i int) {
 		if !at[i].ended {
-			pages[i] = d.listPage(ctx, q, tag, at[i], drifts[i].Add)
+			pages[i] = d.listPage(ctx, call, q, tag, at[i], drifts[i].Add)
 		}
 	})
 	for i := range pages {
@@ -115,14 +115,14 @@ func (d *Driver) listMarkets(ctx context.Context, q queries.Search) (*queries.Se
 	return page, nil
 }
 
-func (d *Driver) listPage(ctx context.Context, q queries.Search, tag string, at listPosition, note func(string)) listResult {
+func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Search, tag string, at listPosition, note func(string)) listResult {
 	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
 	rq.Query.Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
 		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.at.cursor())
-	payload, err := d.gamma.Get(ctx, rq)
+	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return listResult{err: rest.BadIfNotFound(e, err)}
 	}

@@ -67,25 +67,25 @@ func hasToken(row marketRow, id string) bool { return slices.Contains(tokenIDs(r
 
 // MarketsByID returns the markets with the given condition ids. If Gamma does not state the result of a closed market, MarketsByID
 // also requests the market from the CLOB API.
-func (d *Driver) MarketsByID(ctx context.Context, marketIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(ctx, byID, marketIDs)
+func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]market.Result[*market.Market], error) {
+	return d.markets(ctx, call, byID, marketIDs)
 }
 
 // MarketsByToken returns the markets of tokens. Like MarketsByID, it requests missing results of closed markets from the CLOB API.
-func (d *Driver) MarketsByToken(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Market], error) {
-	return d.markets(ctx, byToken, tokenIDs)
+func (d *Driver) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+	return d.markets(ctx, call, byToken, tokenIDs)
 }
 
 // MarketBySlug returns a market, or nil if Polymarket does not know the slug.
-func (d *Driver) MarketBySlug(ctx context.Context, slug string) (*market.Market, error) {
-	results, err := d.markets(ctx, bySlug, []string{slug})
+func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
+	results, err := d.markets(ctx, call, bySlug, []string{slug})
 	return results[0].Value, cmp.Or(err, results[0].Err)
 }
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
 // markets reads markets, each with the lookup for the form of its id.
-func (d *Driver) markets(ctx context.Context, by []marketLookup, ids []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLookup, ids []string) ([]market.Result[*market.Market], error) {
 	lists := make([][]string, len(by))
 	places := make([][2]int, len(ids)) // the list of each id, and its index in the list
 	for i, id := range ids {
@@ -96,7 +96,7 @@ func (d *Driver) markets(ctx context.Context, by []marketLookup, ids []string) (
 	results, errs := make([][]market.Result[*market.Market], len(by)), make([]error, len(by))
 	rest.ForEach(len(by), func(i int) {
 		if len(lists[i]) > 0 {
-			results[i], errs[i] = d.marketLookup(by[i]).Read(ctx, lists[i])
+			results[i], errs[i] = d.marketLookup(by[i]).Read(ctx, call, lists[i])
 		}
 	})
 	out := make([]market.Result[*market.Market], len(ids))
@@ -118,11 +118,11 @@ func (d *Driver) markets(ctx context.Context, by []marketLookup, ids []string) (
 // If the second call fails, the remaining ids get an error.
 func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 	return lookup(d.gamma, by.endpoint, maxMarketIDs, by.isID,
-		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.Market], error) {
+		func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[market.Market], error) {
 			out, missing := make(rest.Values[market.Market], len(ids)), ids
 			var undecided []marketRow
 			for _, closed := range []bool{false, true} {
-				rows, err := d.namedMarkets(ctx, by, missing, closed, note)
+				rows, err := d.namedMarkets(ctx, call, by, missing, closed, note)
 				if err != nil && !closed {
 					return nil, err
 				}
@@ -148,13 +148,13 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 					break
 				}
 			}
-			d.addResults(ctx, undecided, note)
+			d.addResults(ctx, call, undecided, note)
 			return out, nil
 		})
 }
 
 // namedMarkets makes one call for the open or the closed markets with the given ids.
-func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
+func (d *Driver) namedMarkets(ctx context.Context, call upstream.Call, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
 	sent := make(map[string]bool, len(ids))
 	for _, id := range ids {
@@ -166,7 +166,7 @@ func (d *Driver) namedMarkets(ctx context.Context, by marketLookup, ids []string
 		}
 	}
 	rq.Query.Set("closed", strconv.FormatBool(closed)).Set("limit", strconv.Itoa(len(ids))).Set("include_tag", "true")
-	payload, err := d.gamma.Get(ctx, rq)
+	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 
 // addResults reads the results of closed markets from the CLOB API, because Gamma does not state these results. It makes one call
 // for each market. If the call fails or its response does not state the result, the status of the market does not change.
-func (d *Driver) addResults(ctx context.Context, rows []marketRow, note func(string)) {
+func (d *Driver) addResults(ctx context.Context, call upstream.Call, rows []marketRow, note func(string)) {
 	results := make([]result, len(rows))
 	errs := make([]error, len(rows))
 	rest.ForEach(len(rows), func(i int) {
@@ -207,7 +207,7 @@ func (d *Driver) addResults(ctx context.Context, rows []marketRow, note func(str
 		if !isCondition(m.MarketID) {
 			return // the CLOB API identifies markets by their conditions
 		}
-		payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Path: clobPaths[e] + m.MarketID, Keys: 1})
+		payload, err := d.clob.Get(ctx, call, &rest.Request{Endpoint: e, Path: clobPaths[e] + m.MarketID, Keys: 1})
 		if err == nil {
 			results[i], err = readClobResult(payload, m.MarketID, func(string) {})
 		}

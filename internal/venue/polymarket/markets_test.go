@@ -28,7 +28,7 @@ func TestClosedMarketsTakeASecondCall(t *testing.T) {
 		},
 	}
 	d, s, _ := open(t, table)
-	results, err := d.MarketsByID(t.Context(), []string{"0xa3", "0xa1", "0xa4", "0xa9", "0xa2"})
+	results, err := d.MarketsByID(t.Context(), upstream.Call{}, []string{"0xa3", "0xa1", "0xa4", "0xa9", "0xa2"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,18 +50,18 @@ func TestClosedMarketsTakeASecondCall(t *testing.T) {
 	check(t, got, []string{"0xa3 RESOLVED No", "0xa1 OPEN nobody", "0xa4 RESOLVED Yes", "absent", "0xa2 OPEN nobody"})
 
 	s.calls = nil
-	results, err = d.MarketsByToken(t.Context(), []string{"9", "8"})
+	results, err = d.MarketsByToken(t.Context(), upstream.Call{}, []string{"9", "8"})
 	if err != nil || results[0].Value == nil || results[0].Value != results[1].Value {
 		t.Fatalf("MarketsByToken returns %+v and the error %v, want the same market twice", results, err)
 	}
 	check(t, fmt.Sprint(results[0].Value.Status, " ", results[0].Value.Winner().Label), "RESOLVED Yes")
 	check(t, []int{s.count("GET /markets/keyset"), s.count("GET /markets/0xa4")}, []int{2, 1})
 
-	m, err := d.MarketBySlug(t.Context(), "slug-2")
+	m, err := d.MarketBySlug(t.Context(), upstream.Call{}, "slug-2")
 	if err != nil || m == nil || m.MarketID != "0xa2" {
 		t.Errorf("MarketBySlug of slug-2 returns %+v and the error %v, want 0xa2", m, err)
 	}
-	if m, err = d.MarketBySlug(t.Context(), "slug-99"); err != nil || m != nil {
+	if m, err = d.MarketBySlug(t.Context(), upstream.Call{}, "slug-99"); err != nil || m != nil {
 		t.Errorf("MarketBySlug of an unknown slug returns %+v and the error %v", m, err)
 	}
 }
@@ -73,14 +73,14 @@ func TestAnIgnoredFilterIsNoticed(t *testing.T) {
 	d, _, _ := open(t, answers{"GET /markets/keyset": all, "GET /events/keyset": func(url.Values, []byte) answer {
 		return ok(map[string]any{"events": []any{map[string]any{"id": "5", "slug": "five", "markets": []any{}}}})
 	}})
-	results, err := d.MarketsByID(t.Context(), []string{"0xa1", "0xa2"})
+	results, err := d.MarketsByID(t.Context(), upstream.Call{}, []string{"0xa1", "0xa2"})
 	if err != nil || results[0].Value == nil || market.CodeOf(results[1].Err) != market.CodeUpstreamBadResponse {
 		t.Errorf("MarketsByID returns %+v and the error %v, want a market and UPSTREAM_BAD_RESPONSE", results, err)
 	}
-	if e, err := d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if e, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "6"}); e != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("Event of the id 6 returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", e, err)
 	}
-	if e, err := d.Event(t.Context(), market.EventRef{EventSlug: "five"}); e == nil || err != nil {
+	if e, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventSlug: "five"}); e == nil || err != nil {
 		t.Errorf("Event of the slug five returns %+v and the error %v, want the event", e, err)
 	}
 }
@@ -93,7 +93,7 @@ func TestManyMarketsTakeTheEstimatedCalls(t *testing.T) {
 		want = append(want, fmt.Sprintf("0xa%d", i))
 	}
 	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(open1, nil)})
-	results, err := d.MarketsByID(t.Context(), want)
+	results, err := d.MarketsByID(t.Context(), upstream.Call{}, want)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,11 +118,11 @@ func TestAClosedEvent(t *testing.T) {
 		}
 		return ok(map[string]any{"events": rows})
 	}})
-	e, err := d.Event(t.Context(), market.EventRef{EventID: "5"})
+	e, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "5"})
 	if err != nil || e == nil || len(e.Markets) != 1 || e.Exclusive == nil || !*e.Exclusive || e.Volume == nil {
 		t.Fatalf("Event of a closed event returns %+v and the error %v", e, err)
 	}
-	if e, err = d.Event(t.Context(), market.EventRef{EventID: "6"}); e != nil || err != nil {
+	if e, err = d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "6"}); e != nil || err != nil {
 		t.Errorf("Event of an unknown id returns %+v and the error %v", e, err)
 	}
 	check(t, len(s.calls), 4)
@@ -148,7 +148,7 @@ func TestSearchInAnEvent(t *testing.T) {
 func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string) {
 	t.Helper()
 	for range 60 {
-		p, err := d.Search(t.Context(), q)
+		p, err := d.Search(t.Context(), upstream.Call{}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,12 +182,12 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 		}
 	}
 	// A read of the same page with a greater limit begins with the same markets.
-	first, err := d.Search(t.Context(), queries.Search{Limit: 10})
+	first, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err1 := d.Search(t.Context(), queries.Search{Limit: 5, Page: first.Next})
-	great, err2 := d.Search(t.Context(), queries.Search{Limit: 30, Page: first.Next})
+	small, err1 := d.Search(t.Context(), upstream.Call{}, queries.Search{Limit: 5, Page: first.Next})
+	great, err2 := d.Search(t.Context(), upstream.Call{}, queries.Search{Limit: 30, Page: first.Next})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -199,7 +199,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	check(t, len(slices.Concat(open...)), 160)
 	check(t, len(s.calls), 2)
 	for _, bad := range []string{"x", "1.a,2", "0.,0.,", "-1.,-", "101.,-"} {
-		if _, err := d.Search(t.Context(), queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("Search with the invalid page %q returns the error %v, want BAD_USER_INPUT", bad, err)
 		}
 	}
@@ -211,7 +211,7 @@ func TestASortThatGammaIgnoresIsUnsupported(t *testing.T) {
 		list = append(list, gammaMarket(i, false, map[string]any{"liquidity": fmt.Sprint(i * 7 % 30)}))
 	}
 	d, _, _ := open(t, answers{"GET /markets/keyset": keyset(list, nil)})
-	_, err := d.Search(t.Context(), queries.Search{Sort: queries.SortLiquidity, Limit: 30, Status: []market.Status{market.StatusOpen}})
+	_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Sort: queries.SortLiquidity, Limit: 30, Status: []market.Status{market.StatusOpen}})
 	check(t, market.CodeOf(err), market.CodeUnsupported)
 }
 
@@ -231,7 +231,7 @@ func TestEventsWithoutSortField(t *testing.T) {
 			list = append(list, event)
 		}
 		d, _, _ := open(t, answers{"GET /events/keyset": func(url.Values, []byte) answer { return ok(map[string]any{"events": list}) }})
-		_, err := d.SearchEvents(t.Context(), queries.Search{Sort: queries.SortLiquidity, Direction: queries.Descending, Status: []market.Status{market.StatusOpen}})
+		_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Sort: queries.SortLiquidity, Direction: queries.Descending, Status: []market.Status{market.StatusOpen}})
 		if got := market.CodeOf(err); (err != nil) != (test.want != "") || err != nil && got != test.want {
 			t.Errorf("for events with the liquidity %v, SearchEvents returns the error %v, want the code %q", test.liquidity, err, test.want)
 		}
@@ -257,14 +257,14 @@ func TestTagsAreLookedUpOnceADay(t *testing.T) {
 		want int
 	}{{0, "Crypto Prices", 1}, {time.Hour, "crypto-prices", 1}, {23*time.Hour + time.Second, "crypto-prices", 2}} {
 		c.Advance(step.wait)
-		page, err := d.Search(t.Context(), queries.Search{Tag: step.tag})
+		page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Tag: step.tag})
 		if err != nil || len(page.Markets) != 1 {
 			t.Fatalf("Search by tag returns %+v and the error %v, want one market", page, err)
 		}
 		check(t, s.count("GET /tags/slug/crypto-prices"), step.want)
 	}
 	for range 2 {
-		page, err := d.Search(t.Context(), queries.Search{Tag: "nothing"})
+		page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Tag: "nothing"})
 		if err != nil || len(page.Markets) != 0 {
 			t.Fatalf("Search by an unknown tag returns %+v and the error %v, want no market", page, err)
 		}
@@ -286,12 +286,12 @@ func TestSearchByText(t *testing.T) {
 	if !strings.Contains(s.calls[0], "q=bit+coin+%26+co&") {
 		t.Errorf("the driver calls %s, want the escaped text in q", s.calls[0])
 	}
-	p, err := d.Search(t.Context(), queries.Search{Text: "bitcoin", Tag: "crypto-prices", Status: []market.Status{market.StatusOpen}})
+	p, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Text: "bitcoin", Tag: "crypto-prices", Status: []market.Status{market.StatusOpen}})
 	if err != nil || len(p.Markets) != 1 || len(p.LeftOut) != 1 || p.Total != nil || p.Markets[0].EventTitle != "Five" {
 		t.Errorf("Search by text and tag returns %+v and the error %v, want one market of the event Five and one bad row", p, err)
 	}
 	for _, q := range []queries.Search{{Text: "b", Sort: queries.SortVolume}, {Category: "Sports"}} {
-		if _, err := d.Search(t.Context(), q); market.CodeOf(err) != market.CodeUnsupported {
+		if _, err := d.Search(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeUnsupported {
 			t.Errorf("Search of %+v returns the error %v, want UNSUPPORTED", q, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 func event(n int) any {
@@ -42,23 +43,23 @@ func TestARepeatedCursorEndsAList(t *testing.T) {
 			open := []market.Status{market.StatusOpen}
 			for name, read := range map[string]func(page string) (row, next string, err error){
 				"markets": func(page string) (string, string, error) {
-					p, err := d.Search(t.Context(), queries.Search{Status: open, Page: page})
+					p, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Page: page})
 					return p.Markets[0].MarketID, p.Next, err
 				},
 				"events": func(page string) (string, string, error) {
-					p, err := d.SearchEvents(t.Context(), queries.Search{Status: open, Page: page})
+					p, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Status: open, Page: page})
 					return p.Events[0].EventID, p.Next, err
 				},
 				"public trades": func(page string) (string, string, error) {
-					p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Page: page})
+					p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", Page: page})
 					return p.Trades[0].TokenID, p.Next, err
 				},
 				"trades": func(page string) (string, string, error) {
-					p, err := d.Trades(t.Context(), account, queries.Trades{Page: page})
+					p, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{Page: page})
 					return p.Trades[0].TokenID, p.Next, err
 				},
 				"history": func(page string) (string, string, error) {
-					p, err := d.History(t.Context(), account, queries.History{Page: page})
+					p, err := d.History(t.Context(), upstream.Call{}, account, queries.History{Page: page})
 					return p.Records[0].TokenID, p.Next, err
 				},
 			} {
@@ -74,7 +75,7 @@ func TestARepeatedCursorEndsAList(t *testing.T) {
 					t.Errorf("the list of %s has the rows %s, want %s", name, rows, want)
 				}
 			}
-			c, err := d.Categories(t.Context())
+			c, err := d.Categories(t.Context(), upstream.Call{})
 			if err != nil || len(c.List) != 1 || c.List[0] != (queries.Category{Name: "Rain", IsTag: true, OpenMarkets: len(want), Complete: true}) {
 				t.Errorf("Categories returns %+v and the error %v, want %d markets with the tag Rain", c, err, len(want))
 			}
@@ -114,7 +115,7 @@ func TestEndOfTheListOfPositions(t *testing.T) {
 			p := test.pages[n]
 			return ok(map[string]any{"data": p.rows, "pagination": map[string]any{"has_more": p.more, "next_cursor": p.next}})
 		}})
-		list, err := d.Positions(t.Context(), account)
+		list, err := d.Positions(t.Context(), upstream.Call{}, account)
 		got := fmt.Sprint(len(list), " positions")
 		if err != nil {
 			got = string(market.CodeOf(err))

@@ -18,7 +18,7 @@ type tokenReader[T any] func(payload wire.Value, requested []string, note func(s
 // empty, the lookup uses the path of the endpoint.
 func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
-		func(ctx context.Context, ids []string, note func(string)) (rest.Values[T], error) {
+		func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
 			type token struct {
 				ID string `json:"token_id"`
 			}
@@ -26,7 +26,7 @@ func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenR
 			for i, id := range ids {
 				list[i].ID = id
 			}
-			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Path: path, Keys: len(ids), Body: body(list)})
+			payload, err := d.clob.Get(ctx, call, &rest.Request{Endpoint: e, Path: path, Keys: len(ids), Body: body(list)})
 			if err != nil {
 				return nil, err
 			}
@@ -45,9 +45,9 @@ func body(v any) []byte {
 
 // Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. If a
 // token has neither price, the Value of the result is nil.
-func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Price], error) {
+func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
 	const e = upstream.EndpointPrices
-	results, err := tokenLookup(d, e, "", readMidpoints).Read(ctx, tokenIDs)
+	results, err := tokenLookup(d, e, "", readMidpoints).Read(ctx, call, tokenIDs)
 	if err != nil {
 		return results, err
 	}
@@ -60,7 +60,7 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 	if len(missing) == 0 {
 		return results, nil
 	}
-	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, missing)
+	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, call, missing)
 	n := 0
 	for i, r := range results {
 		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
@@ -71,15 +71,15 @@ func (d *Driver) Prices(ctx context.Context, tokenIDs []string) ([]market.Result
 }
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
-func (d *Driver) Spreads(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	return tokenLookup(d, upstream.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
 		return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
-	}).Read(ctx, tokenIDs)
+	}).Read(ctx, call, tokenIDs)
 }
 
 // Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for
 // fewer. The Value of a token without a book is nil.
-func (d *Driver) Books(ctx context.Context, list []queries.Book) ([]market.Result[*market.Book], error) {
+func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]market.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
 		ids[i] = q.TokenID
@@ -97,17 +97,17 @@ type historyRequest struct {
 
 // PriceHistories returns the prices of tokens on UTC days, oldest first. The number of days determines the time between two
 // points; see fidelity. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
-func (d *Driver) PriceHistories(ctx context.Context, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
-		return d.histories(from, to).Read(ctx, ids)
+		return d.histories(from, to).Read(ctx, call, ids)
 	})
 }
 
 func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory] {
 	const e = upstream.EndpointPriceHistory
 	return lookup(d.clob, e, maxHistories, isToken,
-		func(ctx context.Context, ids []string, note func(string)) (rest.Values[market.PriceHistory], error) {
-			payload, err := d.clob.Get(ctx, &rest.Request{Endpoint: e, Keys: len(ids), Body: body(historyRequest{
+		func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[market.PriceHistory], error) {
+			payload, err := d.clob.Get(ctx, call, &rest.Request{Endpoint: e, Keys: len(ids), Body: body(historyRequest{
 				Markets: ids, Start: from.Start().Unix(), End: (to + 1).Start().Add(-time.Second).Unix(), Fidelity: fidelity(from, to),
 			})})
 			if err != nil {

@@ -28,7 +28,7 @@ func TestPricesOf500TokensAreOneCall(t *testing.T) {
 	}
 	for _, n := range []int{500, 501} {
 		s.calls = nil
-		results, err := d.Prices(t.Context(), ids[:n])
+		results, err := d.Prices(t.Context(), upstream.Call{}, ids[:n])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func TestATokenWithoutMidpointHasItsLastTrade(t *testing.T) {
 			return answer{status: 200, body: `[{"token_id":"3","price":"0.5","side":""},{"token_id":"2","price":"0.42","side":"SELL"}]`}
 		},
 	})
-	results, err := d.Prices(t.Context(), []string{"1", "2", "3", "2", "not-a-token"})
+	results, err := d.Prices(t.Context(), upstream.Call{}, []string{"1", "2", "3", "2", "not-a-token"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestABadTokenDoesNotSpoilTheList(t *testing.T) {
 	for i := range 8 {
 		list = append(list, queries.Book{TokenID: strconv.Itoa(i + 1), Depth: 20})
 	}
-	results, err := d.Books(t.Context(), list)
+	results, err := d.Books(t.Context(), upstream.Call{}, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer {
 		return answer{status: http.StatusNotFound, body: `{"error":"No orderbook exists for the requested token id"}`}
 	}})
-	results, err := d.Spreads(t.Context(), []string{"5"})
+	results, err := d.Spreads(t.Context(), upstream.Call{}, []string{"5"})
 	if err != nil || results[0].Err != nil || results[0].Value != nil {
 		t.Errorf("Spreads of a token without a book returns %+v and the error %v, want no value and no error", results, err)
 	}
@@ -115,7 +115,7 @@ func TestNoOrderBookIsAbsent(t *testing.T) {
 // call for the other ids fails.
 func TestTextsThatAreNoIDs(t *testing.T) {
 	d, _, _ := open(t, answers{"POST /books": func(url.Values, []byte) answer { return answer{status: http.StatusInternalServerError} }})
-	results, err := d.Spreads(t.Context(), []string{"5", "no id"})
+	results, err := d.Spreads(t.Context(), upstream.Call{}, []string{"5", "no id"})
 	if err != nil || results[0].Err == nil || results[1].Err != nil {
 		t.Errorf("Spreads returns %+v and the error %v, want an error for token 5 only", results, err)
 	}
@@ -135,11 +135,11 @@ func TestRefusedAndEarlyCalls(t *testing.T) {
 			return answer{http.StatusTooManyRequests, "<html><body>Too Many Requests</body></html>", http.Header{"Content-Type": {"text/html"}, "Retry-After": {"0"}}}
 		},
 	})
-	results, err := d.Prices(t.Context(), []string{"1"})
+	results, err := d.Prices(t.Context(), upstream.Call{}, []string{"1"})
 	if err != nil || results[0].Value == nil || tries != 2 {
 		t.Errorf("after a response with status 425, Prices returns %+v and the error %v after %d calls, want a price after 2 calls", results, err, tries)
 	}
-	_, err = d.Spreads(t.Context(), []string{"1", "2"})
+	_, err = d.Spreads(t.Context(), upstream.Call{}, []string{"1", "2"})
 	check(t, market.CodeOf(err), market.CodeRateLimited)
 }
 
@@ -165,7 +165,7 @@ func TestPriceHistoriesShareCalls(t *testing.T) {
 		list = append(list, queries.PriceHistory{TokenID: strconv.Itoa(i), From: day, To: day + 1})
 	}
 	list = append(list, queries.PriceHistory{TokenID: "1", From: day - 89, To: day}, queries.PriceHistory{TokenID: "1", From: day, To: day - 1})
-	results, err := d.PriceHistories(t.Context(), list)
+	results, err := d.PriceHistories(t.Context(), upstream.Call{}, list)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,69 +32,90 @@ func TestRequests(t *testing.T) {
 		call func() error
 		want []string
 	}{
-		{func() error { _, err := d.Search(t.Context(), queries.Search{Status: open}); return err },
+		{func() error {
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open})
+			return err
+		},
 			[]string{"GET /markets/keyset closed=false&" + byVolume + "&include_tag=true&limit=20"}},
 		{func() error {
-			_, err := d.Search(t.Context(), queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour))})
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour))})
 			return err
 		}, []string{"GET /markets/keyset closed=true&order=endDate&ascending=true&include_tag=true&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T03%3A03%3A04Z&limit=7"}},
 		{func() error {
-			_, err := d.Search(t.Context(), queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: "3.Qw,-"})
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: "3.Qw,-"})
 			return err
 		}, []string{"GET /tags/slug/crypto-prices", "GET /markets/keyset closed=false&order=volumeNum&ascending=false&tag_id=9&include_tag=true&limit=23&after_cursor=C"}},
 		{func() error {
-			_, err := d.Search(t.Context(), queries.Search{Status: open, Sort: queries.SortLiquidity})
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Sort: queries.SortLiquidity})
 			return err
 		},
 			[]string{"GET /markets/keyset closed=false&order=liquidityNum&ascending=false&include_tag=true&limit=20"}},
-		{func() error { _, err := d.Search(t.Context(), queries.Search{Text: "a b", Status: open}); return err },
+		{func() error {
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Text: "a b", Status: open})
+			return err
+		},
 			[]string{"GET /public-search q=a+b&limit_per_type=10&page=1&search_tags=false&search_profiles=false&events_status=active"}},
-		{func() error { _, err := d.Search(t.Context(), queries.Search{Text: "a", Page: "2"}); return err },
+		{func() error {
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Text: "a", Page: "2"})
+			return err
+		},
 			[]string{"GET /public-search q=a&limit_per_type=10&page=2&search_tags=false&search_profiles=false&keep_closed_markets=1"}},
 		{func() error {
-			_, err := d.SearchEvents(t.Context(), queries.Search{Text: "a", Status: open})
+			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Text: "a", Status: open})
 			return err
 		},
 			[]string{"GET /public-search q=a&limit_per_type=50&page=1&search_tags=false&search_profiles=false&events_status=active"}},
-		{func() error { _, err := d.SearchEvents(t.Context(), queries.Search{}); return err },
+		{func() error { _, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{}); return err },
 			[]string{"GET /events/keyset closed=false&" + byVolume + "&limit=50"}},
 		{func() error {
-			_, err := d.SearchEvents(t.Context(), queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: "closed C"})
+			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: "closed C"})
 			return err
 		}, []string{"GET /events/keyset closed=true&order=liquidity&ascending=true&tag_id=9&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T02%3A03%3A04Z&limit=50&after_cursor=C"}},
 		{func() error {
-			_, err := d.Event(t.Context(), market.EventRef{EventID: "5", EventSlug: "s"})
+			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "5", EventSlug: "s"})
 			return err
 		},
 			[]string{"GET /events/keyset id=5&closed=false&limit=1", "GET /events/keyset id=5&closed=true&limit=1"}},
-		{func() error { _, err := d.Event(t.Context(), market.EventRef{EventSlug: "s"}); return err },
-			[]string{"GET /events/keyset slug=s&closed=false&limit=1", "GET /events/keyset slug=s&closed=true&limit=1"}},
-		{func() error { _, err := d.Event(t.Context(), market.EventRef{EventID: "x"}); return err }, []string{}},
-		{func() error { _, err := d.MarketsByID(t.Context(), []string{"0xa1", "0xa2"}); return err },
-			[]string{"GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=false&limit=2&include_tag=true", "GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=true&limit=2&include_tag=true"}},
-		{func() error { _, err := d.MarketsByToken(t.Context(), []string{"7"}); return err },
-			[]string{"GET /markets/keyset clob_token_ids=7&closed=false&limit=1&include_tag=true", "GET /markets/keyset clob_token_ids=7&closed=true&limit=1&include_tag=true"}},
-		{func() error { _, err := d.MarketBySlug(t.Context(), "s"); return err },
-			[]string{"GET /markets/keyset slug=s&closed=false&limit=1&include_tag=true", "GET /markets/keyset slug=s&closed=true&limit=1&include_tag=true"}},
-		{func() error { _, err := d.Positions(t.Context(), account); return err },
-			[]string{"GET /v2/positions " + user + whole + "&include_archived=true&limit=500"}},
-		{func() error { _, err := d.Balance(t.Context(), account); return err }, []string{"GET /v2/value " + user}},
 		{func() error {
-			_, err := d.Trades(t.Context(), account, queries.Trades{MarketID: "0xa1", From: queries.At(at), To: queries.At(at), Limit: 3})
+			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventSlug: "s"})
+			return err
+		},
+			[]string{"GET /events/keyset slug=s&closed=false&limit=1", "GET /events/keyset slug=s&closed=true&limit=1"}},
+		{func() error {
+			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "x"})
+			return err
+		}, []string{}},
+		{func() error {
+			_, err := d.MarketsByID(t.Context(), upstream.Call{}, []string{"0xa1", "0xa2"})
+			return err
+		},
+			[]string{"GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=false&limit=2&include_tag=true", "GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=true&limit=2&include_tag=true"}},
+		{func() error { _, err := d.MarketsByToken(t.Context(), upstream.Call{}, []string{"7"}); return err },
+			[]string{"GET /markets/keyset clob_token_ids=7&closed=false&limit=1&include_tag=true", "GET /markets/keyset clob_token_ids=7&closed=true&limit=1&include_tag=true"}},
+		{func() error { _, err := d.MarketBySlug(t.Context(), upstream.Call{}, "s"); return err },
+			[]string{"GET /markets/keyset slug=s&closed=false&limit=1&include_tag=true", "GET /markets/keyset slug=s&closed=true&limit=1&include_tag=true"}},
+		{func() error { _, err := d.Positions(t.Context(), upstream.Call{}, account); return err },
+			[]string{"GET /v2/positions " + user + whole + "&include_archived=true&limit=500"}},
+		{func() error { _, err := d.Balance(t.Context(), upstream.Call{}, account); return err }, []string{"GET /v2/value " + user}},
+		{func() error {
+			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "0xa1", From: queries.At(at), To: queries.At(at), Limit: 3})
 			return err
 		}, []string{"GET /v2/trades " + user + "&condition=0xa1&taker_only=false" + whole + "&start=1903831384&end=1903831384&limit=3"}},
 		{func() error {
-			_, err := d.Trades(t.Context(), account, queries.Trades{From: queries.At(time.Unix(-5, 0))})
+			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{From: queries.At(time.Unix(-5, 0))})
 			return err
 		},
 			[]string{"GET /v2/trades " + user + "&taker_only=false" + whole + "&start=1&limit=100"}},
-		{func() error { _, err := d.Trades(t.Context(), account, queries.Trades{MarketID: "KXRAIN"}); return err }, []string{}},
 		{func() error {
-			_, err := d.History(t.Context(), account, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: queries.At(at)})
+			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "KXRAIN"})
+			return err
+		}, []string{}},
+		{func() error {
+			_, err := d.History(t.Context(), upstream.Call{}, account, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: queries.At(at)})
 			return err
 		}, []string{"GET /v2/activity " + user + "&type=REDEEM,MERGE&exclude_deposits_withdrawals=false&start=1&end=1903831384&limit=100"}},
 		{func() error {
-			_, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", TokenID: "1", Limit: 60})
+			_, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", TokenID: "1", Limit: 60})
 			return err
 		},
 			[]string{"GET /v2/trades condition=0xa1&taker_only=true" + whole + "&start=1&limit=100"}},
@@ -118,7 +139,7 @@ func TestRowsOfARange(t *testing.T) {
 		"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }, "GET /v2/activity": func(url.Values, []byte) answer { return dataPage(rows, "") },
 	})
 	from, to := time.Unix(1900000002, 0), time.Unix(1900000003, 5e8)
-	trades, err := d.Trades(t.Context(), account, queries.Trades{})
+	trades, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{})
 	if err != nil || len(trades.LeftOut) != 1 {
 		t.Fatalf("Trades returns %+v and the error %v, want one row left out", trades, err)
 	}
@@ -129,9 +150,9 @@ func TestRowsOfARange(t *testing.T) {
 		return out
 	}
 	check(t, tokens(trades.Trades), "[1 2 3 4]")
-	trades, err = d.Trades(t.Context(), account, queries.Trades{From: queries.At(from), To: queries.At(to)})
+	trades, err = d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{From: queries.At(from), To: queries.At(to)})
 	check(t, fmt.Sprint(tokens(trades.Trades), err), "[2 3] <nil>")
-	trades, err = d.Trades(t.Context(), account, queries.Trades{MarketID: "0xa1"})
+	trades, err = d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "0xa1"})
 	check(t, fmt.Sprint(tokens(trades.Trades), err), "[1 2 4] <nil>")
 	for _, test := range []struct {
 		q    queries.History
@@ -140,7 +161,7 @@ func TestRowsOfARange(t *testing.T) {
 		{queries.History{}, "1 2 3 4"}, {queries.History{From: queries.At(from)}, "2 3 4"}, {queries.History{To: queries.At(to)}, "1 2 3"},
 		{queries.History{Kinds: []market.HistoryKind{market.HistorySplit}}, "2"}, {queries.History{Kinds: []market.HistoryKind{market.HistoryTrade}, From: queries.At(from)}, "3 4"},
 	} {
-		page, err := d.History(t.Context(), account, test.q)
+		page, err := d.History(t.Context(), upstream.Call{}, account, test.q)
 		if err != nil || len(page.LeftOut) != 1 {
 			t.Fatalf("History of %+v returns %+v and the error %v, want one row left out", test.q, page, err)
 		}
@@ -151,13 +172,13 @@ func TestRowsOfARange(t *testing.T) {
 		check(t, strings.Join(got, " "), test.want)
 	}
 	rows = rows[4:]
-	_, err1 := d.Trades(t.Context(), account, queries.Trades{})
-	_, err2 := d.History(t.Context(), account, queries.History{})
+	_, err1 := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{})
+	_, err2 := d.History(t.Context(), upstream.Call{}, account, queries.History{})
 	check(t, []market.Code{market.CodeOf(err1), market.CodeOf(err2)}, []market.Code{market.CodeUpstreamBadResponse, market.CodeUpstreamBadResponse})
-	_, err1 = d.Trades(t.Context(), account, queries.Trades{Limit: 101})
-	_, err2 = d.History(t.Context(), account, queries.History{Limit: -1})
+	_, err1 = d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{Limit: 101})
+	_, err2 = d.History(t.Context(), upstream.Call{}, account, queries.History{Limit: -1})
 	check(t, []market.Code{market.CodeOf(err1), market.CodeOf(err2)}, []market.Code{market.CodeBadUserInput, market.CodeBadUserInput})
-	_, err1 = d.Trades(t.Context(), account, queries.Trades{MarketID: "a,b"})
+	_, err1 = d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "a,b"})
 	check(t, market.CodeOf(err1), market.CodeBadUserInput)
 }
 
@@ -212,19 +233,19 @@ func TestErrorsOfLookups(t *testing.T) {
 			}
 			return map[bool]string{true: "absent", false: "present"}[missing]
 		}
-		prices, err := d.Prices(t.Context(), []string{"1"})
+		prices, err := d.Prices(t.Context(), upstream.Call{}, []string{"1"})
 		check(t, show(prices[0].Value == nil && prices[0].Err == nil, err), want)
-		m, err := d.MarketBySlug(t.Context(), "s")
+		m, err := d.MarketBySlug(t.Context(), upstream.Call{}, "s")
 		check(t, show(m == nil, err), want)
-		e, err := d.Event(t.Context(), market.EventRef{EventID: "5"})
+		e, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "5"})
 		check(t, show(e == nil, err), want)
-		b, err := d.Balance(t.Context(), account)
+		b, err := d.Balance(t.Context(), upstream.Call{}, account)
 		check(t, show(b == nil, err), want)
-		_, err = d.Positions(t.Context(), account)
+		_, err = d.Positions(t.Context(), upstream.Call{}, account)
 		check(t, market.CodeOf(err), market.CodeUpstreamBadResponse)
 		for _, q := range []queries.Search{{}, {Text: "a"}} {
-			_, err1 := d.Search(t.Context(), q)
-			_, err2 := d.SearchEvents(t.Context(), q)
+			_, err1 := d.Search(t.Context(), upstream.Call{}, q)
+			_, err2 := d.SearchEvents(t.Context(), upstream.Call{}, q)
 			check(t, slices.Compact([]market.Code{market.CodeOf(err1), market.CodeOf(err2)}), []market.Code{market.CodeUpstreamBadResponse})
 		}
 	}
@@ -240,15 +261,15 @@ func TestPagesOfFoundEvents(t *testing.T) {
 			return ok(map[string]any{"markets": []any{gammaMarket(1, false, nil), map[string]any{"id": "7"}, gammaMarket(2, false, nil)}})
 		},
 	})
-	first, err := d.SearchEvents(t.Context(), queries.Search{Text: "a"})
+	first, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Text: "a"})
 	if err != nil || len(first.Events) != 1 || first.Events[0].EventID != "1" || first.Next != "2" {
 		t.Fatalf("SearchEvents returns %+v and the error %v, want the event 1 and the next page 2", first, err)
 	}
-	last, err := d.SearchEvents(t.Context(), queries.Search{Text: "a", Page: first.Next})
+	last, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Text: "a", Page: first.Next})
 	if err != nil || len(last.Events) != 1 || last.Next != "" {
 		t.Errorf("SearchEvents returns %+v and the error %v, want the last page", last, err)
 	}
-	list, err := d.Search(t.Context(), queries.Search{Status: []market.Status{market.StatusOpen}})
+	list, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: []market.Status{market.StatusOpen}})
 	if err != nil || len(list.Markets) != 2 || len(list.LeftOut) != 1 {
 		t.Fatalf("Search returns %+v and the error %v, want two markets and one row left out", list, err)
 	}

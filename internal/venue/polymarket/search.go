@@ -29,18 +29,18 @@ const (
 // page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
 // short or empty although there is a next page. The error is UNSUPPORTED for a search by category. If q has a text but no event, it
 // is also UNSUPPORTED for a sort other than relevance.
-func (d *Driver) Search(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
 	}
 	return rest.WithBackoff(d.gamma, upstream.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
 		switch {
 		case q.EventID != "" || q.EventSlug != "":
-			return d.searchEvent(ctx, q)
+			return d.searchEvent(ctx, call, q)
 		case q.Text != "":
-			return d.searchText(ctx, q)
+			return d.searchText(ctx, call, q)
 		default:
-			return d.listMarkets(ctx, q)
+			return d.listMarkets(ctx, call, q)
 		}
 	})
 }
@@ -72,8 +72,8 @@ func unsupported(what string) *market.Error {
 }
 
 // searchEvent returns the matching markets of one event, sorted, on one page.
-func (d *Driver) searchEvent(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
-	e, err := d.Event(ctx, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
+func (d *Driver) searchEvent(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
+	e, err := d.Event(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
 	if err != nil || e == nil {
 		return &queries.SearchPage{}, err
 	}
@@ -88,9 +88,9 @@ func matches(m *market.Market, q queries.Search) bool {
 }
 
 // searchText returns the matching markets of the events on one page of Polymarket's search.
-func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.SearchPage, error) {
+func (d *Driver) searchText(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	payload, next, err := d.textPage(ctx, e, q, eventsOnPage)
+	payload, next, err := d.textPage(ctx, call, e, q, eventsOnPage)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (d *Driver) searchText(ctx context.Context, q queries.Search) (*queries.Sea
 
 // textPage requests a page of the search by text with the given number of events. It returns the response, and the token of the
 // next page, which is empty on the last page.
-func (d *Driver) textPage(ctx context.Context, e upstream.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
+func (d *Driver) textPage(ctx context.Context, call upstream.Call, e upstream.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
 	number := 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
@@ -120,7 +120,7 @@ func (d *Driver) textPage(ctx context.Context, e upstream.Endpoint, q queries.Se
 	} else {
 		rq.Query.Set("events_status", "active")
 	}
-	if payload, err = d.gamma.Get(ctx, rq); err != nil {
+	if payload, err = d.gamma.Get(ctx, call, rq); err != nil {
 		return payload, "", rest.BadIfNotFound(e, err)
 	}
 	if isTrue((&wire.Row{Object: fieldPagination.Of(payload), Note: func(string) {}}).Bool(fieldHasMore)) && number < maxPage {

@@ -64,7 +64,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 }
 
 func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
-	return tokenLookup(d, upstream.EndpointBook, "", readBooks).Read(ctx, ids)
+	return tokenLookup(d, upstream.EndpointBook, "", readBooks).Read(ctx, upstream.Call{}, ids)
 }
 
 // assetOf returns the asset of a topic. Any token of a market serves the market's topic. If the socket does not serve the topic, the

@@ -47,7 +47,7 @@ func (t *tagIDs) put(slug, id string) {
 }
 
 // tagID returns the id of a tag by the tag's slug or label. If Polymarket does not know the tag, tagID returns "".
-func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
+func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (string, error) {
 	const e = upstream.EndpointSearch
 	slug := slugOf(tag)
 	if slug == "" {
@@ -56,7 +56,7 @@ func (d *Driver) tagID(ctx context.Context, tag string) (string, error) {
 	if id, ok := d.tags.get(slug); ok {
 		return id, nil
 	}
-	payload, err := d.gamma.Get(ctx, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
+	payload, err := d.gamma.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
 	if err = rest.NilIfNotFound(err); err != nil {
 		return "", err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // showLookup returns a line for each result: the market and its tokens, or why there is none.
@@ -54,7 +55,7 @@ func TestMarketsOfOutcomesWithoutTokens(t *testing.T) {
 		}
 		return ok(map[string]any{"markets": rows})
 	}})
-	check(t, showLookup(d.MarketsByToken(t.Context(), []string{"0xa1:1", "0xa1:0", "0xa2:0", "503:1", "0xa1:2"})), []string{
+	check(t, showLookup(d.MarketsByToken(t.Context(), upstream.Call{}, []string{"0xa1:1", "0xa1:0", "0xa2:0", "503:1", "0xa1:2"})), []string{
 		"0xa1 OPEN 0xa1:0 0xa1:1", "0xa1 OPEN 0xa1:0 0xa1:1", "absent", "503 OPEN 503:0 503:1", "absent",
 	})
 	wanted := map[string]bool{"false [0xa1 0xa2] [] []": true, "false [] [503] []": true, "true [0xa2 0xa1] [] []": true}
@@ -66,10 +67,10 @@ func TestMarketsOfOutcomesWithoutTokens(t *testing.T) {
 	check(t, len(filters), 3)
 
 	filters = nil
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1:0", "x", "1234567890123456789"})),
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{"503", "0xa1:0", "x", "1234567890123456789"})),
 		[]string{"503 OPEN 503:0 503:1", "absent", "absent", "absent"})
 	check(t, filters, []string{"false [] [503] []"})
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{"501"})), []string{"absent"}) // the id of this market is its condition
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{"501"})), []string{"absent"}) // the id of this market is its condition
 }
 
 // TestAClosedMarketWithoutACondition checks that the driver does not request the market from the CLOB API, whose ids of markets are
@@ -78,7 +79,7 @@ func TestAClosedMarketWithoutACondition(t *testing.T) {
 	m := gammaMarket(3, true, untraded)
 	m["conditionId"], m["id"] = "", "503"
 	d, s, _ := open(t, answers{"GET /markets/keyset": keyset(nil, []map[string]any{m})})
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503"})), []string{"503 CLOSED 503:0 503:1"})
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{"503"})), []string{"503 CLOSED 503:0 503:1"})
 	check(t, len(s.calls), 2)
 }
 
@@ -91,10 +92,10 @@ func TestFailedLookupsOfSeveralForms(t *testing.T) {
 		}
 		return ok(map[string]any{"markets": []any{gammaMarket(1, false, nil)}})
 	}})
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1"})), []string{"UPSTREAM_BAD_RESPONSE", "0xa1 OPEN 2 3"})
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{"503", "0xa1"})), []string{"UPSTREAM_BAD_RESPONSE", "0xa1 OPEN 2 3"})
 	all = true
 	c.Advance(1e12)
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{"503", "0xa1"})), []string{"error UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE"})
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{"503", "0xa1"})), []string{"error UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE", "UPSTREAM_BAD_RESPONSE"})
 }
 
 // TestReadsOfOutcomesWithoutTokens checks that the driver answers without a call and without an error, because no order book can have
@@ -102,18 +103,18 @@ func TestFailedLookupsOfSeveralForms(t *testing.T) {
 func TestReadsOfOutcomesWithoutTokens(t *testing.T) {
 	d, s, _ := open(t, nil)
 	ids := []string{"0xa1:0", "503:1"}
-	prices, err1 := d.Prices(t.Context(), ids)
-	spreads, err2 := d.Spreads(t.Context(), ids)
-	books, err3 := d.Books(t.Context(), []queries.Book{{TokenID: ids[0], Depth: 20}, {TokenID: ids[1], Depth: 20}})
+	prices, err1 := d.Prices(t.Context(), upstream.Call{}, ids)
+	spreads, err2 := d.Spreads(t.Context(), upstream.Call{}, ids)
+	books, err3 := d.Books(t.Context(), upstream.Call{}, []queries.Book{{TokenID: ids[0], Depth: 20}, {TokenID: ids[1], Depth: 20}})
 	day, _ := market.ParseDate("2030-03-17")
-	histories, err4 := d.PriceHistories(t.Context(), []queries.PriceHistory{{TokenID: ids[0], From: day, To: day}, {TokenID: ids[1], From: day, To: day}})
+	histories, err4 := d.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: ids[0], From: day, To: day}, {TokenID: ids[1], From: day, To: day}})
 	for i := range ids {
 		if prices[i].Value != nil || prices[i].Err != nil || spreads[i].Value != nil || spreads[i].Err != nil || books[i].Value != nil || books[i].Err != nil ||
 			histories[i].Value != nil || histories[i].Err != nil {
 			t.Errorf("the reads of %s return %+v, %+v, %+v and %+v, want no value and no error", ids[i], prices[i], spreads[i], books[i], histories[i])
 		}
 	}
-	trades, err5 := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", TokenID: ids[0]})
+	trades, err5 := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", TokenID: ids[0]})
 	if trades == nil || len(trades.Trades) != 0 || trades.Next != "" {
 		t.Errorf("MarketTrades of %s returns %+v, want an empty page", ids[0], trades)
 	}

@@ -15,7 +15,7 @@ import (
 // MarketTrades returns one page of the trades of a market, each with the taker's token and side. Polymarket cannot filter by token.
 // So if q has a token, the page may be short although there is a next page. If q.MarketID is not a condition id, or q.TokenID is not
 // in an order book, the page is empty.
-func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*queries.TradePage, error) {
+func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = upstream.EndpointMarketTrades
 	if !isCondition(q.MarketID) || q.TokenID != "" && !isToken(q.TokenID) {
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
@@ -26,7 +26,7 @@ func (d *Driver) MarketTrades(ctx context.Context, q queries.MarketTrades) (*que
 	if q.TokenID != "" && q.Limit <= recordsPage {
 		q.Limit = min(2*q.Limit, recordsPage) // about half of the rows are trades of the market's other token
 	}
-	p, err := readRecords(ctx, d, rq, queries.Bound{}, queries.Bound{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
+	p, err := readRecords(ctx, call, d, rq, queries.Bound{}, queries.Bound{}, q.Limit, q.Page, func(r *wire.Row) market.Trade {
 		t := readTrade(r)
 		if !strings.EqualFold(t.MarketID, id) {
 			r.Fail(wire.FieldMarketID, "is the id of another market")

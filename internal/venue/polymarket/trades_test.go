@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // publicTrade returns a row of /v2/trades.
@@ -33,7 +34,7 @@ func TestMarketTrades(t *testing.T) {
 		s.calls = nil
 		q, keys, ids := queries.MarketTrades{MarketID: "0xa1", TokenID: test.token, Limit: 3}, map[string]bool{}, 0
 		for range 2 {
-			p, err := d.MarketTrades(t.Context(), q)
+			p, err := d.MarketTrades(t.Context(), upstream.Call{}, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -59,23 +60,23 @@ func TestMarketTrades(t *testing.T) {
 func TestTradesOfAnotherMarket(t *testing.T) {
 	rows := []any{publicTrade("0xb2", 3, "0x1"), publicTrade("0xa1", 1, "0x2")}
 	d, _, _ := open(t, answers{"GET /v2/trades": func(url.Values, []byte) answer { return dataPage(rows, "") }})
-	p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10})
+	p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", Limit: 10})
 	if err != nil || len(p.Trades) != 1 || p.Trades[0].MarketID != "0xa1" || len(p.LeftOut) != 1 {
 		t.Errorf("MarketTrades returns %+v and the error %v, want one trade and one row in LeftOut", p, err)
 	}
 	rows = rows[:1]
-	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "0xa1", Limit: 10}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", Limit: 10}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("a page with trades of another market only gives %+v and the error %v, want UPSTREAM_BAD_RESPONSE", p, err)
 	}
 }
 
 func TestTradesWithoutACall(t *testing.T) {
 	d, s, _ := open(t, nil)
-	if p, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: "KXRAIN-1", Limit: 10}); err != nil || len(p.Trades) != 0 || p.Next != "" {
+	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXRAIN-1", Limit: 10}); err != nil || len(p.Trades) != 0 || p.Next != "" {
 		t.Errorf("MarketTrades of an id that is no condition id returns %+v and the error %v, want an empty page", p, err)
 	}
 	for _, q := range []queries.MarketTrades{{MarketID: "0xa1", Page: "x"}, {MarketID: "0xa1", Limit: 101}, {MarketID: "0xa1", TokenID: "1", Limit: 101}, {MarketID: "a,b"}} {
-		if _, err := d.MarketTrades(t.Context(), q); market.CodeOf(err) != market.CodeBadUserInput {
+		if _, err := d.MarketTrades(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("MarketTrades of %+v returns the error %v, want BAD_USER_INPUT", q, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 )
 
 // The ids of a market of protocol V2; see v2_forms_test.go.
@@ -42,15 +43,15 @@ func keysetV2(closed bool) func(q url.Values, _ []byte) answer {
 func TestLookupsOfProtocolV2(t *testing.T) {
 	d, s, _ := open(t, answers{"GET /markets/keyset": keysetV2(false)})
 	want := longV2 + " OPEN " + yesV2 + " " + noV2
-	check(t, showLookup(d.MarketsByID(t.Context(), []string{longV2, shortV2, strings.ToUpper(longV2[2:])})), []string{want, want, "absent"})
+	check(t, showLookup(d.MarketsByID(t.Context(), upstream.Call{}, []string{longV2, shortV2, strings.ToUpper(longV2[2:])})), []string{want, want, "absent"})
 	check(t, s.calls, []string{"GET /markets/keyset condition_ids=" + shortV2 + "&condition_ids=" + longV2 + "&closed=false&limit=2&include_tag=true"})
-	check(t, showLookup(d.MarketsByToken(t.Context(), []string{noV2, yesV2})), []string{want, want})
+	check(t, showLookup(d.MarketsByToken(t.Context(), upstream.Call{}, []string{noV2, yesV2})), []string{want, want})
 	if !strings.HasPrefix(s.calls[1], "GET /markets/keyset position_ids="+noV2+"&position_ids="+yesV2+"&closed=false") || len(s.calls) != 2 {
 		t.Errorf("the driver looks up positions by the calls %q", s.calls[1:])
 	}
 	// The token of V1 is not a token of the market, and the answer of Gamma is no fault.
-	check(t, showLookup(d.MarketsByToken(t.Context(), []string{"111", yesV2})), []string{"absent", want})
-	m, err := d.MarketBySlug(t.Context(), "v2")
+	check(t, showLookup(d.MarketsByToken(t.Context(), upstream.Call{}, []string{"111", yesV2})), []string{"absent", want})
+	m, err := d.MarketBySlug(t.Context(), upstream.Call{}, "v2")
 	if err != nil || m == nil || m.MarketID != longV2 || m.Outcomes[0].TokenID != yesV2 {
 		t.Errorf("MarketBySlug returns %+v and the error %v, want the market %s", m, err, longV2)
 	}
@@ -62,7 +63,7 @@ func TestResultOfProtocolV2InTheCLOB(t *testing.T) {
 	d, _, _ := open(t, answers{"GET /markets/keyset": keysetV2(true), "GET /markets/" + longV2: func(url.Values, []byte) answer {
 		return answer{status: 200, body: `{"condition_id":"` + longV2 + `","closed":true,"tokens":[{"token_id":"` + yesV2 + `","winner":false},{"token_id":"` + noV2 + `","winner":true}]}`}
 	}})
-	results, err := d.MarketsByID(t.Context(), []string{shortV2})
+	results, err := d.MarketsByID(t.Context(), upstream.Call{}, []string{shortV2})
 	if err != nil || results[0].Value == nil || results[0].Value.Winner() == nil || results[0].Value.Winner().TokenID != noV2 {
 		t.Errorf("MarketsByID returns %+v and the error %v, want the winner %s", results, err, noV2)
 	}
@@ -79,11 +80,11 @@ func TestTradesOfProtocolV2(t *testing.T) {
 		}}, "")
 	}})
 	for _, id := range []string{shortV2, longV2} {
-		own, err := d.Trades(t.Context(), account, queries.Trades{MarketID: id})
+		own, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: id})
 		if err != nil || len(own.Trades) != 1 || own.Trades[0].MarketID != longV2 || len(own.LeftOut) != 0 {
 			t.Errorf("Trades of %s returns %+v and the error %v, want one trade of %s", id, own, err, longV2)
 		}
-		public, err := d.MarketTrades(t.Context(), queries.MarketTrades{MarketID: id, TokenID: yesV2})
+		public, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: id, TokenID: yesV2})
 		if err != nil || len(public.Trades) != 1 || public.Trades[0].MarketID != longV2 || len(public.LeftOut) != 0 {
 			t.Errorf("MarketTrades of %s returns %+v and the error %v, want one trade of %s", id, public, err, longV2)
 		}

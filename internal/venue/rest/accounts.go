@@ -24,26 +24,26 @@ func (n NoAccounts) Can(e upstream.Endpoint) error {
 func (n NoAccounts) CanReadCash() error { return n.Can(upstream.EndpointBalance) }
 
 // Balance implements venue.Reader.
-func (n NoAccounts) Balance(context.Context, market.Address) (*market.Balance, error) {
+func (n NoAccounts) Balance(context.Context, upstream.Call, market.Address) (*market.Balance, error) {
 	return nil, n.Can(upstream.EndpointBalance)
 }
 
 // Positions implements venue.Reader.
-func (n NoAccounts) Positions(context.Context, market.Address) ([]market.Position, error) {
+func (n NoAccounts) Positions(context.Context, upstream.Call, market.Address) ([]market.Position, error) {
 	return nil, n.Can(upstream.EndpointPositions)
 }
 
 // Orders implements venue.Reader.
-func (n NoAccounts) Orders(context.Context, market.Address) ([]market.Order, error) {
+func (n NoAccounts) Orders(context.Context, upstream.Call, market.Address) ([]market.Order, error) {
 	return nil, n.Can(upstream.EndpointOrders)
 }
 
 // Trades implements venue.Reader.
-func (n NoAccounts) Trades(context.Context, market.Address, queries.Trades) (*queries.TradePage, error) {
+func (n NoAccounts) Trades(context.Context, upstream.Call, market.Address, queries.Trades) (*queries.TradePage, error) {
 	return nil, n.Can(upstream.EndpointTrades)
 }
 
 // History implements venue.Reader.
-func (n NoAccounts) History(context.Context, market.Address, queries.History) (*queries.HistoryPage, error) {
+func (n NoAccounts) History(context.Context, upstream.Call, market.Address, queries.History) (*queries.HistoryPage, error) {
 	return nil, n.Can(upstream.EndpointHistory)
 }

@@ -2,7 +2,6 @@ package rest
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -61,11 +60,11 @@ func newBackoffs(clock market.Clock, random func() float64) *backoffs {
 	return b
 }
 
-// AccountKey returns the key of an account for the credentials of ctx. The key is a keyed hash of the account and of the
-// credentials, if ctx has any, so the key reveals neither. It depends on the credentials, so that failures with someone else's
+// AccountKey returns the key of an account for the credentials of call. The key is a keyed hash of the account and of the
+// credentials, if call has any, so the key reveals neither. It depends on the credentials, so that failures with someone else's
 // credentials do not delay the account's owner.
-func (b *backoffs) AccountKey(ctx context.Context, a market.Address) string {
-	if c := upstream.From(ctx).Credentials; c != nil {
+func (b *backoffs) AccountKey(call upstream.Call, a market.Address) string {
+	if c := call.Credentials; c != nil {
 		return b.Digest(string(a), c.Wire())
 	}
 	return b.Digest(string(a))

@@ -1,7 +1,6 @@
 package rest
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -69,9 +68,9 @@ func parseCalls(s string) int {
 	return n
 }
 
-// reportLimits passes what a response says about the rate limit to the permit in ctx. If err is RATE_LIMITED without RetryAfter, and
+// reportLimits passes what a response says about the rate limit to the permit of call. If err is RATE_LIMITED without RetryAfter, and
 // the headers say that no calls remain, reportLimits first sets RetryAfter to the time until the reset.
-func (c *Client) reportLimits(ctx context.Context, e upstream.Endpoint, resp *http.Response, err error) {
+func (c *Client) reportLimits(call upstream.Call, e upstream.Endpoint, resp *http.Response, err error) {
 	now := c.cfg.Clock.Now()
 	l := rateLimitOf(resp.Header, now)
 	a := upstream.Answer{Endpoint: e, Limit: l.limit, Remaining: l.remaining, Reset: l.reset}
@@ -82,5 +81,5 @@ func (c *Client) reportLimits(ctx context.Context, e upstream.Endpoint, resp *ht
 		a.Refused, a.RetryAfter = true, limited.RetryAfter
 	}
 	a.Served = !a.Refused && resp.StatusCode < 500
-	upstream.ReportAnswer(ctx, a)
+	call.Answered(a)
 }

@@ -55,7 +55,7 @@ type Lookup[T any] struct {
 	// nil.
 	IsID func(string) bool
 	// Call reads the values of ids, and passes the drift of the response to note.
-	Call func(ctx context.Context, ids []string, note func(string)) (Values[T], error)
+	Call func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (Values[T], error)
 	// Halve reports whether the error of a list may be about its length or one bad id. Then Read reads the halves of the list
 	// separately, so that the good ids do not fail together with the bad id. It may be nil.
 	Halve func(err error) bool
@@ -68,7 +68,7 @@ const maxHalfCalls = 12
 // Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. After RATE_LIMITED, Read starts no
 // further call. If Read has sent all ids and every call has failed, Read also returns an error. Otherwise, it returns errors only in
 // the results.
-func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
+func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string
 	seen := make(map[string]bool, len(ids))
@@ -89,7 +89,7 @@ func (l Lookup[T]) Read(ctx context.Context, ids []string) ([]market.Result[*T],
 	found, errs := make([]Values[T], len(lists)), make([]error, len(lists))
 	ForEachUntilLimited(errs, func(i int) (err error) {
 		left := maxHalfCalls
-		found[i], err = l.read(ctx, lists[i], &left)
+		found[i], err = l.read(ctx, call, lists[i], &left)
 		return err
 	})
 	for i, list := range lists {
@@ -114,9 +114,9 @@ func (l Lookup[T]) lists(ids []string) [][]string {
 }
 
 // read reads ids with one call, or with two for its halves. It may make up to *left calls for halves.
-func (l Lookup[T]) read(ctx context.Context, ids []string, left *int) (Values[T], error) {
+func (l Lookup[T]) read(ctx context.Context, call upstream.Call, ids []string, left *int) (Values[T], error) {
 	var drift Drift
-	found, err := l.Call(ctx, ids, drift.Add)
+	found, err := l.Call(ctx, call, ids, drift.Add)
 	l.Client.Report(l.Endpoint, drift)
 	if err == nil || len(ids) == 1 || l.Halve == nil || !l.Halve(err) || *left < 2 {
 		return found, err
@@ -125,7 +125,7 @@ func (l Lookup[T]) read(ctx context.Context, ids []string, left *int) (Values[T]
 	half, out := len(ids)/2, make(Values[T], len(ids))
 	var errs []error
 	for _, part := range [][]string{ids[:half], ids[half:]} {
-		found, err := l.read(ctx, part, left)
+		found, err := l.read(ctx, call, part, left)
 		for _, id := range part {
 			if r, ok := found[id]; ok || err != nil {
 				r.Err = cmp.Or(r.Err, BadIfNotFound(l.Endpoint, err))

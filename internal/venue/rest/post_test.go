@@ -31,11 +31,11 @@ func TestARequestWithABodyIsAPost(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	v, err := c.Get(t.Context(), &rest.Request{Endpoint: upstream.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
+	v, err := c.Get(t.Context(), upstream.Call{}, &rest.Request{Endpoint: upstream.EndpointPrices, Path: "/last", Body: []byte(`["1"]`)})
 	if err != nil || v.Member("ok").IsNull() {
 		t.Fatalf("Get returned %s and the error %v (%s), want a member ok", v.JSON(), err, market.CodeOf(err))
 	}
-	if _, err = c.Get(t.Context(), &rest.Request{Endpoint: upstream.EndpointPrices}); err != nil {
+	if _, err = c.Get(t.Context(), upstream.Call{}, &rest.Request{Endpoint: upstream.EndpointPrices}); err != nil {
 		t.Fatal(err)
 	}
 	post := `POST /base/last application/json 5 ["1"]`

@@ -98,18 +98,18 @@ func (q *Query) name(name string) {
 // Get makes a call and retries the call after a transient failure. It returns the decoded body. If the body is {success,data} and
 // data is an object, Get returns this object. If the data of such a body is null, Get returns the zero Value. If the venue reports
 // that the requested object does not exist, the error is NOT_FOUND.
-func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
-	credentials, err := c.credentials(ctx, rq.Endpoint)
+func (c *Client) Get(ctx context.Context, call upstream.Call, rq *Request) (wire.Value, error) {
+	credentials, err := c.credentials(call, rq.Endpoint)
 	if err != nil {
 		return wire.Value{}, err
 	}
 	for attempt := 0; ; attempt++ {
 		started := time.Now()
-		payload, sent, failure := c.attempt(ctx, rq, credentials)
+		payload, sent, failure := c.attempt(ctx, call, rq, credentials)
 		if err == nil || sent {
 			err = failure // keep the error of the previous attempt if the retry was not sent
 		}
-		wait, again := c.retryWait(ctx, attempt, time.Since(started), err)
+		wait, again := c.retryWait(ctx, call, attempt, time.Since(started), err)
 		if !sent || !again {
 			return payload, err
 		}
@@ -122,7 +122,7 @@ func (c *Client) Get(ctx context.Context, rq *Request) (wire.Value, error) {
 // attempt makes one HTTP call. Before the call, it waits until the rate limit admits the call: the first call of a read need not
 // wait, further ones may. The reported duration of the call does not include this wait. If the circuit or the rate limit refuses the
 // call, or ctx ends before the call, sent is false.
-func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
+func (c *Client) attempt(ctx context.Context, call upstream.Call, rq *Request, credentials *market.Credentials) (payload wire.Value, sent bool, err error) {
 	if ctx.Err() != nil {
 		return wire.Value{}, false, contextFailure(ctx, rq.Endpoint)
 	}
@@ -130,7 +130,7 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 	if wait := circuit.refuse(); wait > 0 {
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
-	if err := upstream.AdmitCall(ctx); err != nil {
+	if err := call.Admit(ctx); err != nil {
 		if ctx.Err() != nil {
 			err = contextFailure(ctx, rq.Endpoint)
 		}
@@ -141,20 +141,19 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 		return wire.Value{}, false, circuitOpenError(rq.Endpoint, wait)
 	}
 	result := verdictNone // the verdict if the call panics
-	defer func() { circuit.done(generation, result, c.subject(ctx, rq)) }()
-	call, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
+	defer func() { circuit.done(generation, result, c.subject(call, rq)) }()
+	limited, cancel := context.WithTimeout(ctx, c.cfg.Timeout)
 	defer cancel()
-	waiters := upstream.From(ctx).Waiters
 	x := upstream.HTTPCall{Endpoint: rq.Endpoint.String(), Keys: rq.Keys, Started: time.Now()}
 	x.Waited = x.Started.Sub(queued)
-	if waiters != nil {
-		x.Trace = waiters.Trace()
+	if call.Waiters != nil {
+		x.Trace = call.Waiters.Trace()
 	}
-	payload, err = c.exchange(ctx, call, rq, credentials, &x)
+	payload, err = c.exchange(ctx, limited, call, rq, credentials, &x)
 	x.Elapsed, x.Outcome = time.Since(x.Started), outcomeOf(err)
 	result = verdictOf(err)
-	if waiters != nil {
-		waiters.NoteCall(x)
+	if call.Waiters != nil {
+		call.Waiters.NoteCall(x)
 	}
 	var failure error
 	if result == verdictFailure {
@@ -165,9 +164,9 @@ func (c *Client) attempt(ctx context.Context, rq *Request, credentials *market.C
 }
 
 // subject identifies the account or the request of a call, so that a breaker can tell whether one request fails or many.
-func (c *Client) subject(ctx context.Context, rq *Request) string {
+func (c *Client) subject(call upstream.Call, rq *Request) string {
 	if rq.Endpoint.User() {
-		return c.AccountKey(ctx, rq.Account)
+		return c.AccountKey(call, rq.Account)
 	}
 	return rq.Path + "?" + rq.Query.String() + string(rq.Body)
 }
@@ -200,10 +199,10 @@ func verdictOf(err error) verdict {
 }
 
 // exchange sends a request and reads the response. It calls the transport directly, because an http.Client would follow
-// redirects, store cookies and add the URL to errors. The second context is ctx with the client's timeout. exchange sets Status and
+// redirects, store cookies and add the URL to errors. The context limited is ctx with the client's timeout. exchange sets Status and
 // Date of x.
-func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *market.Credentials, x *upstream.HTTPCall) (payload wire.Value, err error) {
-	r := c.newRequest(call, rq, credentials, x.Trace)
+func (c *Client) exchange(ctx, limited context.Context, call upstream.Call, rq *Request, credentials *market.Credentials, x *upstream.HTTPCall) (payload wire.Value, err error) {
+	r := c.newRequest(limited, rq, credentials, x.Trace)
 	var signature http.Header
 	if rq.Sign != nil {
 		signature = rq.Sign(r.Method, r.URL.EscapedPath())
@@ -211,11 +210,11 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	}
 	resp, err := c.cfg.Transport.RoundTrip(r)
 	if err != nil {
-		return wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+		return wire.Value{}, connectionFailure(ctx, limited, rq.Endpoint, err)
 	}
 	x.Status = resp.StatusCode
 	defer resp.Body.Close()
-	defer func() { c.reportLimits(ctx, rq.Endpoint, resp, err) }()
+	defer func() { c.reportLimits(call, rq.Endpoint, resp, err) }()
 	redact := newRedactor(credentials, rq, signature)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		isJSON, text := errorText(resp, redact)
@@ -226,7 +225,7 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
 		return wire.Value{}, unreadableError(rq.Endpoint, resp, err)
 	case err != nil:
-		return wire.Value{}, connectionFailure(ctx, call, rq.Endpoint, err)
+		return wire.Value{}, connectionFailure(ctx, limited, rq.Endpoint, err)
 	}
 	if payload, err = c.decode(rq.Endpoint, resp, body, redact); err == nil {
 		if resp.Header.Get("Age") == "" { // otherwise the date is that of a cached response
@@ -237,16 +236,15 @@ func (c *Client) exchange(ctx, call context.Context, rq *Request, credentials *m
 }
 
 // credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, the call needs no
-// credentials, and both results are nil. If a call needs credentials and ctx has none, the error is UNAUTHENTICATED.
-func (c *Client) credentials(ctx context.Context, e upstream.Endpoint) (*market.Credentials, error) {
+// credentials, and both results are nil. If a call needs credentials and has none, the error is UNAUTHENTICATED.
+func (c *Client) credentials(call upstream.Call, e upstream.Endpoint) (*market.Credentials, error) {
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
 	}
-	credentials := upstream.From(ctx).Credentials
-	if credentials == nil {
+	if call.Credentials == nil {
 		return nil, market.Errorf(market.CodeUnauthenticated, "the venue's credentials are needed (%s)", e)
 	}
-	return credentials, nil
+	return call.Credentials, nil
 }
 
 func (c *Client) newRequest(ctx context.Context, rq *Request, credentials *market.Credentials, trace upstream.TraceContext) *http.Request {

@@ -12,7 +12,7 @@ import (
 
 // retryWait returns the wait before a failed call is retried. If the call must not be retried, ok is false. ok is also false if a
 // retry that takes as long as the last attempt would end after the deadline of the read. All calls only read, so retries are safe.
-func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
+func (c *Client) retryWait(ctx context.Context, call upstream.Call, attempt int, took time.Duration, err error) (wait time.Duration, ok bool) {
 	why, sent := errors.AsType[*CallFailure](err)
 	failure, coded := errors.AsType[*market.Error](err)
 	if attempt >= c.cfg.Retries || !sent || !why.Transient || !coded {
@@ -22,7 +22,7 @@ func (c *Client) retryWait(ctx context.Context, attempt int, took time.Duration,
 		return 0, false
 	}
 	deadline, limited := ctx.Deadline()
-	if waiters := upstream.From(ctx).Waiters; waiters != nil {
+	if waiters := call.Waiters; waiters != nil {
 		if latest, ok := waiters.Deadline(); ok && (!limited || latest.Before(deadline)) {
 			deadline, limited = latest, true
 		}

@@ -95,18 +95,17 @@ type Config struct {
 	Protocol *Protocol
 	// Dial opens connections. The default opens WebSocket connections.
 	Dial Dialer
-	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a connection for public topics. The venue's
-	// hello may reduce this number. Connections is the maximum number of connections for public topics.
+	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a public connection. The venue's hello may
+	// reduce it. Connections is the maximum number of public connections.
 	TopicsPerConnection, Connections int
 	// Backoff is the wait before the next connection after a failure, and before a request that the venue has postponed is repeated.
 	// Its default bounds are 1 s and 30 s.
 	Backoff market.Backoff
-	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames.
-	LimitedWait time.Duration
-	// DialWithin is the timeout of opening a connection.
-	DialWithin time.Duration
-	// Market returns a market that the service has read before, or nil. Codecs need the tokens of a market if the venue's frames or
-	// subscriptions name the one instead of the other. Market may be nil. It is called concurrently and must not block.
+	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames. DialWithin is the
+	// timeout of opening a connection.
+	LimitedWait, DialWithin time.Duration
+	// Market returns a market that the service has read before, or nil, for codecs that need the tokens of a market. It is called
+	// concurrently and must not block. Market may be nil.
 	Market func(id string) *market.Market
 	// Rand returns random numbers in [0, 1) for jitter. It is called concurrently.
 	Rand     func() float64
@@ -129,25 +128,23 @@ const (
 
 // Stats contains the state and the counters of a client.
 type Stats struct {
-	// State is the worst state of the public connections. Since is the time at which State last changed.
+	// State is the worst state of the public connections, since the time Since.
 	State State
 	Since time.Time
 	// LastMessageAt is the time of the last frame that was not garbage. It is zero before the first such frame.
 	LastMessageAt time.Time
 	// Connections is the number of open connections, including user connections.
 	Connections int
-	// Topics is the number of watched topics. Identities is the number of watched user topics.
+	// Topics is the number of watched topics, of which Identities are user topics.
 	Topics, Identities int
-	// Reconnects is the number of times that a lost connection was opened again.
-	Reconnects uint64
-	// Resyncs is the number of snapshots that the client has requested. Refused is the number of calls of Handler.Refused.
-	Resyncs, Refused uint64
+	// Reconnects is how often a lost connection was opened again, Resyncs how often the client has requested a snapshot, and Refused
+	// how often it has called Handler.Refused.
+	Reconnects, Resyncs, Refused uint64
 }
 
 type counters struct {
 	reconnects, resyncs, refused atomic.Uint64
-	// epochs is the number of sockets that the client has opened. It is also the Epoch of the messages.Internal numbers on the newest
-	// socket.
+	// epochs is the number of sockets so far, and the Epoch of messages.Internal on the newest socket.
 	epochs atomic.Uint64
 	// last is the time of the last frame that was not garbage, in nanoseconds since 1970.
 	last atomic.Int64
@@ -176,18 +173,15 @@ type Client struct {
 
 // New returns a client for the handler h. Run opens the connections.
 func New(cfg Config, h Handler) (*Client, error) {
-	if err := checkURL(cfg.URL); err != nil {
-		return nil, err
-	}
-	if h == nil || cfg.Protocol == nil {
-		return nil, errors.New("stream: the handler or the protocol is missing")
-	}
-	for _, n := range []int64{
-		int64(cfg.TopicsPerConnection), int64(cfg.Connections), int64(cfg.LimitedWait), int64(cfg.DialWithin),
-	} {
-		if n < 0 {
-			return nil, errors.New("stream: times and limits must be positive")
-		}
+	// The errors do not quote the URL, which may contain secrets.
+	u, err := url.Parse(cfg.URL)
+	switch {
+	case err != nil:
+		return nil, errors.New("stream: the URL cannot be parsed")
+	case u.Scheme != "ws" && u.Scheme != "wss":
+		return nil, errors.New("stream: the URL must be ws or wss")
+	case u.Hostname() == "":
+		return nil, errors.New("stream: the URL has no host")
 	}
 	cfg.TopicsPerConnection = cmp.Or(cfg.TopicsPerConnection, DefaultTopicsPerConnection)
 	cfg.Connections = cmp.Or(cfg.Connections, defaultConnections)
@@ -212,7 +206,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	c := &Client{
 		cfg:     cfg,
 		handler: h,
-		log:     cfg.Log.With("stream", redactURL(cfg.URL)),
+		log:     cfg.Log.With("stream", (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()),
 		state:   StateConnecting,
 		since:   time.Now(),
 	}
@@ -220,31 +214,8 @@ func New(cfg Config, h Handler) (*Client, error) {
 	return c, nil
 }
 
-// checkURL checks the URL of a stream. Its errors do not quote the URL, which may contain secrets.
-func checkURL(s string) error {
-	u, err := url.Parse(s)
-	switch {
-	case err != nil:
-		return errors.New("stream: the URL cannot be parsed")
-	case u.Scheme != "ws" && u.Scheme != "wss":
-		return errors.New("stream: the URL must be ws or wss")
-	case u.Hostname() == "":
-		return errors.New("stream: the URL has no host")
-	}
-	return nil
-}
-
-// redactURL returns the scheme, host and path of a URL, or "" if the URL is invalid.
-func redactURL(s string) string {
-	u, err := url.Parse(s)
-	if err != nil {
-		return ""
-	}
-	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
-}
-
-// Run opens the connections and reopens lost connections until ctx ends. It returns nil when all goroutines of the client have
-// ended. A second call of Run fails.
+// Run opens the connections, and reopens lost ones, until ctx ends. It returns nil when all goroutines of the client have ended. A
+// second call fails.
 func (c *Client) Run(ctx context.Context) error {
 	c.mu.Lock()
 	if c.ctx != nil {

@@ -29,8 +29,7 @@ type connection struct {
 
 	// Client.mu protects the fields from topics to state.
 	topics map[messages.Topic]*entry
-	load   int // the number of watched subjects (see Protocol.Subject)
-	// subjects contains the number of watched topics of each subject. It is empty if Protocol.Subject is nil.
+	// subjects contains the number of watched topics of each subject (see Protocol.Subject).
 	subjects map[string]int
 	// dirty contains topics that were watched or unwatched. resyncs contains topics that need a snapshot.
 	dirty, resyncs []messages.Topic
@@ -39,11 +38,9 @@ type connection struct {
 	// Only the connection's goroutine uses the fields below. failures is the number of failures since a socket was open for
 	// stableAfter. The backoff depends on failures.
 	failures int
-	// opened reports whether the connection has had an open socket. lossLogged reports whether the current outage was logged.
-	opened, lossLogged bool
-	lostAt             time.Time // the time of the first failure of the current outage
-	lostReason         string    // the reason of the first failure of the current outage
-	attempts           int       // the number of failures in the current outage
+	// opened reports whether the connection has had an open socket. lostAt is the time of the first failure of the current outage.
+	opened bool
+	lostAt time.Time
 }
 
 func newConnection(c *Client, number int, identity messages.Topic) *connection {
@@ -62,24 +59,24 @@ func (k *connection) isUser() bool { return k.identity.Channel == messages.Chann
 
 // changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1.
 func (k *connection) changeLoad(t messages.Topic, delta int) {
-	subjectOf := k.client.cfg.Protocol.Subject
-	if subjectOf == nil || k.isUser() {
-		k.load += delta
-		return
+	s := k.subjectOf(t)
+	if k.subjects[s] += delta; k.subjects[s] == 0 {
+		delete(k.subjects, s)
 	}
-	subject := subjectOf(t)
-	if k.subjects[subject] += delta; k.subjects[subject] == 0 {
-		delete(k.subjects, subject)
-	}
-	k.load = len(k.subjects)
 }
 
-// carries reports whether the connection has a watched topic with the same subject as t. It returns false if Protocol.Subject is
-// nil.
-func (k *connection) carries(t messages.Topic) bool {
-	subjectOf := k.client.cfg.Protocol.Subject
-	return subjectOf != nil && k.subjects[subjectOf(t)] > 0
+func (k *connection) subjectOf(t messages.Topic) string {
+	if f := k.client.cfg.Protocol.Subject; f != nil {
+		return f(t)
+	}
+	return string(t.Channel) + " " + t.ID
 }
+
+// load returns the number of watched subjects.
+func (k *connection) load() int { return len(k.subjects) }
+
+// carries reports whether the connection has a watched topic with the same subject as t.
+func (k *connection) carries(t messages.Topic) bool { return k.subjects[k.subjectOf(t)] > 0 }
 
 // markDirty tells the goroutine that a topic was watched or unwatched.
 func (k *connection) markDirty(t messages.Topic) {
@@ -182,12 +179,10 @@ func (k *connection) reportLoss(err error, wait time.Duration) {
 	reason := reasonOf(err)
 	k.client.cfg.Observer.Reconnect(reason)
 	level := slog.LevelDebug
-	if !k.lossLogged {
+	if k.lostAt.IsZero() {
 		level = slog.LevelWarn
-		k.lostAt, k.lostReason, k.attempts = time.Now(), reason, 0
+		k.lostAt = time.Now()
 	}
-	k.lossLogged = true
-	k.attempts++
 	k.client.log.Log(context.Background(), level, "the stream is interrupted", "connection", k.number, "user", k.isUser(),
 		"reason", reason, "error", err.Error(), "wait", wait)
 }
@@ -198,31 +193,18 @@ func (k *connection) reportOpen() {
 		k.client.count.reconnects.Add(1)
 	}
 	attrs := []any{"connection", k.number, "user", k.isUser()}
-	if k.lossLogged {
-		attrs = append(attrs, "outage", time.Since(k.lostAt), "reason", k.lostReason, "failures", k.attempts, "topics", k.count())
+	if !k.lostAt.IsZero() {
+		attrs = append(attrs, "outage", time.Since(k.lostAt))
 	}
 	k.client.log.Info("the stream is open", attrs...)
-	k.opened, k.lossLogged = true, false
+	k.opened, k.lostAt = true, time.Time{}
 	k.client.setState(k, StateLive)
 }
 
-func (k *connection) count() int {
+func (k *connection) hasTopics() bool {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
-	return len(k.topics)
-}
-
-// loginEntry returns the entry whose credentials authenticate the connection. ok is false if the connection needs no
-// authentication.
-func (k *connection) loginEntry() (e entry, ok bool) {
-	k.client.mu.Lock()
-	defer k.client.mu.Unlock()
-	for _, e := range k.topics {
-		if e.wanted && e.creds != nil && k.isUser() {
-			return *e, true
-		}
-	}
-	return entry{}, false
+	return len(k.topics) > 0
 }
 
 // resubscribeAll marks all topics as dirty, in the order in which they were watched, so that a new socket subscribes to them. It
@@ -253,7 +235,7 @@ func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// releaseUnwatched releases unwatched topics while there is no socket. It reports whether the connection was retired.
+// releaseUnwatched releases unwatched topics while nothing is subscribed. It reports whether the connection was retired.
 func (k *connection) releaseUnwatched() (retired bool) {
 	c := k.client
 	c.mu.Lock()

@@ -16,16 +16,13 @@ import (
 
 // Dialer opens connections.
 type Dialer interface {
-	// Dial opens a connection. ctx applies only to the opening. Dial sends the header with the handshake. Errors must contain no
-	// part of the header, and no part of the URL except the host.
+	// Dial opens a connection. ctx applies only to the opening. Errors contain no part of the header, and of the URL only the host.
 	Dial(ctx context.Context, url string, header http.Header) (Conn, error)
 }
 
-// Conn is an open connection. Read, Write and Close may be called concurrently, but two concurrent calls of the same method are not
-// allowed.
+// Conn is an open connection. Read, Write and Close may be called concurrently, but each only once at a time.
 type Conn interface {
-	// Read returns the next frame. If the venue has closed the connection with a code, Read returns a *CloseError. The calling
-	// function owns the slice.
+	// Read returns the next frame, which the caller owns. If the venue has closed the connection with a code, it returns a *CloseError.
 	Read(ctx context.Context) ([]byte, error)
 	// Write sends a frame. It must not retain the slice.
 	Write(ctx context.Context, frame []byte) error
@@ -39,8 +36,7 @@ const (
 	closeNormal    = 1000
 )
 
-// dialer is the default Dialer. It uses no proxy and follows no redirects. It uses HTTP/1.1, because the WebSocket handshake
-// requires this version.
+// dialer is the default Dialer. It uses no proxy, follows no redirects and speaks HTTP/1.1, which the WebSocket handshake requires.
 type dialer struct{}
 
 func (dialer) Dial(ctx context.Context, address string, header http.Header) (Conn, error) {

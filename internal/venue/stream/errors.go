@@ -61,6 +61,8 @@ var (
 	errRetired = errors.New("the connection is not needed")
 	// errLimited ends a connection if the venue tells the client to authenticate later.
 	errLimited = &disconnectError{"limited", errors.New("the venue postponed the authentication")}
+	// errPostponed is the cause in Handler.Down of topics that the client subscribes again later.
+	errPostponed = errors.New("the venue postponed the subscription")
 )
 
 func reasonOf(err error) string {
@@ -90,8 +92,9 @@ func codeOf(err error) int {
 	return 0
 }
 
-// Errors for Handler.Refused.
+// Errors for Handler.Refused, besides errLater: a later request may succeed.
 var (
+	errLater           = market.Errorf(market.CodeUpstreamUnavailable, "the venue's stream cannot serve the request now")
 	errUnknownTopic    = market.Errorf(market.CodeNotFound, "the venue's stream does not know the topic")
 	errUnauthenticated = market.Errorf(market.CodeUnauthenticated, "the venue's stream refused the credentials")
 	errForbidden       = market.Errorf(market.CodeForbidden, "the address does not belong to the credentials")

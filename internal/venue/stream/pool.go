@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"maps"
 	"slices"
 
 	"oddsgraph/internal/market"
@@ -23,15 +24,14 @@ type pool struct {
 	turns      uint64
 }
 
-// entry is a watched topic, or a topic that was unwatched but not yet released by its connection. Until the release, the topic
-// stays with this connection, because only one goroutine at a time may call the Handler for a topic.
+// entry is a watched topic, or one that its connection has not released yet. Until then it stays with this connection, because only
+// one goroutine at a time may call the Handler for a topic.
 type entry struct {
 	topic  messages.Topic
 	creds  *market.Credentials
 	conn   *connection
 	wanted bool
-	// turn is the number of the last successful call of Watch for this topic (see pool.turns). If turn changes, the connection
-	// subscribes to the topic again.
+	// turn is the value of pool.turns at the last Watch of this topic. If it changes, the connection subscribes again.
 	turn uint64
 }
 
@@ -45,12 +45,7 @@ func newPool(perConnection int) pool {
 
 func (p *pool) countOpen() int {
 	n := 0
-	for _, k := range p.public {
-		if k.state == StateLive {
-			n++
-		}
-	}
-	for _, k := range p.users {
+	for _, k := range slices.AppendSeq(slices.Clone(p.public), maps.Values(p.users)) {
 		if k.state == StateLive {
 			n++
 		}
@@ -137,7 +132,7 @@ func (c *Client) assign(t messages.Topic) *connection {
 		}
 	}
 	for _, k := range c.pool.public {
-		if k.load < c.pool.perConnection {
+		if k.load() < c.pool.perConnection {
 			return k
 		}
 	}
@@ -147,17 +142,16 @@ func (c *Client) assign(t messages.Topic) *connection {
 	return c.add(messages.Topic{})
 }
 
-// hasRoom reports whether the limits allow topic t to be watched. A public topic always has room if one of the given connections
-// carries its subject. hasRoom limits the total number of subjects on all public connections, but not the number on each
-// connection. A connection may have more than perConnection subjects, because an unwatched topic may be watched again after
-// another topic has taken its place.
+// hasRoom reports whether the limits allow topic t to be watched. A public topic always has room on one of the given connections that
+// carries its subject. The limit is the total of all public connections: one may have more than perConnection subjects, because an
+// unwatched topic may be watched again after another has taken its place.
 func (c *Client) hasRoom(t messages.Topic, connections ...*connection) bool {
 	if t.Channel == messages.ChannelUser {
 		return c.pool.identityCount < maxIdentities
 	}
 	load := 0
 	for _, k := range c.pool.public {
-		load += k.load
+		load += k.load()
 	}
 	return load < c.pool.perConnection*c.cfg.Connections || slices.ContainsFunc(connections, func(k *connection) bool { return k.carries(t) })
 }
@@ -200,8 +194,8 @@ func (c *Client) release(e *entry) {
 	}
 }
 
-// refuse removes a topic that the venue has rejected, and calls Handler.Refused. turn is the turn of the rejected subscription.
-// refuse does nothing if the topic was unwatched or watched again after this turn. Only the connection's goroutine calls refuse.
+// refuse removes a topic that the venue has rejected, and calls Handler.Refused, unless the topic was unwatched or watched again after
+// turn. Only the connection's goroutine calls refuse.
 func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *market.Error) {
 	c.mu.Lock()
 	e := k.topics[t]
@@ -223,9 +217,8 @@ func (c *Client) refuseAll(k *connection, err *market.Error) {
 	}
 }
 
-// retire removes a connection without topics from the pool. It does not remove the last public connection, because Stats reports
-// the state of this connection. If retire returns true, it has removed the connection, and the goroutine of the connection must
-// end. Only this goroutine calls retire.
+// retire removes a connection without topics from the pool, except the last public connection, whose state Stats reports. If it
+// returns true, the goroutine of the connection, which alone calls retire, must end.
 func (c *Client) retire(k *connection) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -246,13 +239,13 @@ func (c *Client) retire(k *connection) bool {
 	return true
 }
 
-// shrink applies the venue's limit of topics on a connection. It moves excess topics of k to other connections, or refuses them if
-// all connections are full. Only k's goroutine calls shrink, before it subscribes to the topics of k.
+// shrink applies the venue's limit of topics on a connection: it moves excess topics of k to other connections, or refuses them if
+// all are full. Only k's goroutine calls shrink, before it subscribes.
 func (c *Client) shrink(k *connection, limit int) {
-	var unplaced []*entry
+	var unplaced []entry
 	c.mu.Lock()
 	c.pool.perConnection = min(c.pool.perConnection, limit)
-	excess := k.load - c.pool.perConnection
+	excess := k.load() - c.pool.perConnection
 	for _, e := range k.topics {
 		if excess <= 0 || k.isUser() {
 			break
@@ -267,7 +260,7 @@ func (c *Client) shrink(k *connection, limit int) {
 		if other == nil {
 			k.changeLoad(e.topic, 1)
 			k.topics[e.topic] = e
-			unplaced = append(unplaced, &entry{topic: e.topic, turn: e.turn})
+			unplaced = append(unplaced, *e)
 			continue
 		}
 		e.conn = other

@@ -17,17 +17,16 @@ type Protocol struct {
 	// Greets reports whether the venue's first frame is a hello. If Greets is false, the client sends subscriptions as soon as the
 	// socket is open.
 	Greets bool
-	// Snapshots contains the channels, besides the channel of books, whose subscriptions begin with a snapshot. On all other channels
-	// the venue may send nothing for as long as nothing happens.
+	// Snapshots contains the channels, besides that of books, whose subscriptions begin with a snapshot. On others the venue may send
+	// nothing until something happens.
 	Snapshots []messages.Channel
-	// Subject returns the subject of a topic. A subject is what the venue counts as one subscription, such as a market. Topics of the
-	// same subject share a connection. If Subject is nil, each topic is a subject.
+	// Subject returns what the venue counts as one subscription, such as a market. Topics of the same subject share a connection. If
+	// Subject is nil, each topic is a subject.
 	Subject func(messages.Topic) string
-	// PingEvery is the time between pings. The default is 20 s. Silence is the longest time without a frame before the client closes
-	// the connection. The default is 2.5 times the heartbeat interval in the venue's hello.
+	// PingEvery is the time between pings, by default 20 s. After Silence without a frame the client closes the connection. Its
+	// default is 2.5 times the heartbeat interval in the venue's hello.
 	PingEvery, Silence time.Duration
-	// Header returns the header of a handshake. Header may be nil. It is called for each handshake, so the header may contain a
-	// signature of the current time.
+	// Header returns the header of a handshake, which may sign the current time. Header may be nil.
 	Header func() (http.Header, error)
 }
 
@@ -51,9 +50,8 @@ type Codec interface {
 // Maintainer is a Codec that also works in the background, for example to read lost books over REST.
 type Maintainer interface {
 	Codec
-	// Maintain runs until ctx ends. If Maintain returns an error, the client closes the socket. To deliver events, Maintain calls emit
-	// with a function that returns the events. emit waits until no frame is being decoded, calls this function and delivers its
-	// events. If the socket has ended, emit does nothing.
+	// Maintain runs until ctx ends. If it returns an error, the client closes the socket. To deliver events, it calls emit, which
+	// waits until no frame is being decoded, calls the function and delivers its events, or does nothing if the socket has ended.
 	Maintain(ctx context.Context, emit func(func(now time.Time) []Event)) error
 }
 

@@ -9,57 +9,41 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// class is the meaning of an error code. Many codes have the same class.
-type class uint8
+// meanings contains the venue's error codes that do not mean errUnsupported. A code of a temporary error means errLater.
+var meanings = map[string]*market.Error{
+	"NOT_FOUND": errUnknownTopic, "404": errUnknownTopic,
 
-const (
-	// classRefused is the class of all codes that have no other class.
-	classRefused class = iota
-	classUnknown
-	classUnauthenticated
-	classForbidden
-	// classLater is the class of temporary errors. A later request may succeed.
-	classLater
-)
+	"UNAUTHENTICATED": errUnauthenticated, "UNAUTHORIZED": errUnauthenticated, "AUTH_FAILED": errUnauthenticated,
+	"AUTH_REQUIRED": errUnauthenticated, "INVALID_CREDENTIALS": errUnauthenticated, "401": errUnauthenticated,
+	"FORBIDDEN": errForbidden, "403": errForbidden,
 
-var classes = map[string]class{
-	"NOT_FOUND": classUnknown, "404": classUnknown,
-
-	"UNAUTHENTICATED": classUnauthenticated, "UNAUTHORIZED": classUnauthenticated, "AUTH_FAILED": classUnauthenticated,
-	"AUTH_REQUIRED": classUnauthenticated, "INVALID_CREDENTIALS": classUnauthenticated, "401": classUnauthenticated,
-	"FORBIDDEN": classForbidden, "403": classForbidden,
-
-	"RATE_LIMITED": classLater, "RATE_LIMIT": classLater, "TOO_MANY_REQUESTS": classLater, "429": classLater,
-	"UNAVAILABLE": classLater, "SERVICE_UNAVAILABLE": classLater, "503": classLater, "TIMEOUT": classLater,
-	"INTERNAL": classLater, "INTERNAL_ERROR": classLater, "INTERNAL_SERVER_ERROR": classLater, "500": classLater,
+	"RATE_LIMITED": errLater, "RATE_LIMIT": errLater, "TOO_MANY_REQUESTS": errLater, "429": errLater,
+	"UNAVAILABLE": errLater, "SERVICE_UNAVAILABLE": errLater, "503": errLater, "TIMEOUT": errLater,
+	"INTERNAL": errLater, "INTERNAL_ERROR": errLater, "INTERNAL_SERVER_ERROR": errLater, "500": errLater,
 }
 
-func classify(code string) class {
+func meaningOf(code string) *market.Error {
 	if strings.HasPrefix(code, "UNKNOWN_") {
-		return classUnknown // UNKNOWN_TOKEN, UNKNOWN_MARKET
+		return errUnknownTopic // UNKNOWN_TOKEN, UNKNOWN_MARKET
 	}
-	return classes[code]
+	if err := meanings[code]; err != nil {
+		return err
+	}
+	return errUnsupported
 }
 
-type rejection struct {
-	topic messages.Topic
-	turn  uint64
-	err   *market.Error
-}
-
-// handleRejection handles an error frame. down contains the topics that are down until the queue subscribes them again. refused
-// contains the topics that the venue has refused.
-func (q *sendQueue) handleRejection(e *Event, class class) (down []messages.Topic, refused []rejection) {
+// reject handles an error frame with the given meaning.
+func (q *sendQueue) reject(e *Event, err *market.Error) {
 	r := q.awaited[e.Rid]
-	if r == nil && e.Rid == "" && class != classLater {
+	if r == nil && e.Rid == "" && err != errLater {
 		r = q.findRequest(e.IDs)
 	}
 	if r == nil {
 		q.k.client.cfg.Observer.Drift("error without a matching request")
-		if class == classLater {
+		if err == errLater {
 			q.pauseFor(e.At, e.RetryAfter)
 		}
-		return nil, nil
+		return
 	}
 	delete(q.awaited, r.Rid)
 	var subs []*sub
@@ -70,26 +54,24 @@ func (q *sendQueue) handleRejection(e *Event, class class) (down []messages.Topi
 	}
 	switch {
 	case len(subs) == 0:
-	case class == classLater && r.Verb == VerbResync:
+	case err == errLater && r.Verb == VerbResync:
 		subs[0].resyncSent = time.Time{}
 		q.resync(subs[0], e.At.Add(q.retryDelay(subs[0], e.RetryAfter)))
-	case class == classRefused && r.Verb == VerbResync:
+	case err == errUnsupported && r.Verb == VerbResync:
 		q.resubscribe(subs[0], subs[0].turn) // the venue does not support resyncs, but it sends a snapshot after a subscription
-	case class == classLater:
+	case err == errLater:
 		at := e.At.Add(q.retryDelay(subs[0], e.RetryAfter))
 		for _, s := range subs {
-			down = append(down, q.requeue(s, at))
 			s.attempts = subs[0].attempts
 		}
+		q.requeue(subs, at)
 	default:
-		return q.exclude(subs, e, class)
+		q.exclude(subs, e, err)
 	}
-	return down, nil
 }
 
-// findRequest finds the request that an error rejects if the error has no request id (rid). The argument ids contains the ids in
-// the error. The request is a subscription to one of these ids that the venue has not answered yet. If there is no such request,
-// findRequest returns nil.
+// findRequest returns the unanswered subscription to one of the ids, which an error without a request id (rid) names. It returns nil
+// if there is none.
 func (q *sendQueue) findRequest(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {
@@ -102,57 +84,44 @@ func (q *sendQueue) findRequest(ids []string) *Request {
 	return nil
 }
 
-// exclude rejects the topics that an error names. If subs contains only one topic, exclude rejects this topic in any case. If the
-// error names none of several topics, exclude queues two requests, each with half of the topics. By repeated halving, the queue
-// finds the bad topic.
-func (q *sendQueue) exclude(subs []*sub, e *Event, class class) (down []messages.Topic, rejected []rejection) {
-	named := make(map[string]bool, len(e.IDs))
-	for _, id := range e.IDs {
-		named[id] = true
+// exclude refuses the topics that an error names, or the only topic of the request. If the error names none of several topics,
+// each gets a request of its own, so that the next error names the bad topic.
+func (q *sendQueue) exclude(subs []*sub, e *Event, err *market.Error) {
+	isBad := func(s *sub) bool { return len(subs) == 1 || slices.Contains(e.IDs, s.topic.ID) }
+	if !slices.ContainsFunc(subs, isBad) {
+		for _, s := range subs {
+			s.alone = true
+		}
+		q.requeue(subs, e.At)
+		return
 	}
-	var rest []*sub
 	for _, s := range subs {
-		if named[s.topic.ID] || len(subs) == 1 {
-			rejected = append(rejected, rejection{s.topic, s.turn, rejectionError(class)})
+		switch {
+		case isBad(s):
 			s.subscribed = false // remove must not unsubscribe the topic
 			q.remove(s)
-		} else {
-			rest = append(rest, s)
+			q.k.client.refuse(q.k, s.topic, s.turn, err)
+		case !s.answered:
+			// The venue may have accepted this topic. Without a confirmation within ackWithin, the queue subscribes it again.
+			s.notBefore = e.At.Add(ackWithin)
+			q.pending = append(q.pending, s)
 		}
 	}
-	if len(rejected) > 0 {
-		// The venue may have accepted the other topics. If the venue does not confirm these topics within ackWithin, the queue
-		// subscribes them again.
-		q.groups++
-		for _, s := range rest {
-			if !s.answered {
-				s.group, s.notBefore = q.groups, e.At.Add(ackWithin)
-				q.pending = append(q.pending, s)
-			}
-		}
-		return nil, rejected
-	}
-	half := (len(rest) + 1) / 2
-	for i, s := range rest {
-		if i == 0 || i == half {
-			q.groups++
-		}
-		s.group = q.groups
-		down = append(down, q.requeue(s, e.At))
-	}
-	return down, nil
 }
 
-// requeue queues another subscription of a topic for a later time. Until then, the topic is down.
-func (q *sendQueue) requeue(s *sub, at time.Time) messages.Topic {
-	s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
-	s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
-	q.pending = append(q.pending, s)
-	return s.topic
+// requeue queues another subscription of topics for a later time. Until then, the topics are down.
+func (q *sendQueue) requeue(subs []*sub, at time.Time) {
+	down := make([]messages.Topic, len(subs))
+	for i, s := range subs {
+		s.subscribed, s.answered, s.up, s.notBefore = false, false, false, at
+		s.resyncAt, s.resyncSent = time.Time{}, time.Time{}
+		down[i] = s.topic
+	}
+	q.pending = append(q.pending, subs...)
+	q.k.client.handler.Down(down, errPostponed)
 }
 
-// retryDelay returns the wait before a postponed request. The wait is a random backoff or the wait that the venue has requested,
-// whichever is longer.
+// retryDelay returns the wait before a postponed request: a random backoff, or what the venue has requested if that is longer.
 func (q *sendQueue) retryDelay(s *sub, requested time.Duration) time.Duration {
 	s.attempts++
 	c := &q.k.client.cfg
@@ -164,18 +133,5 @@ func (q *sendQueue) pauseFor(now time.Time, requested time.Duration) {
 	until := now.Add(max(requested, time.Second))
 	for i := range q.window.times {
 		q.window.times[i] = market.Later(q.window.times[i], until.Add(-frameSpan))
-	}
-}
-
-func rejectionError(c class) *market.Error {
-	switch c {
-	case classUnknown:
-		return errUnknownTopic
-	case classUnauthenticated:
-		return errUnauthenticated
-	case classForbidden:
-		return errForbidden
-	default:
-		return errUnsupported
 	}
 }

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -20,18 +21,21 @@ func (q *sendQueue) takeUnsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// takeSubscription removes topics of one channel that may share a request (see sub.group) from q.pending. It returns a request that
-// subscribes them, or nil if no topic is due.
+// takeSubscription removes topics of one channel that may share a request from q.pending. It returns a request that subscribes
+// them, or nil if no topic is due.
 func (q *sendQueue) takeSubscription(now time.Time) *Request {
-	first := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
-	if first < 0 {
+	i := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
+	if i < 0 {
 		return nil
 	}
-	group := q.pending[first].group
-	b := q.newBatch(q.pending[first].topic)
+	first := q.pending[i]
+	b := q.newBatch(first.topic)
+	if first.alone {
+		b.maxTopics = 1
+	}
 	rest := q.pending[:0]
 	for _, s := range q.pending {
-		if s.group != group || now.Before(s.notBefore) || !b.add(s.topic) {
+		if s.alone && s != first || now.Before(s.notBefore) || !b.add(s.topic) {
 			rest = append(rest, s)
 		}
 	}
@@ -60,7 +64,8 @@ func (q *sendQueue) newBatch(first messages.Topic) batch {
 
 // add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
-	size := idSize(t)
+	quoted, _ := json.Marshal(t.ID)
+	size := len(quoted) + len(",")
 	if t.Channel != b.channel || len(b.topics) == b.maxTopics || len(b.topics) > 0 && size > b.bytesLeft {
 		return false
 	}
@@ -72,14 +77,25 @@ func (b *batch) add(t messages.Topic) bool {
 // frameOverhead is an upper bound of the size in bytes of a subscription without its ids.
 const frameOverhead = 128
 
-// idSize returns an upper bound of the size in bytes of an id in JSON, with quotes and comma. An escaped byte needs up to six
-// bytes.
-func idSize(t messages.Topic) int {
-	n := len(t.ID) + 3
-	for i := range len(t.ID) {
-		if c := t.ID[i]; c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' || c >= 0x80 {
-			n += 5
-		}
+// window limits the number of frames in any period of length frameSpan.
+type window struct {
+	times []time.Time
+	next  int
+}
+
+func newWindow(n int) window { return window{times: make([]time.Time, max(n, 1))} }
+
+// opensAt returns the earliest time for the next frame. This time may be in the past.
+func (w *window) opensAt() time.Time {
+	if t := w.times[w.next]; !t.IsZero() {
+		return t.Add(frameSpan)
 	}
-	return n
+	return time.Time{}
+}
+
+func (w *window) isOpen(now time.Time) bool { return !now.Before(w.opensAt()) }
+
+func (w *window) take(now time.Time) {
+	w.times[w.next] = now
+	w.next = (w.next + 1) % len(w.times)
 }

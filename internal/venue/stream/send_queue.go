@@ -33,28 +33,23 @@ var resyncBackoff = market.Backoff{Min: time.Second, Max: 30 * time.Second}
 type sub struct {
 	topic messages.Topic
 	turn  uint64 // the value of entry.turn when the sub was made
-	// subscribed reports whether a subscription was sent. answered reports whether the venue has answered the subscription, with a
-	// confirmation, a message or a bad frame. up reports whether Handler.Up was called and Handler.Down was not called since.
-	subscribed, answered, up bool
-	// removed reports whether the sub was removed from sendQueue.subs. The lists sendQueue.pending and sendQueue.resyncs may still
-	// contain a removed sub.
-	removed bool
+	// subscribed: a subscription was sent. answered: the venue has answered it, with a confirmation, a message or a bad frame.
+	// up: Handler.Up was called, and Handler.Down was not called since. removed: the sub is no longer in sendQueue.subs, but
+	// sendQueue.pending and sendQueue.resyncs may still contain it.
+	subscribed, answered, up, removed bool
 	// rid is the id of the last request that subscribed to the topic.
 	rid string
-	// Only topics of the same group share a subscription request. group is 0 until the venue rejects a subscription that contains
-	// the topic. The queue then gives new groups to those topics of the subscription that are not rejected; see exclude.
-	group uint64
+	// alone reports whether the topic shares no subscription request with others; see exclude.
+	alone bool
 	// notBefore is the earliest time of the next subscription. attempts is the number of requests for the topic that the venue has
 	// postponed since the topic's last message.
 	notBefore time.Time
 	attempts  int
 
-	// resyncAt is the time at which a snapshot will be requested, or zero if no request is queued.
-	// resyncSent is the time of a request whose snapshot has not arrived, or zero if there is no such request.
-	// resyncLast is the time of the last request for a snapshot.
+	// resyncAt is when a queued request for a snapshot is due, resyncSent when a request was sent whose snapshot has not arrived, and
+	// resyncLast when the last request was sent.
 	resyncAt, resyncSent, resyncLast time.Time
-	// badFrames is the number of bad frames since the last good snapshot.
-	badFrames int
+	badFrames                        int // since the last good snapshot
 	// lastInternal is the Seq of the topic's last messages.Internal. A message and a bad frame use one number each.
 	lastInternal uint64
 }
@@ -69,14 +64,12 @@ type sendQueue struct {
 	pending      []*sub           // the topics to subscribe
 	resyncs      []*sub           // the topics that need a snapshot
 	auth         *Request
-	// awaited maps rids to requests. It contains the subscriptions and resyncs among the last maxAwaited requests, except those for
-	// which an error frame has arrived.
+	// awaited has the subscriptions and resyncs among the last maxAwaited requests, by rid, except those that got an error frame.
 	awaited map[string]*Request
 	rid     uint64
-	groups  uint64
 
-	window, resyncWindow window
-	limits               Hello
+	window window
+	limits Hello
 }
 
 func (q *sendQueue) init(k *connection) {
@@ -87,20 +80,18 @@ func (q *sendQueue) init(k *connection) {
 	q.setLimits(Hello{})
 }
 
-// setLimits sets the venue's limits. It replaces missing limits with the assumed limits. It reduces FramesPerSecond to at most
-// 1,000, and increases FrameBytes if the longest id would not fit into a frame.
+// setLimits sets the venue's limits, or the assumed ones. It increases FrameBytes if the longest id would not fit into a frame.
 func (q *sendQueue) setLimits(h Hello) {
 	h.FramesPerSecond = min(cmp.Or(h.FramesPerSecond, assumedFrames), 1000)
 	h.FrameBytes = max(cmp.Or(h.FrameBytes, assumedBytes), 2*market.MaxIDLength+frameOverhead)
 	h.Depth = cmp.Or(h.Depth, AssumedDepth)
 	if h.FramesPerSecond != q.limits.FramesPerSecond {
-		q.window, q.resyncWindow = newWindow(h.FramesPerSecond), newWindow(h.FramesPerSecond/2)
+		q.window = newWindow(h.FramesPerSecond)
 	}
 	q.limits = h
 }
 
-// nextRid returns the id of the next request, which is a number in a string. To limit the size of awaited, nextRid deletes the
-// request that was sent maxAwaited requests earlier.
+// nextRid returns the id of the next request. It deletes the request that was sent maxAwaited requests earlier.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -127,7 +118,7 @@ func (q *sendQueue) upTopics() []messages.Topic {
 	return topics
 }
 
-// clear removes all topics. It also discards all queued unsubscriptions, so the venue gets none.
+// clear removes all topics without unsubscribing them.
 func (q *sendQueue) clear() {
 	for _, s := range q.subs {
 		q.remove(s)
@@ -149,8 +140,7 @@ func (q *sendQueue) add(s *sub) {
 	q.pending = append(q.pending, s)
 }
 
-// resubscribe queues a new subscription of a topic. If the topic is subscribed, resubscribe also queues the unsubscription. turn is
-// the turn of the new sub.
+// resubscribe queues a new subscription of a topic, after an unsubscription if the topic is subscribed.
 func (q *sendQueue) resubscribe(s *sub, turn uint64) {
 	q.remove(s)
 	q.add(&sub{topic: s.topic, turn: turn, up: s.up, resyncLast: s.resyncLast, badFrames: s.badFrames, lastInternal: s.lastInternal})
@@ -185,8 +175,7 @@ func (q *sendQueue) sync(now time.Time) {
 	}
 }
 
-// resync queues a request for a snapshot. It does nothing if the topic is not subscribed, a request is already queued or a
-// requested snapshot may still arrive.
+// resync queues a request for a snapshot, unless one is queued or a requested snapshot may still arrive.
 func (q *sendQueue) resync(s *sub, now time.Time) {
 	if !s.subscribed || !s.resyncAt.IsZero() || !s.resyncSent.IsZero() && now.Before(s.resyncSent.Add(resyncWithin)) {
 		return
@@ -196,8 +185,8 @@ func (q *sendQueue) resync(s *sub, now time.Time) {
 	q.resyncs = append(q.resyncs, s)
 }
 
-// handleBadFrame queues a resync of a subscribed topic after an unusable frame. The frame may have been a requested snapshot, so
-// the queue no longer waits for this snapshot. The frame may also have been a change, so handleBadFrame skips one internal number.
+// handleBadFrame queues a resync after an unusable frame. The frame may have been a requested snapshot, so the queue no longer waits
+// for it, or a change, so one internal number is skipped.
 func (q *sendQueue) handleBadFrame(t messages.Topic, now time.Time) {
 	if s := q.subs[t]; s != nil && s.subscribed {
 		s.answered, s.resyncSent = true, time.Time{}
@@ -207,8 +196,8 @@ func (q *sendQueue) handleBadFrame(t messages.Topic, now time.Time) {
 	}
 }
 
-// accept sets the internal number of a message. It returns false if the session must drop the message, because the socket is not
-// subscribed to the topic. If the message makes a queued resync unnecessary, accept cancels the resync.
+// accept sets the internal number of a message. It returns false for a message of a topic that is not subscribed. A snapshot cancels
+// a queued resync.
 func (q *sendQueue) accept(m *messages.Message) bool {
 	s := q.subs[m.Topic]
 	if s == nil || !s.subscribed {
@@ -226,25 +215,17 @@ func (q *sendQueue) accept(m *messages.Message) bool {
 
 // workAt returns the time at which the next request can be sent, or the zero time if there is no request. open reports whether the
 // session is in phaseOpen. Before this phase, only auth may be sent.
-func (q *sendQueue) workAt(open bool) time.Time {
-	var at time.Time
-	sooner := func(t time.Time) {
-		if at.IsZero() || t.Before(at) {
-			at = t
-		}
-	}
-	// past is the Unix time of requests that are due at once. It differs from the zero time, which means that there is no request.
-	const past = 1
+func (q *sendQueue) workAt(now time.Time, open bool) (at time.Time) {
 	if q.auth != nil || open && len(q.unsubscribes) > 0 {
-		sooner(time.Unix(past, 0))
+		at = now
 	}
 	if open {
 		q.compact()
 		for _, s := range q.pending {
-			sooner(market.Later(s.notBefore, time.Unix(past, 0)))
+			at = earlier(at, market.Later(s.notBefore, now))
 		}
 		for _, s := range q.resyncs {
-			sooner(market.Later(s.resyncAt, q.resyncWindow.opensAt()))
+			at = earlier(at, s.resyncAt)
 		}
 	}
 	if at.IsZero() {
@@ -253,15 +234,13 @@ func (q *sendQueue) workAt(open bool) time.Time {
 	return market.Later(at, q.window.opensAt())
 }
 
-// compact removes two kinds of subs: those in pending that no longer need a subscription, and those in resyncs that no longer need
-// a snapshot.
+// compact removes subs that no longer need a subscription or a snapshot from the lists.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
 }
 
-// next removes and returns the request to send now, or returns nil if none is due. open reports whether the session is in
-// phaseOpen.
+// next removes and returns the request to send now, or returns nil if none is due.
 func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.auth; r != nil {
 		q.auth = nil
@@ -277,35 +256,35 @@ func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.takeSubscription(now); r != nil {
 		return r
 	}
-	if !q.resyncWindow.isOpen(now) {
-		return nil
-	}
 	for i, s := range q.resyncs {
 		if !now.Before(s.resyncAt) {
 			q.resyncs = slices.Delete(q.resyncs, i, i+1)
-			q.resyncWindow.take(now)
 			return &Request{Verb: VerbResync, Topics: []messages.Topic{s.topic}}
 		}
 	}
 	return nil
 }
 
+// markSent notes a sent request. It calls Handler.Up for the topics of a subscription.
 func (q *sendQueue) markSent(r *Request, now time.Time) {
-	q.awaited[r.Rid] = r
-	for _, t := range r.Topics {
-		s := q.subs[t]
-		switch r.Verb {
-		case VerbSubscribe:
+	switch r.Verb {
+	case VerbSubscribe:
+		q.awaited[r.Rid] = r
+		for _, t := range r.Topics {
+			s := q.subs[t]
 			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.Rid
-		case VerbResync:
-			s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
 		}
+		q.k.client.handler.Up(r.Topics)
+	case VerbResync:
+		q.awaited[r.Rid] = r
+		s := q.subs[r.Topics[0]]
+		s.resyncAt, s.resyncSent, s.resyncLast = time.Time{}, now, now
+		q.k.client.count.resyncs.Add(1)
 	}
 }
 
-// acknowledge handles a confirmation and returns the confirmed topics. These are the topics that the venue lists, or those of the
-// subscription e.Rid if the venue lists none: it may reject the others later. acknowledge skips topics that are not subscribed. If
-// e.Rid is set, it also skips topics that a later request has subscribed again.
+// acknowledge returns the topics that a confirmation confirms. These are the topics that the venue lists, because it may reject the
+// others later, or those of the subscription e.Rid if it lists none. Topics that a later request has subscribed again are skipped.
 func (q *sendQueue) acknowledge(e *Event) (topics []messages.Topic) {
 	listed := e.Topics
 	if r := q.awaited[e.Rid]; len(listed) == 0 && r != nil && r.Verb == VerbSubscribe {

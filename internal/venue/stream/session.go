@@ -28,16 +28,13 @@ const (
 type phase uint8
 
 const (
-	// In phaseHello, the session waits for the venue's hello.
-	phaseHello phase = iota
-	// In phaseAuth, the session waits for the response to the auth request.
-	phaseAuth
-	// In phaseOpen, the session sends subscriptions and all other requests.
-	phaseOpen
+	phaseHello phase = iota // the session waits for the venue's hello
+	phaseAuth               // the session waits for the response to the auth request
+	phaseOpen               // the session sends subscriptions and all other requests
 )
 
-// session serves one socket. Its loop runs on the connection's goroutine. Other goroutines run read, write and maintain. Only the
-// loop uses phase and the fields below it.
+// session serves one socket. Its loop runs on the connection's goroutine, read, write and maintain on others. Only the loop uses
+// phase and the fields below it.
 type session struct {
 	client *Client
 	k      *connection
@@ -63,10 +60,9 @@ type session struct {
 	timer *time.Timer
 	armed time.Time
 
-	// lastFrame is the time of the last frame. silence is the longest time without a frame before the session ends. silentAt is the
-	// time of the next check of silence.
-	lastFrame, silentAt time.Time
-	silence             time.Duration
+	// lastFrame is the time of the last frame. silence is the longest time without a frame before the session ends.
+	lastFrame time.Time
+	silence   time.Duration
 	// phaseBy is the time at which phaseHello or phaseAuth ends without a response.
 	phaseBy time.Time
 	// pingAt is the time of the next ping. pongBy is the deadline of the response to the last ping. pongBy is zero after the response.
@@ -202,13 +198,10 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets the field silence to Protocol.Silence. If Protocol.Silence is 0, it sets the field to silentHeartbeats heartbeat
-// intervals. heartbeat is the venue's heartbeat interval. If heartbeat is 0, setSilence uses assumedHeartbeat.
+// setSilence sets silence. heartbeat is the venue's interval, or 0.
 func (s *session) setSilence(heartbeat time.Duration) {
-	if s.silence = s.client.cfg.Protocol.Silence; s.silence == 0 {
-		s.silence = time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
-	}
-	s.silentAt = s.lastFrame.Add(s.silence)
+	byHeartbeat := time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
+	s.silence = cmp.Or(s.client.cfg.Protocol.Silence, byHeartbeat)
 }
 
 func (s *session) expire(now time.Time) error {
@@ -220,25 +213,14 @@ func (s *session) expire(now time.Time) error {
 		return errWrite
 	case due(s.pongBy):
 		return errPong
-	case due(s.silentAt):
-		if s.silentAt = s.lastFrame.Add(s.silence); due(s.silentAt) {
-			return errSilence
-		}
-	}
-	if due(s.phaseBy) {
-		switch s.phase {
-		case phaseHello:
-			s.client.cfg.Observer.Drift("no hello")
-			if err := s.afterHello(now); err != nil {
-				return err
-			}
-		case phaseAuth:
-			if err := s.afterAuth(now); err != nil {
-				return err
-			}
-		}
-	}
-	if due(s.idleBy) {
+	case due(s.lastFrame.Add(s.silence)):
+		return errSilence
+	case due(s.phaseBy) && s.phase == phaseHello:
+		s.client.cfg.Observer.Drift("no hello")
+		return s.afterHello(now)
+	case due(s.phaseBy):
+		return s.afterAuth(now)
+	case due(s.idleBy):
 		if s.client.retire(s.k) {
 			return errRetired
 		}
@@ -249,22 +231,15 @@ func (s *session) expire(now time.Time) error {
 
 // arm sets the timer to the next deadline.
 func (s *session) arm(now time.Time) {
-	var next time.Time
-	sooner := func(t time.Time) {
-		if !t.IsZero() && (next.IsZero() || t.Before(next)) {
-			next = t
-		}
+	next := s.lastFrame.Add(s.silence)
+	for _, t := range []time.Time{s.failBy, s.writeBy, s.pongBy, s.phaseBy, s.idleBy} {
+		next = earlier(next, t)
 	}
-	for _, t := range []time.Time{s.failBy, s.writeBy, s.pongBy, s.silentAt, s.phaseBy, s.idleBy} {
-		sooner(t)
-	}
-	if s.writeBy.IsZero() && s.failure == nil {
-		if s.phase != phaseHello && s.pongBy.IsZero() {
-			sooner(market.Later(s.pingAt, s.queue.window.opensAt()))
+	if s.writeBy.IsZero() && s.failure == nil && s.phase != phaseHello {
+		if s.pongBy.IsZero() {
+			next = earlier(next, market.Later(s.pingAt, s.queue.window.opensAt()))
 		}
-		if s.phase != phaseHello {
-			sooner(s.queue.workAt(s.phase == phaseOpen))
-		}
+		next = earlier(next, s.queue.workAt(now, s.phase == phaseOpen))
 	}
 	if !next.Equal(s.armed) {
 		s.timer.Reset(next.Sub(now))
@@ -272,15 +247,25 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
+// earlier returns the earlier of two times. The zero time stands for no time.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
 // afterHello ends phaseHello. If the connection has credentials, afterHello begins phaseAuth and queues the auth request. If not,
 // it begins phaseOpen.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.setLimits(s.limits)
 	s.liveAt = now
-	if e, ok := s.k.loginEntry(); ok {
-		s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
-		s.queue.auth = &Request{Verb: VerbAuth, Topics: []messages.Topic{e.topic}, Credentials: e.creds}
-		return nil
+	for _, e := range s.k.watched() {
+		if s.k.isUser() && e.creds != nil {
+			s.phase, s.phaseBy = phaseAuth, now.Add(authWithin)
+			s.queue.auth = &Request{Verb: VerbAuth, Topics: []messages.Topic{e.topic}, Credentials: e.creds}
+			return nil
+		}
 	}
 	return s.afterAuth(now)
 }
@@ -296,31 +281,21 @@ func (s *session) afterAuth(now time.Time) error {
 	return s.sync(now)
 }
 
-// sync handles the calls of Watch, Unwatch and Resync since the last sync. Before phaseOpen, it only calls checkIdle,
-// because afterAuth subscribes to all topics later.
+// sync handles the calls of Watch, Unwatch and Resync since the last sync. Before phaseOpen, it only releases topics, because
+// afterAuth subscribes to all topics later.
 func (s *session) sync(now time.Time) error {
-	if s.phase != phaseOpen {
-		return s.checkIdle(now)
+	if s.phase == phaseOpen {
+		s.queue.sync(now)
+	} else if s.k.releaseUnwatched() {
+		return errRetired
 	}
-	s.queue.sync(now)
 	return s.checkIdle(now)
 }
 
-// checkIdle retires a user connection without topics at once. If a public connection has no topics, checkIdle sets idleBy. Before
-// phaseOpen, it also releases the unwatched topics of a user connection.
+// checkIdle retires a user connection without topics at once. If a public connection has no topics, checkIdle sets idleBy.
 func (s *session) checkIdle(now time.Time) error {
-	s.client.mu.Lock()
-	if s.phase != phaseOpen && s.k.isUser() {
-		for _, e := range s.k.topics {
-			if !e.wanted {
-				s.client.release(e)
-			}
-		}
-	}
-	empty := len(s.k.topics) == 0
-	s.client.mu.Unlock()
 	switch {
-	case !empty:
+	case s.k.hasTopics():
 		s.idleBy = time.Time{}
 	case s.k.isUser():
 		if s.client.retire(s.k) {
@@ -332,8 +307,7 @@ func (s *session) checkIdle(now time.Time) error {
 	return nil
 }
 
-// send passes the next request to the writer. It does nothing in phaseHello, while a write is running, or after a write has failed.
-// It also does nothing if no request is due, or if the venue's limits allow no frame now.
+// send passes the next request to the writer, if one is due, no write is running or has failed, and the venue's limits allow a frame.
 func (s *session) send(now time.Time) {
 	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.isOpen(now) {
 		return
@@ -360,11 +334,7 @@ func (s *session) send(now time.Time) {
 		s.pingAt, s.pongBy = now.Add(s.pingEvery()), now.Add(pongWithin)
 	case VerbAuth:
 		s.authRid = r.Rid
-	case VerbSubscribe:
-		s.queue.markSent(r, now)
-		s.client.handler.Up(r.Topics)
-	case VerbResync:
-		s.client.count.resyncs.Add(1)
+	default:
 		s.queue.markSent(r, now)
 	}
 }

@@ -1,16 +1,61 @@
 package stream
 
 import (
-	"errors"
+	"context"
 	"time"
 )
+
+func (s *session) read(ctx context.Context) {
+	for {
+		frame, err := s.socket.Read(ctx)
+		if err != nil {
+			s.decoding.Lock()
+			s.readErr, s.ended = err, true
+			close(s.events)
+			s.decoding.Unlock()
+			return
+		}
+		if !s.deliver(ctx, func() []Event { return s.codec.Decode(frame, time.Now()) }) {
+			return
+		}
+	}
+}
+
+// deliver calls decode and passes the resulting events to session.loop. It returns false if the session has ended.
+func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
+	s.decoding.Lock()
+	defer s.decoding.Unlock()
+	if s.ended {
+		return false
+	}
+	select {
+	case s.events <- decode():
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (s *session) maintain(ctx context.Context, m Maintainer) {
+	err := m.Maintain(ctx, func(produce func(now time.Time) []Event) {
+		s.deliver(ctx, func() []Event {
+			events := produce(time.Now())
+			for i := range events {
+				events[i].maintained = true
+			}
+			return events
+		})
+	})
+	if err != nil {
+		s.maintained <- err
+	}
+}
 
 // handle handles the events of one frame, or the events that Maintainer.Maintain has emitted in one call.
 func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
 		if e.maintained {
-			s.acknowledge(e)
 			s.handleState(e)
 			continue
 		}
@@ -29,7 +74,7 @@ func (s *session) handle(events []Event) error {
 		case EventHello:
 			err = s.handleHello(e)
 		case EventAck:
-			s.acknowledge(e)
+			s.handleState(e)
 			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
 				err = s.afterAuth(e.At)
 			}
@@ -37,7 +82,7 @@ func (s *session) handle(events []Event) error {
 			err = s.handleError(e)
 		case EventHeartbeat:
 			s.handleHeartbeat(e)
-		case EventMessage, EventBad:
+		default:
 			s.handleState(e)
 		}
 		if err != nil {
@@ -47,20 +92,14 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// acknowledge passes the confirmed topics of an EventAck to the Handler. It ignores all other kinds.
-func (s *session) acknowledge(e *Event) {
-	if e.Kind != EventAck {
-		return
-	}
-	if topics := s.queue.acknowledge(e); len(topics) > 0 {
-		s.client.handler.Acknowledged(topics)
-	}
-}
-
-// handleState passes a message to the Handler, or queues a resync if the message is unusable. It drops messages of topics that are
-// not subscribed. It ignores all kinds except EventMessage and EventBad.
+// handleState handles an EventAck, EventMessage or EventBad, and ignores all other kinds. It drops messages of topics that are not
+// subscribed.
 func (s *session) handleState(e *Event) {
 	switch {
+	case e.Kind == EventAck:
+		if topics := s.queue.acknowledge(e); len(topics) > 0 {
+			s.client.handler.Acknowledged(topics)
+		}
 	case e.Kind == EventBad:
 		s.queue.handleBadFrame(e.Topic, e.At)
 	case e.Kind == EventMessage && s.queue.accept(e.Message):
@@ -68,8 +107,7 @@ func (s *session) handleState(e *Event) {
 	}
 }
 
-// handleHello applies the heartbeat interval and the limits of a hello, even if the hello arrives after helloWithin. But the limit
-// of topics has no effect if the hello arrives in phaseOpen.
+// handleHello applies a hello, even one after helloWithin. Its limit of topics has no effect in phaseOpen.
 func (s *session) handleHello(e *Event) error {
 	s.limits = e.Hello
 	s.setSilence(e.Hello.Heartbeat)
@@ -92,29 +130,21 @@ func (s *session) handleHeartbeat(e *Event) {
 	}
 }
 
-// handleError handles an error frame. If the venue rejects the authentication, handleError refuses all topics of the connection. If
-// the venue postpones the authentication, handleError returns errLimited.
+// handleError handles an error frame. A rejected authentication refuses all topics of the connection, a postponed one is errLimited.
 func (s *session) handleError(e *Event) error {
-	class := classify(e.Code)
-	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && class == classUnauthenticated {
-		if class == classLater {
+	err := meaningOf(e.Code)
+	if e.Rid != "" && e.Rid == s.authRid || e.Rid == "" && s.k.isUser() && err == errUnauthenticated {
+		if err == errLater {
 			return errLimited
 		}
-		err := errUnauthenticated
-		if class == classForbidden {
-			err = errForbidden
+		if err != errForbidden {
+			err = errUnauthenticated
 		}
 		s.client.refuseAll(s.k, err)
 		s.queue.clear()
 		return s.checkIdle(e.At)
 	}
-	down, rejected := s.queue.handleRejection(e, class)
-	if len(down) > 0 {
-		s.client.handler.Down(down, errors.New("the venue postponed the subscription"))
-	}
-	for _, r := range rejected {
-		s.client.refuse(s.k, r.topic, r.turn, r.err)
-	}
+	s.queue.reject(e, err)
 	return s.checkIdle(e.At)
 }
 

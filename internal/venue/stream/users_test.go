@@ -203,10 +203,4 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("New(%q) returns %v, want an error without the URL", bad, err)
 		}
 	}
-	if _, err := New(Config{URL: "ws://venue.example", Protocol: testProtocol()}, nil); err == nil {
-		t.Error("New accepts a nil handler")
-	}
-	if _, err := New(Config{URL: "ws://venue.example", Protocol: testProtocol(), Connections: -1}, &record{}); err == nil {
-		t.Error("New accepts a negative limit")
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
@@ -80,11 +81,24 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	"market_resolved":    (*decoder).marketResolved,
 	"market_snapshot":    (*decoder).marketSnapshot,
 
-	"user_snapshot":   (*decoder).userSnapshot,
-	"order_update":    (*decoder).orderUpdate,
-	"fill":            (*decoder).fill,
-	"position_update": (*decoder).positionUpdate,
-	"balance_update":  (*decoder).balanceUpdate,
+	"user_snapshot": accountFrame(messages.KindUserSnapshot, func(r *wire.Row, m *messages.Message) {
+		m.Orders, m.Positions = rows(r, fieldOrders, (*wire.Row).Order), rows(r, fieldPositions, (*wire.Row).Position)
+		if v := r.Of(fieldBalance); !v.IsNull() {
+			m.Balance = element(r, fieldBalance, v, (*wire.Row).Balance)
+		}
+	}),
+	"order_update": accountFrame(messages.KindOrder, func(r *wire.Row, m *messages.Message) {
+		m.Orders = []market.Order{readNested(r, fieldOrder, (*wire.Row).Order)}
+	}),
+	"fill": accountFrame(messages.KindFill, func(r *wire.Row, m *messages.Message) {
+		m.Trades = []market.Trade{readNested(r, fieldTrade, (*wire.Row).UserTrade)}
+	}),
+	"position_update": accountFrame(messages.KindPosition, func(r *wire.Row, m *messages.Message) {
+		m.Positions = []market.Position{readNested(r, fieldPosition, (*wire.Row).Position)}
+	}),
+	"balance_update": accountFrame(messages.KindBalance, func(r *wire.Row, m *messages.Message) {
+		m.Balance = readNested(r, fieldBalance, (*wire.Row).Balance)
+	}),
 }
 
 func (d *decoder) Decode(frame []byte, at time.Time) []stream.Event {
@@ -137,15 +151,23 @@ func (d *decoder) acknowledged(r *wire.Row, at time.Time) []stream.Event {
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
 	e := stream.Event{Kind: stream.EventAck, Rid: ridOf(r)}
 	channel := messages.Channel(r.Of(fieldChannel).Text())
+	for _, id := range listedIDs(r) {
+		e.Topics = append(e.Topics, d.topic(channel, id))
+	}
+	return []stream.Event{e}
+}
+
+// listedIDs returns the readable ids in the lists of a frame.
+func listedIDs(r *wire.Row) (ids []string) {
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
 		for _, v := range list {
 			if id, ok := v.ID(); ok && id != "" {
-				e.Topics = append(e.Topics, d.topic(channel, id))
+				ids = append(ids, id)
 			}
 		}
 	}
-	return []stream.Event{e}
+	return ids
 }
 
 // ridOf returns the id of the request that a frame answers, or "" if the frame has no such id.
@@ -255,14 +277,7 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []stream.Event {
 			e.IDs = append(e.IDs, id)
 		}
 	}
-	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
-		list, _ := r.Of(f).List()
-		for _, v := range list {
-			if id, ok := v.ID(); ok && id != "" {
-				e.IDs = append(e.IDs, id)
-			}
-		}
-	}
+	e.IDs = append(e.IDs, listedIDs(r)...)
 	return []stream.Event{e}
 }
 

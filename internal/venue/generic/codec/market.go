@@ -27,74 +27,55 @@ var (
 	fieldMarkets      = wire.NewField("markets")
 )
 
-// addressing is the way in which a frame names its token.
-type addressing uint8
-
-const (
-	// unaddressed frames name no token that the decoder can find.
-	unaddressed addressing = iota
-	// byToken frames contain the token's id. Their sequence numbers count the messages of this token.
-	byToken
-	// byOutcome frames contain a market and an outcome.
-	byOutcome
-	// byMarket frames contain only a market.
-	byMarket
-)
-
-// token returns the topic of a frame's token. If the frame contains only a market, token returns the topics of the market's YES
-// and NO tokens, in this order.
-func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, by addressing) {
+// token returns the topic of a frame's token, or those of the market's YES and NO tokens if the frame names only a market. If it finds
+// none, t is zero. numbered reports that the frame has the id of the token: then its sequence numbers count the messages of this token.
+func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, numbered bool) {
 	if v := r.Of(wire.FieldTokenID); !v.IsNull() {
-		id, ok := v.ID()
-		if !ok || id == "" {
-			noAddress(r)
-			return t, no, unaddressed
+		if id, ok := v.ID(); ok && id != "" {
+			return messages.Topic{Channel: c, ID: id}, no, true
 		}
-		return messages.Topic{Channel: c, ID: id}, no, byToken
+		noAddress(r)
+		return t, no, false
 	}
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		noAddress(r)
-		return t, no, unaddressed
+		return t, no, false
 	}
-	m := d.env.Market(id)
-	if m == nil {
-		r.Note("market with unknown tokens")
-		return t, no, unaddressed
-	}
-	topicOf := func(label string) (messages.Topic, bool) {
-		o := m.OutcomeByLabel(label)
-		if o == nil {
-			return t, false
+	m, label := d.env.Market(id), r.Of(wire.FieldOutcome)
+	topicOf := func(label string) (t messages.Topic) {
+		if o := m.OutcomeByLabel(label); o != nil {
+			t = messages.Topic{Channel: c, ID: o.TokenID}
 		}
-		return messages.Topic{Channel: c, ID: o.TokenID}, true
+		return t
 	}
-	if label := r.Of(wire.FieldOutcome); !label.IsNull() {
-		if t, ok := topicOf(label.Text()); ok {
-			return t, no, byOutcome
+	switch {
+	case m == nil:
+	case label.IsNull():
+		t, no = topicOf(string(market.OutcomeYes)), topicOf(string(market.OutcomeNo))
+	default:
+		if t = topicOf(label.Text()); t.ID == "" {
+			noAddress(r)
 		}
-		noAddress(r)
-		return t, no, unaddressed
+		return t, no, false
 	}
-	t, yesKnown := topicOf(string(market.OutcomeYes))
-	no, noKnown := topicOf(string(market.OutcomeNo))
-	if !yesKnown || !noKnown {
+	if t.ID == "" || no.ID == "" {
 		r.Note("market with unknown tokens")
-		return t, no, unaddressed
+		return messages.Topic{}, messages.Topic{}, false
 	}
-	return t, no, byMarket
+	return t, no, false
 }
 
 // price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
 func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
-	t, no, by := d.token(r, messages.ChannelPrices)
-	switch by {
-	case unaddressed:
+	t, no, numbered := d.token(r, messages.ChannelPrices)
+	switch {
+	case t.ID == "":
 		return nil
-	case byMarket:
+	case no.ID != "":
 		return d.prices(r, t, no, at)
 	}
-	m := d.message(r, t, messages.KindPrice, at, by == byToken)
+	m := d.message(r, t, messages.KindPrice, at, numbered)
 	m.Spread = spread(r, t.ID, m.Time)
 	m.Price = priceOf(r, t.ID, m)
 	return deliver(r, m)
@@ -164,11 +145,11 @@ func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []st
 }
 
 func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []stream.Event {
-	t, _, by := d.token(r, messages.ChannelOrderbook)
-	if by == unaddressed {
+	t, _, numbered := d.token(r, messages.ChannelOrderbook)
+	if t.ID == "" {
 		return nil
 	}
-	m := d.message(r, t, messages.KindBookSnapshot, at, by == byToken)
+	m := d.message(r, t, messages.KindBookSnapshot, at, numbered)
 	m.Book = d.levels(r, m)
 	return deliver(r, m)
 }
@@ -176,19 +157,19 @@ func (d *decoder) bookSnapshot(r *wire.Row, at time.Time) []stream.Event {
 // bookUpdate decodes the changes of a book. If the JSON field "changes" is missing, bids and asks are a snapshot. If such a frame
 // has a previous sequence number, it is bad, because its bids and asks could also be changes.
 func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []stream.Event {
-	t, _, by := d.token(r, messages.ChannelOrderbook)
-	if by == unaddressed {
+	t, _, numbered := d.token(r, messages.ChannelOrderbook)
+	if t.ID == "" {
 		return nil
 	}
 	if !r.Has(fieldChanges) {
-		m := d.message(r, t, messages.KindBookSnapshot, at, by == byToken)
+		m := d.message(r, t, messages.KindBookSnapshot, at, numbered)
 		if m.PrevSeq != 0 {
 			r.Fail(fieldChanges, "is missing")
 		}
 		m.Book = d.levels(r, m)
 		return deliver(r, m)
 	}
-	m := d.message(r, t, messages.KindBookDelta, at, by == byToken)
+	m := d.message(r, t, messages.KindBookDelta, at, numbered)
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
 		r.Fail(fieldChanges, "is not a list")
@@ -240,14 +221,14 @@ func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 }
 
 func (d *decoder) tradesSnapshot(r *wire.Row, at time.Time) []stream.Event {
-	t, _, by := d.token(r, messages.ChannelTrades)
-	switch by {
-	case unaddressed:
+	t, no, numbered := d.token(r, messages.ChannelTrades)
+	switch {
+	case t.ID == "":
 		return nil
-	case byMarket:
+	case no.ID != "":
 		return noAddress(r)
 	}
-	m := d.message(r, t, messages.KindTradesSnapshot, at, by == byToken)
+	m := d.message(r, t, messages.KindTradesSnapshot, at, numbered)
 	list, ok := r.Of(fieldTrades).List()
 	if !ok {
 		r.Fail(fieldTrades, "is not a list")
@@ -277,14 +258,14 @@ func oldestFirst(trades []market.Trade) {
 }
 
 func (d *decoder) trade(r *wire.Row, at time.Time) []stream.Event {
-	t, _, by := d.token(r, messages.ChannelTrades)
-	switch by {
-	case unaddressed:
+	t, no, numbered := d.token(r, messages.ChannelTrades)
+	switch {
+	case t.ID == "":
 		return nil
-	case byMarket:
+	case no.ID != "":
 		return noAddress(r)
 	}
-	m := d.message(r, t, messages.KindTrade, at, by == byToken)
+	m := d.message(r, t, messages.KindTrade, at, numbered)
 	m.Trades = []market.Trade{tapeTrade(r, t)}
 	return deliver(r, m)
 }
@@ -301,45 +282,34 @@ func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 }
 
 func (d *decoder) marketUpdate(r *wire.Row, at time.Time) []stream.Event {
-	return d.marketMessage(r, at, func(m *market.MarketChange) {
-		if m.Kind = strings.ToUpper(r.Text(fieldChange)); len(m.Kind) > maxCode {
-			r.Unreadable(fieldChange)
-			m.Kind = ""
-		}
-		switch {
-		case m.Kind != "":
-		case m.StatusRaw != "":
-			m.Kind = "STATUS"
-		default:
-			m.Kind = "METADATA"
-		}
-		if m.Kind == kindResolved {
-			resolve(r, m)
-		}
-	})
+	return d.marketMessage(r, at, strings.ToUpper(r.Text(fieldChange)))
+}
+
+func (d *decoder) marketResolved(r *wire.Row, at time.Time) []stream.Event {
+	return d.marketMessage(r, at, kindResolved)
 }
 
 const kindResolved = "RESOLVED"
 
-func (d *decoder) marketResolved(r *wire.Row, at time.Time) []stream.Event {
-	return d.marketMessage(r, at, func(m *market.MarketChange) {
-		m.Kind = kindResolved
-		resolve(r, m)
-	})
-}
-
-// marketMessage decodes the fields that all frames of the market channel have. fill decodes the other fields.
-func (d *decoder) marketMessage(r *wire.Row, at time.Time, fill func(*market.MarketChange)) []stream.Event {
+// marketMessage decodes a frame about a change of a market. If kind is empty, it depends on the other fields.
+func (d *decoder) marketMessage(r *wire.Row, at time.Time, kind string) []stream.Event {
 	id, ok := r.Of(wire.FieldMarketID).ID()
 	if !ok || id == "" {
 		return noAddress(r)
 	}
 	m := d.message(r, messages.Topic{Channel: messages.ChannelMarket, ID: id}, messages.KindMarket, at, true)
-	m.Market = &market.MarketChange{StatusRaw: r.Text(wire.FieldStatus)}
-	if m.Market.StatusRaw != "" {
-		m.Market.Status = market.ParseStatus(m.Market.StatusRaw)
+	if len(kind) > maxCode {
+		r.Unreadable(fieldChange)
+		kind = ""
 	}
-	fill(m.Market)
+	change := &market.MarketChange{Kind: cmp.Or(kind, "METADATA"), StatusRaw: r.Text(wire.FieldStatus)}
+	if change.StatusRaw != "" {
+		change.Status, change.Kind = market.ParseStatus(change.StatusRaw), cmp.Or(kind, "STATUS")
+	}
+	if kind == kindResolved {
+		resolve(r, change)
+	}
+	m.Market = change
 	return deliver(r, m)
 }
 
@@ -378,7 +348,7 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []stream.Event {
 			}
 		}
 		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
-			if yes, no, by := d.token(in, messages.ChannelPrices); by == byMarket {
+			if yes, no, _ := d.token(in, messages.ChannelPrices); no.ID != "" {
 				events = append(events, d.prices(in, yes, no, at)...)
 			}
 		}
