@@ -1,14 +1,18 @@
 package faults_test
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -284,6 +288,71 @@ func TestFrames(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// stuck is a connection to a client that does not read: a write waits until its deadline, which passes at once. It is the
+// [http.ResponseWriter] of the stream, too.
+type stuck struct {
+	net.Conn
+	http.ResponseWriter
+	writing, passed chan struct{}
+	noDeadline      bool
+}
+
+func (c *stuck) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return c, bufio.NewReadWriter(bufio.NewReader(nil), bufio.NewWriter(nil)), nil
+}
+
+func (c *stuck) Write([]byte) (int, error) {
+	close(c.writing)
+	<-c.passed
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (c *stuck) SetWriteDeadline(t time.Time) error {
+	if c.noDeadline = t.IsZero(); !c.noDeadline {
+		close(c.passed)
+	}
+	return nil
+}
+
+func (*stuck) Close() error { return nil }
+
+// TestResetOfStuckStream checks that Reset does not wait for a client that does not read, and leaves no deadline behind.
+func TestResetOfStuckStream(t *testing.T) {
+	ended := make(chan struct{})
+	p := faults.New(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(ended)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer func() { _ = conn.Close() }()
+		_, err = conn.Write([]byte{0x81, 1, 'x'})
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the write ended with %v", err)
+		}
+	}))
+	c := &stuck{writing: make(chan struct{}), passed: make(chan struct{})}
+	r := httptest.NewRequest(http.MethodGet, "/ws", nil)
+	r.Header.Set("Upgrade", "websocket")
+	go p.ServeHTTP(c, r)
+	<-c.writing
+	reset := make(chan struct{})
+	go func() {
+		defer close(reset)
+		p.Reset()
+	}()
+	select {
+	case <-reset:
+		<-ended
+	case <-time.After(time.Minute):
+		t.Fatal("Reset waits for a client that does not read")
+	}
+	if !c.noDeadline {
+		t.Error("the stream still has the deadline of Reset")
 	}
 }
 

@@ -131,29 +131,39 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Reset removes all faults, and ends the freezes of streams.
 func (p *Proxy) Reset() {
 	_ = p.Set(nil) // without faults, there is no error
-	for _, s := range p.all() {
-		s.mu.Lock()
+	p.each(func(s *stream) {
 		s.freeze = nil
-		s.mu.Unlock()
-	}
+		_ = s.Conn.SetWriteDeadline(time.Time{})
+	})
 }
 
-func (p *Proxy) all() []*stream {
+// CloseStreams closes all open streams with a code, or without a close frame if the code is 0.
+func (p *Proxy) CloseStreams(code int) {
+	if code == 0 {
+		for _, s := range p.open() {
+			_ = s.Conn.Close()
+		}
+		return
+	}
+	p.each(func(s *stream) { s.end(code) })
+}
+
+func (p *Proxy) open() []*stream {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.streams))
 }
 
-// CloseStreams closes all open streams with a code, or without a close frame if the code is 0.
-func (p *Proxy) CloseStreams(code int) {
-	for _, s := range p.all() {
-		if code == 0 {
-			_ = s.Conn.Close()
-			continue
-		}
-		_ = s.Conn.SetWriteDeadline(time.Now().Add(goodbye)) // a client that does not read must not delay the others
+// each calls f for each open stream, with the lock of the stream. A client that does not read delays it by at most the time goodbye,
+// and then loses its stream, because a write holds the lock.
+func (p *Proxy) each(f func(*stream)) {
+	streams := p.open()
+	for _, s := range streams {
+		_ = s.Conn.SetWriteDeadline(time.Now().Add(goodbye))
+	}
+	for _, s := range streams {
 		s.mu.Lock()
-		s.end(code)
+		f(s)
 		s.mu.Unlock()
 	}
 }
