@@ -72,7 +72,7 @@ func (c reading) search(ctx context.Context, q queries.Search, start pageStart) 
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	if yes, no, ok := tokenPair(payload); ok {
-		return c.searchPair(ctx, call, q, yes, no)
+		return c.searchPair(ctx, q, yes, no)
 	}
 	var drift rest.Drift
 	page, err := c.decodeSearch(payload, q, start, &drift)

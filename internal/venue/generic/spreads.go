@@ -87,7 +87,7 @@ func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string) []market
 	case market.CodeRateLimited, market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout:
 		return slices.Repeat(tops, len(tokenIDs))
 	}
-	others, _ := c.topsOfBooks(ctx, call, tokenIDs[1:])
+	others, _ := c.topsOfBooks(ctx, tokenIDs[1:])
 	return append(tops, others...)
 }
 

@@ -44,7 +44,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 	var pages [][]K
 	start := pageStart{}
 	for n := range maxPages {
-		page, err := l.readListPage(ctx, call, c, a, start)
+		page, err := l.readListPage(ctx, c, a, start)
 		if start.guessed && rest.Refused(err) {
 			return all, moved, nil
 		}
