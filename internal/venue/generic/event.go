@@ -13,9 +13,8 @@ const (
 	maxEventPages = 5
 )
 
-// Event builds an event from a search for the event's markets. If ref has an id, the search ignores the slug. If the search finds
-// no market, Event returns nil. If the markets are on more than maxEventPages pages, Event returns an error, because sums over a
-// part of the markets would be wrong.
+// Event builds an event from a search for its markets, by its id or else its slug. If the search finds no market, Event returns nil. If
+// the markets are on more than maxEventPages pages, it returns an error, because sums over a part of them would be wrong.
 func (c *Client) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	q := queries.Search{EventID: ref.EventID, EventSlug: ref.EventSlug, Sort: queries.SortRelevance, Direction: queries.Descending, Limit: eventPageSize}
 	if q.EventID != "" {
@@ -28,9 +27,6 @@ func (c *Client) Event(ctx context.Context, call upstream.Call, ref market.Event
 		page, err := c.Search(ctx, call, q)
 		if err != nil {
 			return nil, err
-		}
-		if page == nil {
-			return e, nil
 		}
 		leftOut = append(leftOut, page.LeftOut...)
 		for _, m := range page.Markets {
