@@ -1,6 +1,7 @@
 package generic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -12,21 +13,26 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
+// accountPage is a page of an account's trades or history.
+type accountPage struct {
+	rest.RowList
+	pageInfo
+	drift rest.Drift
+}
+
 // readPage reads one page of an account's trades or history. filter sets the parameters that select rows. The venue may ignore them,
 // so the calling function must filter the rows again. A limit of 0 means maxPageSize. keys are the names of the JSON members that may
 // contain the list.
 //
 // If a page begins like the page before, one call with an offset beyond every list shows whether the venue ignores offsets.
-func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (rest.RowList, pageInfo, rest.Drift, error) {
+func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Address, filter func(to *rest.Query), limit int, token string, keys ...string) (p accountPage, err error) {
 	if limit < 0 || limit > maxPageSize {
-		return rest.RowList{}, pageInfo{}, nil, rest.BadInput(e, "a page has 1 to 100 rows")
+		return p, rest.BadInput(e, "a page has 1 to 100 rows")
 	}
-	if limit == 0 {
-		limit = maxPageSize
-	}
+	limit = cmp.Or(limit, maxPageSize)
 	start, err := parsePageToken(e, token)
 	if err != nil {
-		return rest.RowList{}, pageInfo{}, nil, err
+		return p, err
 	}
 	l := &pagedList{endpoint: e, paging: settingAccountPaging, id: fieldRecordID}
 	options := c.value(settingAccountOptions) == yes
@@ -42,38 +48,37 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	payload, err := get(start)
 	switch {
 	case start.guessed && rest.Refused(err):
-		return rest.RowList{}, pageInfo{}, nil, nil
+		return p, nil
 	case options && refusesOptions(err):
-		return rest.RowList{}, pageInfo{}, nil, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
+		return p, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
 	case err != nil:
-		return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
+		return p, rest.BadIfNotFound(e, err)
 	}
 	rows, ok := rest.RowsOf(payload, keys...)
 	if !ok {
-		return rest.RowList{}, pageInfo{}, nil, rest.UnknownForm(e, "no list of rows")
+		return p, rest.UnknownForm(e, "no list of rows")
 	}
 	if l.repeats(start, rows.Rows) { // the venue ignores offsets, or the rows of both pages are alike, or a row has moved
 		far, err := get(pageStart{offset: maxOffset})
 		beyond, _ := rest.RowsOf(far, keys...)
 		switch {
 		case err != nil && !rest.RefusesForm(err):
-			return rest.RowList{}, pageInfo{}, nil, rest.BadIfNotFound(e, err)
+			return p, rest.BadIfNotFound(e, err)
 		case err != nil || !l.repeats(start, beyond.Rows):
 		case c.decided(l.paging):
-			return rest.RowList{}, pageInfo{}, nil, c.repeatedPage(e, l.paging)
+			return p, c.repeatedPage(e, l.paging)
 		default:
-			return rest.RowList{Object: rows.Object}, pageInfo{}, rest.Drift{"repeated page"}, nil
+			return accountPage{RowList: rest.RowList{Object: rows.Object}, drift: rest.Drift{"repeated page"}}, nil
 		}
 	}
 	if n := len(rows.Rows); n > 0 && n%roundCount == 0 {
 		limit = min(limit, n) // the venue's pages may be smaller than requested
 	}
-	t, err := c.pageInfo(l, rows, start, limit)
-	if err != nil {
-		return rest.RowList{}, pageInfo{}, nil, err
+	p.RowList = rows
+	if p.pageInfo, err = c.pageInfo(l, rows, start, limit); err == nil {
+		p.numbering, err = market.ParseNumbering(start.numbering)
 	}
-	t.numbering, err = market.ParseNumbering(start.numbering)
-	return rows, t, nil, err
+	return p, err
 }
 
 // refusesOptions reports whether an error may mean that the venue refuses optional parameters.

@@ -33,14 +33,17 @@ func (c *Client) Books(ctx context.Context, call upstream.Call, books []queries.
 	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, call, q.TokenID, q.Depth) })
 }
 
-// readEach calls the function read once for every key, and returns the results in the order of the keys. If every call failed, the
-// second result is the error for the first key.
+// readEach calls the function read once for every key, until a call is RATE_LIMITED, and returns the results in the order of the keys.
+// If every call failed, the second result is the error for the first key.
 func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
 	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
-	rest.ForEach(len(keys), func(i int) {
-		results[i].Value, errs[i] = read(keys[i])
-		results[i].Err = errs[i]
+	rest.ForEachUntilLimited(errs, func(i int) (err error) {
+		results[i].Value, err = read(keys[i])
+		return err
 	})
+	for i, err := range errs {
+		results[i].Err = err
+	}
 	return results, rest.ErrorIfAllFailed(errs)
 }
 
@@ -70,9 +73,8 @@ func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the spread of a book. If a side of the book is empty, spreadOf returns nil. If the best bid is above the best
-// ask, spreadOf marks the row r as bad and returns nil. For any other book, spreadOf returns the spread that the venue sent. If the
-// venue sent no spread, spreadOf returns the best ask minus the best bid.
+// spreadOf returns the spread that the venue sent, or else the best ask minus the best bid. It returns nil if a side is empty. If the
+// best bid is above the best ask, the row r is bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {

@@ -31,9 +31,8 @@ type Config struct {
 	Table Table
 }
 
-// Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections.
-// Close ends these goroutines. A method that reads several ids or queries returns their results in the same order. It also
-// returns an error if every call failed.
+// Client calls the venue. It is safe for concurrent use. The only goroutines that outlive a call belong to idle connections, which
+// Close ends. A method that reads several ids or queries returns an error, besides the results, if every call failed.
 type Client struct {
 	*rest.Client
 	cfg Config
@@ -76,9 +75,8 @@ var paths = rest.Paths{
 	upstream.EndpointHistory:        "/api/user/history",
 }
 
-// Cost returns the number of HTTP calls that a read of several ids would make at this time. keys is the number of different ids,
-// and bytes is the sum of their lengths in a URL. If the venue has no list parameter, each id needs its own call. Cost counts
-// neither the calls for further pages of positions and orders, nor the calls that read the halves of a refused list.
+// Cost implements venue.Reader. It counts neither the calls for further pages of positions and orders, nor those that read the halves of
+// a refused list.
 func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
 	switch r := c.reading(upstream.Call{}); {
 	case endpoint == upstream.EndpointPrices,
@@ -90,8 +88,8 @@ func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
 	return max(keys, 0)
 }
 
-// Can returns an error for the endpoint of public trades, which the documented API lacks, and nil for every other endpoint. A venue
-// may lack other endpoints, too, but only a call can show this.
+// Can returns an error for the endpoint of public trades, which the documented API lacks. A venue may lack other endpoints, too, but
+// only a call can show this.
 func (c *Client) Can(e upstream.Endpoint) error {
 	if e == upstream.EndpointMarketTrades {
 		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
@@ -107,8 +105,8 @@ func (c *Client) MarketTrades(context.Context, upstream.Call, queries.MarketTrad
 	return nil, c.Can(upstream.EndpointMarketTrades)
 }
 
-// MaxKeys returns the greatest number of ids in one call of an endpoint. The client may send shorter lists, because the length of a
-// URL is limited, or ids one by one. Cost takes this into account.
+// MaxKeys implements venue.Reader. The client may send shorter lists, because the length of a URL is limited, or ids one by one. Cost
+// takes this into account.
 func (c *Client) MaxKeys(e upstream.Endpoint) int {
 	switch e {
 	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:

@@ -11,7 +11,6 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/faults"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )

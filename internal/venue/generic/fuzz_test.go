@@ -231,7 +231,7 @@ func FuzzSearch(f *testing.F) {
 			{Limit: 2},
 			{Limit: 2, Status: []market.Status{market.StatusOpen}, Category: "Sports", Sort: queries.SortVolume, Direction: queries.Descending},
 		} {
-			page, err := c.decodeSearch(payload, q, pageStart{}, &rest.Drift{})
+			page, err := c.reading(upstream.Call{}).decodeSearch(payload, q, pageStart{}, &rest.Drift{})
 			if checkError(t, err); err != nil {
 				continue
 			}

@@ -168,8 +168,7 @@ func tags(r *wire.Row) []string {
 	return tags
 }
 
-// status reads the status of a market. If r has no status, the result depends on the row's fields active and closed, the winner and
-// the resolution.
+// status reads the status of a market, or derives it from the fields active and closed, the winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)

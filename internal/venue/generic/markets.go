@@ -10,8 +10,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// MarketsByID returns markets with description and resolution. The Value of a result is nil if the venue does not know the
-// market.
+// MarketsByID returns markets with description and resolution.
 func (c *Client) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
 	return c.reading(call).marketsByID().read(ctx, ids)
 }
@@ -120,8 +119,7 @@ func decodeMarketsByToken(payload wire.Value, requested []string, note func(stri
 	})
 }
 
-// decodeMarkets reads a market-details response. For each row, it calls keysOf, which returns the requested ids that identify the
-// row's market. If the row is bad, keysOf gets a nil market.
+// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row's market, which is nil if the row is bad.
 func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, note func(string), keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {

@@ -39,13 +39,13 @@ func (c *Client) Probe(ctx context.Context, admit upstream.Admit) error {
 	p := &probe{table: before, admit: admit}
 	p.reading = reading{Client: c, told: &p.table}
 	if c.Undecided() {
-		p.search(ctx, call)
+		p.search(ctx)
 	}
 	if len(p.ids) > 0 {
-		p.markets(ctx, call)
-		p.tokenMarkets(ctx, call)
-		p.spreads(ctx, call)
-		p.urls(ctx, call)
+		p.markets(ctx)
+		p.tokenMarkets(ctx)
+		p.spreads(ctx)
+		p.urls(ctx)
 	}
 	if p.table != before {
 		c.table.Store(&p.table)
@@ -142,7 +142,7 @@ func (p *probe) decideMissing(s setting, value string, got verdict) {
 }
 
 // search decides how the search is asked, and collects ids for the other calls.
-func (p *probe) search(ctx context.Context, call upstream.Call) {
+func (p *probe) search(ctx context.Context) {
 	q := queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: maxPageSize}
 	page := func(start pageStart) (rows rest.RowList, got verdict) {
 		got = p.ask(ctx, upstream.EndpointSearch, func(ctx context.Context, call upstream.Call) (ok bool, err error) {
@@ -234,7 +234,7 @@ func (p *probe) markets(ctx context.Context) {
 		names = []string{p.table[settingMarketID]}
 	}
 	for _, name := range names {
-		switch try(ctx, call, p, l, name, p.ids[:1]) {
+		switch try(ctx, p, l, name, p.ids[:1]) {
 		case answered:
 			p.table[settingMarketID] = name
 			p.decideMissing(settingMarketIDs, none, list)
@@ -251,7 +251,7 @@ func (p *probe) tokenMarkets(ctx context.Context) {
 		return
 	}
 	l, tokens := p.marketsByToken(), []string{p.tokens[0], p.tokens[len(p.tokens)-1]}
-	switch list := try(ctx, call, p, l, "tokenIds", tokens); {
+	switch list := try(ctx, p, l, "tokenIds", tokens); {
 	case list == answered:
 		p.table[settingMarketTokens] = "tokenIds"
 	case list == unknown:
@@ -285,7 +285,7 @@ func (p *probe) spreads(ctx context.Context) {
 
 // urls decides whether the venue accepts URLs of the usual length. There must be enough tokens for a URL of more than half of it. If
 // the venue refuses the URL, the setting becomes half of it.
-func (p *probe) urls(ctx context.Context, call upstream.Call) {
+func (p *probe) urls(ctx context.Context) {
 	e := upstream.EndpointPrices
 	slices.Sort(p.tokens)
 	p.tokens = slices.Compact(p.tokens)

@@ -242,15 +242,24 @@ func TestProbeKeepsWhatIsTold(t *testing.T) {
 	}
 }
 
-// TestProbeAsksTheRateLimit checks that each call of Probe needs a permit.
+// TestProbeAsksTheRateLimit checks that each call of Probe needs a permit for its own endpoint.
 func TestProbeAsksTheRateLimit(t *testing.T) {
 	_, url, calls := startDeviating(t, false, deviations["described"].venue)
 	p := &permit{refuseFrom: 3}
-	c := newClient(t, url, undecided)
-	admit := func(ctx context.Context, _ upstream.Endpoint, read func(context.Context, upstream.Call) error) error {
+	asked := map[upstream.Endpoint]bool{}
+	admit := func(ctx context.Context, e upstream.Endpoint, read func(context.Context, upstream.Call) error) error {
+		asked[e] = true
 		return read(ctx, upstream.Call{Permit: p})
 	}
+	c := newClient(t, url, undecided)
 	if err := c.Probe(t.Context(), admit); err == nil || calls.Load() != 2 || p.admitted != 2 {
 		t.Errorf("Probe returned the error %v after %d calls, of which %d had a permit, want an error after 2", err, calls.Load(), p.admitted)
+	}
+	p.refuseFrom = 0
+	must(t, c.Probe(t.Context(), admit))
+	for _, e := range []upstream.Endpoint{upstream.EndpointSearch, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken, upstream.EndpointSpreads, upstream.EndpointPrices} {
+		if !asked[e] {
+			t.Errorf("no call counts at %s", e)
+		}
 	}
 }

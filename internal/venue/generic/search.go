@@ -28,9 +28,8 @@ var sortNames = map[queries.Sort]string{
 }
 
 // Search returns one page of the venue's search. Unreadable rows are reported in LeftOut. Rows that do not match the filters are
-// dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, a page may be longer than
-// requested. If the page has rows, but no row has the field that a filter compares, the error is UNSUPPORTED. It is also
-// UNSUPPORTED if the venue ignores the requested sort.
+// dropped, so a page may be short or empty although there is a next page. If the venue ignores the limit, it may be longer. If no row
+// has the field that a filter compares, or the venue ignores the requested sort, the error is UNSUPPORTED.
 func (c *Client) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	start, err := checkSearch(q)
@@ -72,7 +71,7 @@ func (c reading) search(ctx context.Context, q queries.Search, start pageStart) 
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	if yes, no, ok := tokenPair(payload); ok {
-		return c.searchPair(ctx, call, q, yes, no)
+		return c.searchPair(ctx, q, yes, no)
 	}
 	var drift rest.Drift
 	page, err := c.decodeSearch(payload, q, start, &drift)
@@ -143,8 +142,7 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 	return page, nil
 }
 
-// searchRows finds the rows of a response. The rows are a list of markets, or a list of events with markets. If the response has no
-// list, but both members "yes" and "no", pairRows makes the rows from these members.
+// searchRows finds the rows of a response: a list of markets, a list of events with markets, or the members "yes" and "no".
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -154,7 +152,7 @@ func searchRows(payload wire.Value) (rest.RowList, bool) {
 	return rest.RowList{Rows: rows, Object: pair}, len(rows) > 0
 }
 
-// searchMarkets reads the rows. If several rows describe the same market, searchMarkets returns the market of the first row.
+// searchMarkets reads the rows. Of several rows for one market, the first counts.
 func searchMarkets(rows []wire.Value, drift *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	seen := make(map[string]bool, len(rows))
 	for i, v := range rows {
@@ -174,76 +172,47 @@ func unsupportedError(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, upstream.EndpointSearch)
 }
 
-// filter is a condition of a search that the client checks.
-type filter struct {
-	name  string
-	isSet func(q queries.Search) bool
-	// isPresent reports whether a market has the field that the condition is about. matches reports whether the market meets the
-	// condition.
-	isPresent, matches func(m *market.Market, q queries.Search) bool
+// condition is a filter of a search that the client checks: whether the search has it, and whether a market has the field that it is
+// about, and meets it.
+type condition struct {
+	name                      string
+	isSet, isPresent, matches bool
 }
 
-var filters = []filter{
-	{
-		"the status", func(q queries.Search) bool { return len(q.Status) > 0 },
-		func(m *market.Market, _ queries.Search) bool {
-			return m.Status != market.StatusUnknown || m.StatusRaw != ""
-		},
-		func(m *market.Market, q queries.Search) bool { return slices.Contains(q.Status, m.Status) },
-	},
-	{
-		"the category", func(q queries.Search) bool { return q.Category != "" },
-		func(m *market.Market, _ queries.Search) bool { return m.Category != "" },
-		func(m *market.Market, q queries.Search) bool { return strings.EqualFold(m.Category, q.Category) },
-	},
-	{
-		"the tags", func(q queries.Search) bool { return q.Tag != "" },
-		func(m *market.Market, _ queries.Search) bool { return m.Tags != nil },
-		func(m *market.Market, q queries.Search) bool {
-			return slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(tag, q.Tag) })
-		},
-	},
-	{
-		"the end", func(q queries.Search) bool { return q.EndsAfter.IsSet() || q.EndsBefore.IsSet() },
-		func(m *market.Market, _ queries.Search) bool { return !m.EndsAt.IsZero() },
-		func(m *market.Market, q queries.Search) bool { return q.MatchesEnd(m.EndsAt) },
-	},
-	{
-		"the event id", func(q queries.Search) bool { return q.EventID != "" },
-		func(m *market.Market, _ queries.Search) bool { return m.EventID != "" },
-		func(m *market.Market, q queries.Search) bool { return m.EventID == q.EventID },
-	},
-	{
-		"the event slug", func(q queries.Search) bool { return q.EventSlug != "" },
-		func(m *market.Market, _ queries.Search) bool { return m.EventSlug != "" },
-		func(m *market.Market, q queries.Search) bool { return m.EventSlug == q.EventSlug },
-	},
+func conditions(m *market.Market, q queries.Search) [6]condition {
+	hasTag := slices.ContainsFunc(m.Tags, func(tag string) bool { return strings.EqualFold(tag, q.Tag) })
+	return [...]condition{
+		{"the status", len(q.Status) > 0, m.Status != market.StatusUnknown || m.StatusRaw != "", slices.Contains(q.Status, m.Status)},
+		{"the category", q.Category != "", m.Category != "", strings.EqualFold(m.Category, q.Category)},
+		{"the tags", q.Tag != "", m.Tags != nil, hasTag},
+		{"the end", q.EndsAfter.IsSet() || q.EndsBefore.IsSet(), !m.EndsAt.IsZero(), q.MatchesEnd(m.EndsAt)},
+		{"the event id", q.EventID != "", m.EventID != "", m.EventID == q.EventID},
+		{"the event slug", q.EventSlug != "", m.EventSlug != "", m.EventSlug == q.EventSlug},
+	}
 }
 
-// uncheckableFilter returns the name of the first filter that the client cannot check, because no market has the field. If the
-// client can check all filters, or if there are no markets, uncheckableFilter returns "".
+// uncheckableFilter returns the name of the first filter that the client cannot check, because no market has the field. If there is
+// none, or if there are no markets, it returns "".
 func uncheckableFilter(markets []*market.Market, q queries.Search) string {
-	for _, f := range filters {
-		if len(markets) > 0 && f.isSet(q) && !slices.ContainsFunc(markets, func(m *market.Market) bool { return f.isPresent(m, q) }) {
-			return f.name
+	for i, c := range conditions(&market.Market{}, q) {
+		if len(markets) > 0 && c.isSet && !slices.ContainsFunc(markets, func(m *market.Market) bool { return conditions(m, q)[i].isPresent }) {
+			return c.name
 		}
 	}
 	return ""
 }
 
 func matchesFilters(m *market.Market, q queries.Search) bool {
-	for _, f := range filters {
-		if f.isSet(q) && !f.matches(m, q) {
+	for _, c := range conditions(m, q) {
+		if c.isSet && !c.matches {
 			return false
 		}
 	}
 	return true
 }
 
-// ensureOrder checks that the markets are sorted as requested, and corrects small differences. If more than one in
-// rest.OutOfOrderShare pairs of neighbouring markets is out of order, the error is UNSUPPORTED. If fewer pairs are out of order,
-// ensureOrder sorts the markets. It does not check markets without the field of the sort. If ensureOrder sorts, these markets come
-// last.
+// ensureOrder checks that the markets are sorted as requested. If more than one in rest.OutOfOrderShare pairs of neighbours is out of
+// order, the error is UNSUPPORTED. If fewer are, ensureOrder sorts, and markets without the field of the sort come last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
 	field, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {

@@ -22,11 +22,9 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 	},
 }
 
-// Spreads returns the best prices of tokens. The Value of a result is nil if the venue does not know the token. If the book of a
-// token is empty, both best prices in the Value are nil.
-//
-// If the venue has no spreads endpoint, Spreads reads the order book of each token with a separate call. If the endpoint fails for
-// some tokens, Spreads reads their order books. After a call returns RATE_LIMITED, Spreads starts no further call.
+// Spreads returns the best prices of tokens. If the book of a token is empty, both best prices in the Value are nil. Spreads reads the
+// order books of the tokens for which the spreads endpoint fails, or of all tokens if the venue has none. After a call returns
+// RATE_LIMITED, it starts no further call.
 func (c *Client) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
 	r := c.reading(call)
 	if r.value(settingSpreads) == byBook {
@@ -45,9 +43,8 @@ func (c reading) spreads() *lookup[market.Spread] {
 	return l
 }
 
-// fillFromBooks reads the order books of the tokens for which the spreads endpoint failed or may be missing. Until it is decided
-// whether the venue has the endpoint, it also reads the order books of the tokens without a result. If the endpoint has neither a
-// result nor an error for a token, and its order book cannot be read, the result is the error of the book, because it is not known
+// fillFromBooks reads the order books of the tokens for which the spreads endpoint failed or may be missing, and until the setting is
+// decided, those of the tokens without a result. If such a book cannot be read, its error is the result, because it is not known
 // whether the token has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint.
 func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
 	decided, contradicts, found := c.decided(settingSpreads), false, false
@@ -60,7 +57,8 @@ func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		}
 		contradicts = contradicts || decided && absent
 	}
-	for i, top := range c.topsUnlessDown(ctx, ids) {
+	failed := slices.ContainsFunc(results, func(r market.Result[*market.Spread]) bool { return isFailure(r.Err) })
+	for i, top := range c.topsUnlessDown(ctx, ids, failed) {
 		switch r := &results[missing[i]]; {
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
 		case top.Value != nil, top.Err == nil && !isFailure(r.Err):
@@ -76,18 +74,17 @@ func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 	return err
 }
 
-// topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue does not answer, or limits the
-// calls, all books get the error of the first book.
-func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string) []market.Result[*market.Spread] {
+// topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue limits the calls, all books get
+// the error of the first book. They also get it if endpointFailed is true and the first book fails, because the venue may be down.
+func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
 	if len(tokenIDs) == 0 {
 		return nil
 	}
 	tops, err := c.topsOfBooks(ctx, tokenIDs[:1])
-	switch market.CodeOf(err) {
-	case market.CodeRateLimited, market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout:
+	if err != nil && (endpointFailed || market.CodeOf(err) == market.CodeRateLimited) {
 		return slices.Repeat(tops, len(tokenIDs))
 	}
-	others, _ := c.topsOfBooks(ctx, call, tokenIDs[1:])
+	others, _ := c.topsOfBooks(ctx, tokenIDs[1:])
 	return append(tops, others...)
 }
 
@@ -111,18 +108,13 @@ func mayBeMissing(err error) bool {
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
 func (c reading) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
-	results, errs := make([]market.Result[*market.Spread], len(tokenIDs)), make([]error, len(tokenIDs))
-	rest.ForEachUntilLimited(errs, func(i int) error {
-		book, err := c.Book(ctx, c.call, tokenIDs[i], 1)
-		if book != nil {
-			results[i].Value = rest.SpreadOf(book)
+	return readEach(tokenIDs, func(id string) (*market.Spread, error) {
+		book, err := c.Book(ctx, c.call, id, 1)
+		if book == nil {
+			return nil, err
 		}
-		return err
+		return rest.SpreadOf(book), err
 	})
-	for i, err := range errs {
-		results[i].Err = err
-	}
-	return results, rest.ErrorIfAllFailed(errs)
 }
 
 // readSpread reads {bestBid,bestAsk,spread}. At least one of these members must be present, but its value may be null. If only the

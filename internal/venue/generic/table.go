@@ -45,9 +45,8 @@ type definition struct {
 	values          []string
 }
 
-// definitions has the name of each setting, and the value that counts until the setting is decided: what the venue's description
-// shows. Without a value, the driver follows what each answer says about further pages. values is nil if the value is the name of a
-// parameter.
+// definitions has the name of each setting, and what the venue's description shows, which counts until the setting is decided. If it is
+// empty, the driver follows what each answer says about further pages. values is nil if the value is the name of a parameter.
 var definitions = [settings]definition{
 	settingMarketID:       {name: "market-id", undecided: "marketId"},
 	settingMarketIDs:      {name: "market-ids", undecided: none},

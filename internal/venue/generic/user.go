@@ -37,10 +37,9 @@ func decodeBalance(payload wire.Value, drift *rest.Drift) (*market.Balance, erro
 	return b, nil
 }
 
-// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, or if
-// there are more than 10,000 rows. It is also UPSTREAM_BAD_RESPONSE if a page that the venue announced repeats another page, or if
-// the list changes during every read. No row is left out, because clients sum the positions, and a wrong sum is worse than an
-// error.
+// Positions returns all positions of an account, from all pages. The error is UPSTREAM_BAD_RESPONSE if a row is unreadable, if there
+// are more than 10,000 rows, if a page that the venue announced repeats another, or if the list changes during every read. No row is
+// left out, because clients sum the positions.
 //
 // Positions have no ids. Two rows of the same outcome are usually two lots. But they may also be one row that was read twice,
 // because the row moved to a later page during the read. So if two rows of the same outcome are on different pages, Positions reads
@@ -79,9 +78,8 @@ func (c *Client) Orders(ctx context.Context, call upstream.Call, a market.Addres
 	})
 }
 
-// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut. If every row is
-// unreadable, the error is UPSTREAM_BAD_RESPONSE. Rows that do not match the filter are dropped, so the page may be shorter than
-// requested. If the venue ignores the limit, the page may be longer than requested.
+// Trades returns one page of an account's trades, newest first. Unreadable rows are reported in LeftOut; if all are, the error is
+// UPSTREAM_BAD_RESPONSE. Rows that do not match the filter are dropped. If the venue ignores the limit, the page may be longer.
 func (c *Client) Trades(ctx context.Context, call upstream.Call, a market.Address, q queries.Trades) (*queries.TradePage, error) {
 	const e = upstream.EndpointTrades
 	if q.MarketID != "" {
@@ -89,23 +87,23 @@ func (c *Client) Trades(ctx context.Context, call upstream.Call, a market.Addres
 			return nil, err
 		}
 	}
-	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
+	p, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.Set("marketId", q.MarketID).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "trades")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { c.Report(e, drift) }()
-	trades, bad := rest.ReadRows(list.Rows, drift.Add, (*wire.Row).UserTrade)
+	defer func() { c.Report(e, p.drift) }()
+	trades, bad := rest.ReadRows(p.Rows, p.drift.Add, (*wire.Row).UserTrade)
 	if len(trades) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
-	trades = t.numbering.NumberTrades(trades)
+	trades = p.numbering.NumberTrades(trades)
 	kept := slices.DeleteFunc(trades, func(trade market.Trade) bool {
 		return q.MarketID != "" && trade.MarketID != q.MarketID || queries.IsOutside(trade.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.Trade) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &queries.TradePage{Trades: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
+	return &queries.TradePage{Trades: kept, Next: p.nextToken(), Total: p.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
 // History returns one page of an account's history, newest first. It treats unreadable rows, filters and the limit as Trades does.
@@ -115,24 +113,24 @@ func (c *Client) History(ctx context.Context, call upstream.Call, a market.Addre
 	for i, k := range q.Kinds {
 		kinds[i] = string(k)
 	}
-	list, t, drift, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
+	p, err := c.reading(call).readPage(ctx, e, a, func(to *rest.Query) {
 		to.List("type", kinds).Instant("from", q.From).Instant("to", q.To)
 	}, q.Limit, q.Page, "history", "trades")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { c.Report(e, drift) }()
-	onlyTrades := list.Object.Member("trades").Kind() == wire.List
-	records, bad := rest.ReadRows(list.Rows, drift.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
+	defer func() { c.Report(e, p.drift) }()
+	onlyTrades := p.Object.Member("trades").Kind() == wire.List
+	records, bad := rest.ReadRows(p.Rows, p.drift.Add, func(r *wire.Row) market.HistoryRecord { return readRecord(r, onlyTrades) })
 	if len(records) == 0 && len(bad) > 0 {
 		return nil, rest.UnknownForm(e, bad.WhyEmpty())
 	}
-	records = t.numbering.NumberRecords(records)
+	records = p.numbering.NumberRecords(records)
 	kept := slices.DeleteFunc(records, func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})
 	slices.SortStableFunc(kept, func(a, b market.HistoryRecord) int { return b.Timestamp.Compare(a.Timestamp) })
-	return &queries.HistoryPage{Records: kept, Next: t.nextToken(), Total: t.total, LeftOut: bad.LeftOut(e)}, nil
+	return &queries.HistoryPage{Records: kept, Next: p.nextToken(), Total: p.total, LeftOut: bad.LeftOut(e)}, nil
 }
 
 // readRecord reads a row of history. If onlyTrades is true, the row is in a list of trades, so a row without a type is a trade.

@@ -44,7 +44,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 	var pages [][]K
 	start := pageStart{}
 	for n := range maxPages {
-		page, err := l.readListPage(ctx, call, c, a, start)
+		page, err := l.readListPage(ctx, c, a, start)
 		if start.guessed && rest.Refused(err) {
 			return all, moved, nil
 		}
@@ -83,9 +83,8 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 	return nil, false, rest.UnknownForm(l.endpoint, "the list has too many pages")
 }
 
-// newRows returns the rows of page n, which have the given keys. seen maps each key to the number of the first page with this key,
-// and newRows adds the keys of the rows. If l.unique is true, newRows leaves out rows whose key was already in seen. If a row of page
-// n has the same key as a row of an earlier page, overlap is true.
+// newRows returns the rows of page n, which have the given keys, and adds them to seen, which maps each key to its first page. If
+// l.unique is true, newRows leaves out rows whose key was in seen. overlap reports that an earlier page has one of the keys.
 func (l wholeList[T, K]) newRows(rows []T, keys []K, seen map[K]int, n int) (fresh []T, overlap bool) {
 	fresh = rows[:0]
 	for i, key := range keys {
@@ -107,7 +106,7 @@ type listPage[T any] struct {
 }
 
 // readListPage reads one page. It fails if a row is bad. The first page is requested with the address alone, as the documentation
-// shows. Of a list that continues, further pages are requested with a page size.
+// shows, and further announced pages with a page size.
 func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.Address, start pageStart) (listPage[T], error) {
 	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
 	sized := !start.isStart() && !start.guessed && c.value(settingAccountOptions) == yes

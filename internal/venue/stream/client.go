@@ -15,35 +15,31 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// Handler receives the messages and events of the stream. Calls for one topic are never concurrent and have the order of the
-// frames. Calls for topics of different connections may be concurrent. The methods must not block, because the venue closes
-// connections that are read too slowly.
+// Handler receives the messages and events of the stream. Calls for one topic have the order of the frames; those for topics of
+// different connections may be concurrent. The methods must not block, because the venue closes connections that are read too slowly.
 type Handler interface {
-	// Up reports that the client has subscribed to the topics. The venue then sends a snapshot of each topic, which replaces the
-	// topic's state. Up may be called again for a topic that is already up.
+	// Up reports that the client has subscribed to the topics, perhaps again. The venue then sends a snapshot of each, which replaces
+	// its state.
 	Up(topics []messages.Topic)
-	// Acknowledged reports that the venue has confirmed the subscriptions of the topics. From then on, the venue sends all changes of
-	// these topics.
+	// Acknowledged reports that the venue has confirmed the subscriptions. From then on, it sends all changes of the topics.
 	Acknowledged(topics []messages.Topic)
-	// Down reports that the topics get no messages until the next call of Up. err is the cause, for logs. topics may include a
-	// topic that was just unwatched and watched again.
+	// Down reports that the topics get no messages until the next Up. err is the cause, for logs. topics may include a topic that was
+	// just unwatched and watched again.
 	Down(topics []messages.Topic, err error)
 	// Message delivers one message of a topic that is up. The handler may retain the message, but must not change it.
 	Message(m *messages.Message)
-	// Heartbeat delivers the venue's current sequence numbers for topics of one connection. All messages that arrived earlier on the
-	// connection have already been delivered.
+	// Heartbeat delivers the venue's current sequence numbers for topics of one connection, after all messages that arrived earlier.
 	Heartbeat(epoch string, seqs map[messages.Topic]uint64)
 	// Refused reports that the venue has rejected a topic or its credentials. The topic is no longer watched. err is a *market.Error
-	// with one of the codes NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED and RATE_LIMITED. RATE_LIMITED means that the venue
-	// accepts no more topics.
+	// with the code NOT_FOUND, UNAUTHENTICATED, FORBIDDEN, UNSUPPORTED, or RATE_LIMITED if the venue accepts no more topics.
 	Refused(t messages.Topic, err error)
 }
 
-// Observer receives the client's metrics. Its methods are called concurrently and must not block. All arguments are from small
-// fixed sets, so they can be labels of metrics.
+// Observer receives the client's metrics. Its methods are called concurrently and must not block. All arguments are from small fixed
+// sets.
 type Observer interface {
-	// Frame reports that a frame has arrived. If the frame is a list, Frame reports each element of the list instead. kind is the type
-	// of the frame or element, "unknown" for an unknown type, or "garbage" for a frame that is not JSON.
+	// Frame reports the type of a frame that has arrived, or of each element if the frame is a list. It is "unknown" for an unknown
+	// type, and "garbage" for a frame that is not JSON.
 	Frame(kind string)
 	// Drift reports a deviation of a frame from the venue's documentation.
 	Drift(what string)
@@ -98,8 +94,8 @@ type Config struct {
 	// TopicsPerConnection is the maximum number of subjects (see Protocol.Subject) on a public connection. The venue's hello may
 	// reduce it. Connections is the maximum number of public connections.
 	TopicsPerConnection, Connections int
-	// Backoff is the wait before the next connection after a failure, and before a request that the venue has postponed is repeated.
-	// Its default bounds are 1 s and 30 s.
+	// Backoff is the wait before the next connection after a failure, and before a postponed request is repeated, by default 1 s to
+	// 30 s.
 	Backoff market.Backoff
 	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames. DialWithin is the
 	// timeout of opening a connection.
@@ -210,7 +206,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 		state:   StateConnecting,
 		since:   time.Now(),
 	}
-	c.pool = newPool(cfg.TopicsPerConnection)
+	c.pool = pool{topics: make(map[messages.Topic]*entry), users: make(map[messages.Topic]*connection), perConnection: cfg.TopicsPerConnection}
 	return c, nil
 }
 
@@ -242,17 +238,12 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts the goroutine of a connection, or leaves this to Run if Run was not called yet. It does nothing if the client has
-// stopped.
+// start starts the goroutine of a connection, unless Run will do so or has ended.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
 	}
-	c.wg.Add(1)
-	go func() {
-		defer c.wg.Done()
-		k.run(c.ctx)
-	}()
+	c.wg.Go(func() { k.run(c.ctx) })
 }
 
 // Stats returns the current state and counters.

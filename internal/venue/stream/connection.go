@@ -17,8 +17,8 @@ import (
 // time.
 const restartSpread = 10 * time.Second
 
-// connection is a sequence of sockets. After the loss of a socket, the connection opens the next socket and subscribes to all its
-// topics again. Only the goroutine of the connection calls the Handler for these topics.
+// connection is a sequence of sockets. After the loss of a socket, it opens the next and subscribes to all its topics again. Only its
+// goroutine calls the Handler for these topics.
 type connection struct {
 	client *Client
 	number int
@@ -57,7 +57,6 @@ func newConnection(c *Client, number int, identity messages.Topic) *connection {
 
 func (k *connection) isUser() bool { return k.identity.Channel == messages.ChannelUser }
 
-// changeLoad adds topic t to the load if delta is 1, and removes t if delta is -1.
 func (k *connection) changeLoad(t messages.Topic, delta int) {
 	s := k.subjectOf(t)
 	if k.subjects[s] += delta; k.subjects[s] == 0 {
@@ -78,7 +77,6 @@ func (k *connection) load() int { return len(k.subjects) }
 // carries reports whether the connection has a watched topic with the same subject as t.
 func (k *connection) carries(t messages.Topic) bool { return k.subjects[k.subjectOf(t)] > 0 }
 
-// markDirty tells the goroutine that a topic was watched or unwatched.
 func (k *connection) markDirty(t messages.Topic) {
 	k.dirty = append(k.dirty, t)
 	k.signal()
@@ -91,7 +89,6 @@ func (k *connection) signal() {
 	}
 }
 
-// watched returns copies of the entries of the watched topics.
 func (k *connection) watched() []entry {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()
@@ -127,8 +124,7 @@ func (k *connection) run(ctx context.Context) {
 	}
 }
 
-// serveOnce opens a socket and serves it until it ends. live is the time from the end of phaseHello to the end of the socket, or 0
-// if phaseHello did not end.
+// serveOnce opens a socket and serves it until it ends. live is how long the socket was open after phaseHello.
 func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err error) {
 	cfg := &k.client.cfg
 	if k.releaseUnwatched() {
@@ -154,7 +150,6 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 	return live, err
 }
 
-// waitAfter returns the wait before the next socket. err and live are the results of serveOnce for the last socket.
 func (k *connection) waitAfter(err error, live time.Duration) time.Duration {
 	if live >= stableAfter {
 		k.failures = 0
@@ -207,8 +202,7 @@ func (k *connection) hasTopics() bool {
 	return len(k.topics) > 0
 }
 
-// resubscribeAll marks all topics as dirty, in the order in which they were watched, so that a new socket subscribes to them. It
-// discards the calls of Resync for the old socket.
+// resubscribeAll marks all topics as dirty, in the order in which they were watched, and discards the resyncs of the old socket.
 func (k *connection) resubscribeAll() {
 	k.client.mu.Lock()
 	defer k.client.mu.Unlock()

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -43,6 +44,8 @@ const (
 	closeLimited     = 4008
 )
 
+var closeReasons = map[int]string{closeCredentials: "credentials", closeSlow: "slow", closeRestart: "restart", closeLimited: "limited"}
+
 // disconnectError is the cause of a lost connection. reason is the argument of Observer.Reconnect.
 type disconnectError struct {
 	reason string
@@ -70,17 +73,7 @@ func reasonOf(err error) string {
 	if errors.As(err, &l) {
 		return l.reason
 	}
-	switch codeOf(err) {
-	case closeCredentials:
-		return "credentials"
-	case closeSlow:
-		return "slow"
-	case closeRestart:
-		return "restart"
-	case closeLimited:
-		return "limited"
-	}
-	return "closed"
+	return cmp.Or(closeReasons[codeOf(err)], "closed")
 }
 
 // codeOf returns the venue's close code, or 0 if err contains none.

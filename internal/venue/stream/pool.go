@@ -35,14 +35,6 @@ type entry struct {
 	turn uint64
 }
 
-func newPool(perConnection int) pool {
-	return pool{
-		topics:        make(map[messages.Topic]*entry),
-		users:         make(map[messages.Topic]*connection),
-		perConnection: perConnection,
-	}
-}
-
 func (p *pool) countOpen() int {
 	n := 0
 	for _, k := range slices.AppendSeq(slices.Clone(p.public), maps.Values(p.users)) {
@@ -53,11 +45,10 @@ func (p *pool) countOpen() int {
 	return n
 }
 
-// Watch subscribes to a topic now and after each reconnect. The subscription ends when Unwatch is called or Handler.Refused reports
-// a rejection. If the topic is already watched, the client subscribes again, and the venue sends a snapshot again. The ID of a user
-// topic is the address in lower case. creds contains the credentials for a user topic, or is nil if the venue needs none. Watch
-// fails with ErrFull if the limits allow no further topic, and with ErrStopped if the context of Run has ended. Watch does not wait
-// for the network.
+// Watch subscribes to a topic now and after each reconnect, until Unwatch is called or Handler.Refused reports a rejection. If the topic
+// is already watched, the client subscribes again, and the venue sends a snapshot again. The ID of a user topic is the address in
+// lower case, and creds are its credentials, or nil if the venue needs none. Watch fails with ErrFull if the limits allow no further
+// topic, and with ErrStopped if the context of Run has ended. It does not wait for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
@@ -99,9 +90,8 @@ func (c *Client) Unwatch(t messages.Topic) {
 	}
 }
 
-// Resync requests a snapshot of a topic, after a random delay of up to 250 ms and at most once a second. After bad frames of the
-// topic, the minimum time between two requests increases to up to 30 s. Resync does nothing if the topic is not subscribed or a
-// request is already queued. It also does nothing for 1.5 s after a request if the requested snapshot has not arrived.
+// Resync requests a snapshot of a subscribed topic, after a random delay of up to 250 ms and at most once a second, or after bad frames
+// in up to 30 s. It does nothing if a request is queued, or was sent less than 1.5 s ago and has no snapshot yet.
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +160,6 @@ func (c *Client) add(identity messages.Topic) *connection {
 	return k
 }
 
-// addWatched adds 1 or -1 to the counts of watched topics.
 func (c *Client) addWatched(e *entry, by int) {
 	c.pool.watchedCount += by
 	e.conn.changeLoad(e.topic, by)

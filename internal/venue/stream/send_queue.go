@@ -54,7 +54,7 @@ type sub struct {
 	lastInternal uint64
 }
 
-// sendQueue contains the subscriptions of one socket, the requests to send and the last sent requests. Only session.loop uses it.
+// sendQueue has the subscriptions of one socket, and the requests to send and last sent. Only session.loop uses it.
 type sendQueue struct {
 	k    *connection
 	subs map[messages.Topic]*sub
@@ -126,7 +126,6 @@ func (q *sendQueue) clear() {
 	q.unsubscribes = nil
 }
 
-// remove removes a topic. If the topic is subscribed, remove queues the unsubscription.
 func (q *sendQueue) remove(s *sub) {
 	if s.subscribed {
 		q.unsubscribes = append(q.unsubscribes, s.topic)

@@ -68,11 +68,9 @@ type session struct {
 	// pingAt is the time of the next ping. pongBy is the deadline of the response to the last ping. pongBy is zero after the response.
 	pingAt, pongBy time.Time
 	authRid        string
-	// writeBy is the deadline of the current write. It is zero if no write is running.
+	// writeBy is the deadline of the current write, or zero. After a write has failed with failure, it is when the session ends.
 	writeBy time.Time
-	// failure is the error of a failed write. The session ends with this error at the time failBy.
 	failure error
-	failBy  time.Time
 	// idleBy is the time at which the session tries to retire a public connection that still has no topics. It is zero if the
 	// connection has topics.
 	idleBy        time.Time
@@ -168,8 +166,8 @@ func (s *session) loop(ctx context.Context) error {
 			return &disconnectError{"frozen", err}
 		case err := <-s.written:
 			s.writeBy = time.Time{}
-			if err != nil && s.failure == nil {
-				s.failure, s.failBy = &disconnectError{"write", err}, now.Add(closeCodeWithin)
+			if err != nil {
+				s.failure, s.writeBy = &disconnectError{"write", err}, now.Add(closeCodeWithin)
 			}
 		case <-s.k.wake:
 			if err := s.sync(time.Now()); err != nil {
@@ -207,10 +205,8 @@ func (s *session) setSilence(heartbeat time.Duration) {
 func (s *session) expire(now time.Time) error {
 	due := func(t time.Time) bool { return !t.IsZero() && !now.Before(t) }
 	switch {
-	case due(s.failBy):
-		return s.failure
 	case due(s.writeBy):
-		return errWrite
+		return cmp.Or[error](s.failure, errWrite)
 	case due(s.pongBy):
 		return errPong
 	case due(s.lastFrame.Add(s.silence)):
@@ -232,10 +228,10 @@ func (s *session) expire(now time.Time) error {
 // arm sets the timer to the next deadline.
 func (s *session) arm(now time.Time) {
 	next := s.lastFrame.Add(s.silence)
-	for _, t := range []time.Time{s.failBy, s.writeBy, s.pongBy, s.phaseBy, s.idleBy} {
+	for _, t := range []time.Time{s.writeBy, s.pongBy, s.phaseBy, s.idleBy} {
 		next = earlier(next, t)
 	}
-	if s.writeBy.IsZero() && s.failure == nil && s.phase != phaseHello {
+	if s.writeBy.IsZero() && s.phase != phaseHello {
 		if s.pongBy.IsZero() {
 			next = earlier(next, market.Later(s.pingAt, s.queue.window.opensAt()))
 		}
@@ -309,7 +305,7 @@ func (s *session) checkIdle(now time.Time) error {
 
 // send passes the next request to the writer, if one is due, no write is running or has failed, and the venue's limits allow a frame.
 func (s *session) send(now time.Time) {
-	if !s.writeBy.IsZero() || s.failure != nil || s.phase == phaseHello || !s.queue.window.isOpen(now) {
+	if !s.writeBy.IsZero() || s.phase == phaseHello || !s.queue.window.isOpen(now) {
 		return
 	}
 	var r *Request

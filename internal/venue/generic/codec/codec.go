@@ -142,12 +142,10 @@ func (d *decoder) decodeOne(v wire.Value, at time.Time) []stream.Event {
 	return events
 }
 
-// acknowledged decodes only the request id (rid) of a frame.
 func (d *decoder) acknowledged(r *wire.Row, at time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventAck, At: at, Rid: ridOf(r)}}
 }
 
-// subscribed decodes the confirmation of a subscription, which may list the ids of the topics.
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
 	e := stream.Event{Kind: stream.EventAck, Rid: ridOf(r)}
 	channel := messages.Channel(r.Of(fieldChannel).Text())
@@ -250,8 +248,8 @@ func (d *decoder) heartbeat(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{e}
 }
 
-// topic returns the topic of a channel and an id. If the channel is ChannelUser, and the id is empty or the address of the
-// connection's account, topic returns d.identity, because d.identity also contains the Scope.
+// topic returns the topic of a channel and an id. For the connection's account, whose id may be missing, it is d.identity, which also has
+// the Scope.
 func (d *decoder) topic(c messages.Channel, id string) messages.Topic {
 	if c == messages.ChannelUser {
 		if id = strings.ToLower(id); id == d.identity.ID || id == "" {
