@@ -58,7 +58,7 @@ type subjectState struct {
 	// sid is the venue's id of the subscription. It is 0 until the venue has sent the id.
 	sid uint64
 	// book is set only on the channel of order books. It is nil before the first snapshot and after a gap.
-	book *ladder
+	book *bids
 	// askedAt is the time at which the codec requested a snapshot. It becomes zero when the snapshot arrives, and after a gap.
 	askedAt time.Time
 	// last contains the most recent prices. It is set only on the channel of prices.

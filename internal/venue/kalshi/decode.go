@@ -182,8 +182,7 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	if f.msg.Err != nil {
 		return append(events, c.handleUnusable(state, f)...)
 	}
-	l := newLadder(b)
-	state.book, state.askedAt, state.sid = &l, time.Time{}, f.sid
+	state.book, state.askedAt, state.sid = &b, time.Time{}, f.sid
 	return append(events, c.deliver(state, messages.KindBookSnapshot, f, func(s side, m *messages.Message) {
 		m.Book = b.book(ticker, s, maxDepth)
 		m.Book.Timestamp, m.Book.Epoch, m.Book.Seq = m.Time, m.Epoch, m.Seq

@@ -84,7 +84,7 @@ func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.B
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	return d.wholeBooks(ctx, ids)
+	return d.wholeBooks(ctx, call, ids)
 }
 
 type historyRequest struct {

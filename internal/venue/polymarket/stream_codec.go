@@ -54,8 +54,11 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 // subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If the codec has
 // missed a change of the book, the codec first reads the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
+	read := func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
+		return d.wholeBooks(ctx, upstream.Call{}, ids) // no operation waits for a repair
+	}
 	return StreamURL, &stream.Protocol{
-		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, d.wholeBooks) },
+		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env, read) },
 		// The subject is the id of a token. For a market topic, the subject is the id of the market. A market topic uses the subscription
 		// of one of the market's tokens, but this token may not be known yet.
 		Subject:   func(t messages.Topic) string { return t.ID },
@@ -63,8 +66,8 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	}
 }
 
-func (d *Driver) wholeBooks(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
-	return tokenLookup(d, upstream.EndpointBook, "", readBooks).Read(ctx, upstream.Call{}, ids)
+func (d *Driver) wholeBooks(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Book], error) {
+	return tokenLookup(d, upstream.EndpointBook, "", readBooks).Read(ctx, call, ids)
 }
 
 // assetOf returns the asset of a topic. Any token of a market serves the market's topic. If the socket does not serve the topic, the
