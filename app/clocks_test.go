@@ -15,7 +15,7 @@ import (
 // date has whole seconds and a call takes time; neither makes a clock wrong.
 func TestClocks(t *testing.T) {
 	var log bytes.Buffer
-	h := &health{first: make(chan struct{}), clocks: newClocks(telemetry.NewLogger(&log, nil, "text"), clockVenue, clockRedis), outage: newOutage(nil)}
+	h := &health{answered: make(chan struct{}), clocks: newClocks(telemetry.NewLogger(&log, nil, "text"), clockVenue, clockRedis), outage: newOutage(nil)}
 	began := time.Date(2026, 3, 14, 15, 9, 26, 900e6, time.UTC)
 	offset := func() (seconds float64) {
 		h.clocks.offsets(func(value float64, name ...string) {

@@ -2,7 +2,6 @@ package app
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"oddsgraph/internal/upstream"
@@ -11,9 +10,10 @@ import (
 // health is what the outcome of calls says about the venue. It is the rest.Observer of the driver.
 type health struct {
 	process
-	answered atomic.Bool
-	// first is closed at the venue's first answer.
-	first  chan struct{}
+	// answered is closed at the venue's first answer, by once.
+	answered chan struct{}
+	once     sync.Once
+
 	reach  reach
 	outage *outage
 	clocks *clocks
@@ -38,9 +38,15 @@ func (h *health) Call(c upstream.HTTPCall, failure error) {
 	}
 }
 
-func (h *health) noteAnswer() {
-	if h.answered.CompareAndSwap(false, true) {
-		close(h.first)
+func (h *health) noteAnswer() { h.once.Do(func() { close(h.answered) }) }
+
+// hasAnswered reports whether the venue has answered a call.
+func (h *health) hasAnswered() bool {
+	select {
+	case <-h.answered:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *App) state() error {
 
 // ready reports whether the venue has answered, or had startWait to do so.
 func (u *unit) ready() bool {
-	return u.health.answered.Load() || u.clock.Now().Sub(u.started) >= startWait
+	return u.health.hasAnswered() || u.clock.Now().Sub(u.started) >= startWait
 }
 
 // probeBackoff is the wait until a venue is probed again that could not show how it is asked.
@@ -56,7 +56,7 @@ var probeBackoff = market.Backoff{Min: time.Second, Max: 5 * time.Minute}
 // before, but at most startWait after the start. It returns when nothing more can be found out, or when ctx ends.
 func (u *unit) probe(ctx context.Context) {
 	select {
-	case <-u.health.first:
+	case <-u.health.answered:
 	case <-time.After(startWait):
 	case <-ctx.Done():
 		return

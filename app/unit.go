@@ -46,7 +46,7 @@ type unit struct {
 // openUnit opens the venue of a configuration. If it fails, it closes the parts that it has opened.
 func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 	u := &unit{process: p, asked: make(chan struct{}, 1)}
-	u.health = health{process: p, first: make(chan struct{}), outage: newOutage(p.log), clocks: newClocks(p.log, comparedClocks(cfg)...)}
+	u.health = health{process: p, answered: make(chan struct{}), outage: newOutage(p.log), clocks: newClocks(p.log, comparedClocks(cfg)...)}
 	u.opened = closers{u.health.outage.close}
 	defer func() {
 		if err != nil {

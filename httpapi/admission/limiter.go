@@ -41,9 +41,9 @@ type share struct {
 	release func()
 }
 
-// turn is an operation in the queue. If away is true, it waits for a place among those that wait for the venue.
+// turn is an operation in the queue, which waits for places; see enter.
 type turn struct {
-	away bool
+	away int
 	// admitted is closed when the operation has its place.
 	admitted chan struct{}
 }
@@ -57,21 +57,22 @@ func New(client func(context.Context) quota.Client, operations, queue int, timeo
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
-	s, err := l.enter(ctx, false)
+	s, err := l.enter(ctx, 0)
 	if err != nil {
 		return nil, err
 	}
 	return s.release, nil
 }
 
-// enter is like Acquire, but returns the share that counts the operation. If away is true, the operation waits for the venue. The
-// calling function must pass the share to leave.
-func (l *Limiter) enter(ctx context.Context, away bool) (*share, error) {
+// enter is like Acquire, but returns the share that counts the operation. If away is not 0, the operation waits for the venue, and as
+// many places for such operations must be free: 1, or 2 for an operation that needs only one. The calling function must pass the
+// share to leave.
+func (l *Limiter) enter(ctx context.Context, away int) (*share, error) {
 	client := l.client(ctx)
 	l.mu.Lock()
 	s := l.share(client)
 	if l.fits(s, away) {
-		l.count(s, away, 1)
+		l.count(s, away > 0, 1)
 		l.mu.Unlock()
 		return s, nil
 	}
@@ -105,12 +106,13 @@ func (l *Limiter) enter(ctx context.Context, away bool) (*share, error) {
 // awayLimit is the number of operations that may wait for the venue at the same time: half of all operations.
 func (l *Limiter) awayLimit() int { return (l.operations + 1) / 2 }
 
-// fits reports whether one more operation of a client may have a place.
-func (l *Limiter) fits(s *share, away bool) bool {
-	return quota.Fair(s.running, 1, l.operations-l.running) && (!away || l.fitsAway(s))
+// fits reports whether one more operation of a client may have a place, if away places for operations that wait for the venue must
+// be free.
+func (l *Limiter) fits(s *share, away int) bool {
+	return quota.Fair(s.running, 1, l.operations-l.running) && (away == 0 || l.fitsAway(s, away))
 }
 
-func (l *Limiter) fitsAway(s *share) bool { return quota.Fair(s.away, 1, l.awayLimit()-l.away) }
+func (l *Limiter) fitsAway(s *share, n int) bool { return quota.Fair(s.away, n, l.awayLimit()-l.away) }
 
 // count adds n to the running operations of a client, and to its operations that wait for the venue if away is true.
 func (l *Limiter) count(s *share, away bool, n int) {
@@ -120,11 +122,11 @@ func (l *Limiter) count(s *share, away bool, n int) {
 	}
 }
 
-// depart makes a running operation one that waits for the venue. It returns false if no place for such an operation is free.
-func (l *Limiter) depart(s *share) bool {
+// depart makes a running operation one that waits for the venue. It returns false if fewer than n places for such operations are free.
+func (l *Limiter) depart(s *share, n int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.fitsAway(s) {
+	if !l.fitsAway(s, n) {
 		return false
 	}
 	s.away++
@@ -185,7 +187,7 @@ func (l *Limiter) admitNext() bool {
 	t := next.waiting[at]
 	next.waiting = slices.Delete(next.waiting, at, at+1)
 	l.waiting--
-	l.count(next, t.away, 1)
+	l.count(next, t.away > 0, 1)
 	close(t.admitted)
 	return true
 }

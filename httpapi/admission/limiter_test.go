@@ -252,3 +252,35 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 		}
 	})
 }
+
+// TestJoinedOperationsLeaveRoom checks that operations that wait for an equal one do not take the place that this one needs.
+func TestJoinedOperationsLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l, ctx := New(clientIn, 16, 16, time.Second, errBusy), contextOf(t, "192.0.2.1")
+		slots := make([]Slot, 12)
+		for i := range slots {
+			if err := l.Begin(ctx, &slots[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		results := make(chan error, 12)
+		for i := range slots[1:] {
+			go func() { results <- slots[1+i].Join(ctx) }()
+		}
+		synctest.Wait()
+		if l.away != 5 || l.waiting != 6 {
+			t.Errorf("of 11 operations, %d have a place and %d wait for one; want 5 and 6", l.away, l.waiting)
+		}
+		start := time.Now()
+		if err := slots[0].Await(ctx); err != nil || time.Since(start) > 0 {
+			t.Errorf("the operation that the others wait for got the error %v after %v, want a place at once", err, time.Since(start))
+		}
+		for i := range slots {
+			slots[i].End()
+		}
+		synctest.Wait()
+		if len(results) != 11 || l.running != 0 || l.away != 0 {
+			t.Errorf("at the end, %d of 11 operations have a result, %d run and %d wait for the venue; want 11, 0 and 0", len(results), l.running, l.away)
+		}
+	})
+}

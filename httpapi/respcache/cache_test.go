@@ -530,7 +530,8 @@ func TestNothingOldIsServed(t *testing.T) {
 				j := (i + 1) % values
 				least := [2]int{now[i].Load().n, now[j].Load().n}
 				r, _, err := g.Do(t.Context(), g.keyFor(fmt.Sprint(i), Identity{byte(1 + random.IntN(2))}), nil, func(ctx context.Context) *Response {
-					ctx, recorder := request.WithDependencies(ctx)
+					recorder := &request.Dependencies{}
+					ctx = request.With(ctx, func(r *request.Request) { r.Respond(recorder) })
 					request.CredentialsFrom(ctx)
 					a, b := now[i].Load(), now[j].Load()
 					recorder.Record(a.handle)

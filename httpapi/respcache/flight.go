@@ -24,9 +24,9 @@ const (
 
 // Place is the place of a request in the service. It may be nil.
 type Place interface {
-	// Await is called before the request waits for an execution that another call of Do has started. If it returns an error, the
+	// Join is called before the request waits for an execution that another call of Do has started. If it returns an error, the
 	// request does not wait.
-	Await(ctx context.Context) error
+	Join(ctx context.Context) error
 }
 
 // flight is an execution that equal requests wait for.
@@ -144,7 +144,7 @@ func (c *Cache) begin(first context.Context, key Key) *flight {
 const deadlineSlack = 50 * time.Millisecond
 
 // join waits for a flight; see Cache.wait. If another caller started the flight and the flight has not ended, join first calls
-// place.Await, which ends early if the flight does.
+// place.Join, which ends early if the flight does.
 func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcome) (mustUse bool, err error) {
 	select {
 	case <-f.done:
@@ -155,7 +155,7 @@ func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcom
 		waiting, stop := context.WithCancel(ctx)
 		defer stop()
 		defer context.AfterFunc(f.ctx, stop)()
-		if err := place.Await(waiting); err != nil && f.ctx.Err() == nil {
+		if err := place.Join(waiting); err != nil && f.ctx.Err() == nil {
 			if c.leave(f, err) {
 				<-f.done
 			}

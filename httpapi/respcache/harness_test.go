@@ -54,7 +54,8 @@ func (g *rig) executed(recorder *request.Dependencies) *Response {
 func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *request.Dependencies)) (body string, outcome Outcome) {
 	t.Helper()
 	r, outcome, err := g.Do(t.Context(), key, nil, func(ctx context.Context) *Response {
-		ctx, recorder := request.WithDependencies(ctx)
+		recorder := &request.Dependencies{}
+		ctx = request.With(ctx, func(r *request.Request) { r.Respond(recorder) })
 		record(ctx, recorder)
 		return g.executed(recorder)
 	})

@@ -255,7 +255,8 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 		c := open(t, &testVenue{})
 		readAll(t.Context(), c.Prices(), "a")
 		time.Sleep(time.Second)
-		ctx, recorder := request.WithDependencies(withCredentials(t, "reader"))
+		recorder := &request.Dependencies{}
+		ctx := request.With(withCredentials(t, "reader"), func(r *request.Request) { r.Respond(recorder) })
 		if r := readAll(ctx, c.Prices(), "a")[0]; !r.Value.Stale {
 			t.Fatalf("got %+v, want a stale price", r)
 		}

@@ -132,9 +132,3 @@ func WithoutPoll(ctx context.Context) context.Context {
 func WithFresh(ctx context.Context) context.Context {
 	return With(ctx, func(r *Request) { r.Fresh = true })
 }
-
-// WithDependencies returns a context and new Dependencies that record all reads of this context.
-func WithDependencies(ctx context.Context) (context.Context, *Dependencies) {
-	d := &Dependencies{}
-	return With(ctx, func(r *Request) { r.Respond(d) }), d
-}

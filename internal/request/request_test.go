@@ -42,7 +42,8 @@ func TestEndpointsOfUsers(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	until := time.Unix(5, 0)
 	h, other := market.NewHandle(until), market.NewHandle(until)
-	ctx, d := request.WithDependencies(t.Context())
+	d := &request.Dependencies{}
+	ctx := request.With(t.Context(), func(r *request.Request) { r.Respond(d) })
 	if request.From(ctx).Dependencies != d {
 		t.Error("the context has other dependencies")
 	}
@@ -61,7 +62,8 @@ func TestDependencies(t *testing.T) {
 }
 
 func TestSnapshot(t *testing.T) {
-	ctx, d := request.WithDependencies(t.Context())
+	d := &request.Dependencies{}
+	ctx := request.With(t.Context(), func(r *request.Request) { r.Respond(d) })
 	s, ok := d.Snapshot()
 	if !ok || s.Personal || !s.Until.IsZero() || len(s.Handles) != 0 {
 		t.Errorf("without records: got snapshot %+v, %v; want an empty one", s, ok)
