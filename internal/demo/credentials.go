@@ -97,17 +97,16 @@ func findAccount(fits func(*account) bool) *account {
 }
 
 // authorize checks the credentials and the address of a request to a user endpoint.
-func (c *call) authorize() *apiError {
+func (c *call) authorize() {
 	address, ok := parseAddress(c.get("address"))
 	switch {
 	case c.account == nil:
-		return errKey
+		c.fail(errKey)
 	case !ok:
-		return badRequest("address is 0x and 40 hexadecimal digits")
+		c.refuse("address is 0x and 40 hexadecimal digits")
 	case c.account.address != "" && c.account.address != address:
-		return errOwner
+		c.fail(errOwner)
 	}
-	return nil
 }
 
 // parseAddress returns s in lower case, or false if s is not a wallet address.

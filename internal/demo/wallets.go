@@ -88,10 +88,7 @@ type wallet struct {
 	seq    uint64 // sequence number of the last streamed state
 	topic  *topic // nil without subscribers
 	stream walletStream
-
-	// The fields below are for derived wallets and guarded by walletCache.mu.
-	pins int  // number of subscriptions
-	kept bool // the wallet may trade, so it must stay cached: its trades cannot be derived from the address
+	traded bool // a derived wallet has traded, so it cannot be derived again
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.

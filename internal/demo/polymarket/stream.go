@@ -30,12 +30,6 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Begin implements [server.Client].
-func (c *conn) Begin() {}
-
-// Beat implements [server.Client].
-func (c *conn) Beat() {}
-
 // End implements [server.Client].
 func (c *conn) End() {
 	c.v.mu.Lock()
