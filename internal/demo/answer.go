@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// apiError is an error response: the HTTP status, and the code and the text of the body.
 type apiError struct {
 	status int
 	code   string
@@ -53,7 +52,6 @@ func appendText(b []byte, s string) []byte {
 
 func addText(b []byte, name, s string) []byte { return appendText(addName(b, name), s) }
 
-// addTextOrNull writes null for an empty text.
 func addTextOrNull(b []byte, name, s string) []byte {
 	if s == "" {
 		return append(addName(b, name), "null"...)
@@ -108,7 +106,6 @@ func appendTime(b []byte, t millis) []byte {
 	return t.Time().AppendFormat(append(b, '"'), `2006-01-02T15:04:05.000Z"`)
 }
 
-// appendHex appends x as 16 hex digits.
 func appendHex(b []byte, x uint64) []byte {
 	const digits = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -117,7 +114,6 @@ func appendHex(b []byte, x uint64) []byte {
 	return b
 }
 
-// answer is a response before it is sent.
 type answer struct {
 	status int
 	header http.Header
@@ -138,7 +134,6 @@ func (a *answer) send(w http.ResponseWriter) {
 	_, _ = w.Write(a.body) // the client may have left
 }
 
-// maxKept is the maximum total size of the cached bodies in bytes.
 const maxKept = 64 << 20
 
 // lag caches responses, like an HTTP cache in front of a venue.

@@ -23,7 +23,6 @@ var accounts = []account{
 	{"demo-2000", "0x3333333333333333333333333333333333333333", 2000},
 }
 
-// anyAccount has the key that may read every wallet.
 var anyAccount = account{key: "demo"}
 
 // Account is a demo account as clients see it.
@@ -96,7 +95,6 @@ func findAccount(fits func(*account) bool) *account {
 	return nil
 }
 
-// authorize checks the credentials and the address of a request to a user endpoint.
 func (c *call) authorize() {
 	address, ok := parseAddress(c.get("address"))
 	switch {

@@ -112,7 +112,6 @@ func (v *Venue) reword(m *market, description string, now millis) {
 
 const fineTick Price = 10
 
-// setTickSize puts the books of an open market on another grid.
 func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	r := &v.dice.life
 	m.tick, m.updatedAt = tick, now
@@ -129,7 +128,6 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	v.marketChanged(m, changeTickSize)
 }
 
-// openBooks fills the books of a market with levels around the last prices.
 func (v *Venue) openBooks(m *market, now millis) {
 	r := &v.dice.life
 	for _, t := range m.tokens {

@@ -49,7 +49,6 @@ func newStreams(every time.Duration, counts *server.Counts) streams {
 	return streams{sockets: server.Sockets{Limits: limits, Counts: counts}, framesPerSecond: framesPerSecond}
 }
 
-// streamConn is a client's stream.
 type streamConn struct {
 	*server.Socket
 	v       *Venue

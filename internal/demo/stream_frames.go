@@ -133,7 +133,6 @@ func idName(ch channel) string {
 	}
 }
 
-// errorFrame starts an error frame. The caller may add members.
 func errorFrame(rid, code, text string) []byte {
 	b := addText(answerFrame(frameError, rid, 128), "code", code)
 	return addText(b, "error", text)
@@ -247,7 +246,6 @@ func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')
 }
 
-// abbreviate returns a text with at most three of the identifiers and the number of the remaining identifiers.
 func abbreviate(ids []string) string {
 	if len(ids) > 3 {
 		return strings.Join(ids[:3], ", ") + " and " + strconv.Itoa(len(ids)-3) + " more"

@@ -25,7 +25,6 @@ const (
 	codeForbidden       = "FORBIDDEN"
 )
 
-// maxAddresses is the maximum number of authenticated addresses of one connection.
 const maxAddresses = 100
 
 type request struct {
@@ -192,7 +191,6 @@ func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknown
 	return known, unknownTokens, unknownMarkets
 }
 
-// clip bounds the length of a client's identifier in an answer.
 func clip(id string) string { return id[:min(len(id), maxID)] }
 
 // userRequest runs a subscribe, unsubscribe or resync request on the user channel.

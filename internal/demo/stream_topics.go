@@ -6,7 +6,6 @@ import (
 	"oddsgraph/internal/demo/server"
 )
 
-// channel is the kind of a topic's data.
 type channel uint8
 
 // The channels. Channels whose topics are tokens come first.
@@ -133,7 +132,6 @@ func (s *subscription) joinGroup(t *topic, depth int) {
 	s.group, g.subs[s] = g, struct{}{}
 }
 
-// leaveGroup removes the subscription from its group, and an empty group from its topic.
 func (s *subscription) leaveGroup() {
 	g, t := s.group, s.group.topic
 	if delete(g.subs, s); len(g.subs) == 0 {

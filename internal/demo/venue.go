@@ -192,7 +192,6 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer fills in the endpoint's present answer to a call.
 func (v *Venue) answer(e *endpoint, c *call, a *answer) {
 	if e.user {
 		c.authorize()

@@ -16,7 +16,6 @@ const (
 	maxGuests  = 256
 )
 
-// walletCache has derived wallets by their addresses.
 type walletCache struct {
 	mu      sync.Mutex
 	wallets map[string]*wallet

@@ -109,7 +109,6 @@ func (w *wallet) updatedAt() millis {
 	return at
 }
 
-// nextNumber returns an unused number for a position or order.
 func (w *wallet) nextNumber() uint64 {
 	w.lastNumber++
 	return w.lastNumber
@@ -147,7 +146,6 @@ func newTrade(at millis, t *token, sell bool, price Price, size Size, fee Money)
 	return records
 }
 
-// reserved returns the cost of the unfilled sizes of all buy orders.
 func (w *wallet) reserved() Money {
 	sum := Money(0)
 	for _, o := range w.orders {

@@ -110,7 +110,6 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 	}, rows
 }
 
-// maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
 // answerEvents answers a page of the events. If the request names a status, at least one market of the event must have this status.

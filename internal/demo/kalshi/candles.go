@@ -67,7 +67,6 @@ func (v *Venue) candles(m *market, c *server.Call, priceSuffix, countSuffix stri
 	return out
 }
 
-// eastern is the time zone of Kalshi's days.
 var eastern = func() *time.Location {
 	l, err := time.LoadLocation("America/New_York")
 	if err != nil {

@@ -47,7 +47,6 @@ var endpoints = []endpoint{
 // of the token bucket.
 const maxList, itemCost = 100, 10
 
-// routes adds the endpoints to the API.
 func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]
@@ -88,7 +87,6 @@ func list(query url.Values, name string) (values []string) {
 	return strings.Split(query.Get(name), ",")
 }
 
-// wrong returns the error answer to wrong parameters.
 func wrong(message string) *refusal {
 	return refuse(http.StatusBadRequest, "invalid_parameters", message)
 }
@@ -102,7 +100,6 @@ func number(c *server.Call, name string, fallback, greatest int) int {
 	return n
 }
 
-// readCursor returns the number of the parameter cursor, or 0 if it is missing.
 func readCursor(c *server.Call) int {
 	n, ok := server.ReadCursor(c.Get("cursor"))
 	if !ok {

@@ -95,7 +95,6 @@ func (v *Venue) pageOfTrades(c *server.Call, keep func(execution) bool) any {
 	return object{"trades": rows, "cursor": cursor}
 }
 
-// row returns the members of a trade that REST and the stream have in common.
 func (p execution) row() object {
 	return object{
 		"trade_id": p.ID, "yes_price_dollars": dollars(p.Price), "no_price_dollars": dollars(payout - p.Price), "count_fp": contractCount(p.Size),

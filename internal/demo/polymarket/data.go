@@ -20,7 +20,6 @@ const (
 
 var addressForm = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 
-// user returns the address of a request in lower case.
 func (r *request) user() string {
 	if !addressForm.MatchString(r.Get("user")) {
 		r.Refuse(refuse(http.StatusBadRequest, "required query param 'user' not provided"))
@@ -76,7 +75,6 @@ func (r *request) amount(size demo.Size, price demo.Price) float64 {
 	return amount
 }
 
-// position returns a row of /v2/positions.
 func (v *Venue) position(user string, p demo.Position) object {
 	t := v.byDemoToken[p.TokenID]
 	m := t.market
@@ -101,7 +99,6 @@ func (v *Venue) position(user string, p demo.Position) object {
 	}
 }
 
-// notional returns size × price, exactly.
 func notional(s demo.Size, p demo.Price) demo.Money { return demo.Money(int64(s) * int64(p)) }
 
 func (v *Venue) answerValue(r *request) any {
@@ -172,7 +169,6 @@ func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(
 // Trades among them still have the label of the outcome.
 const unknownIndex = 999
 
-// trade returns a row of /v2/trades.
 func (v *Venue) trade(user string, r demo.Record) object {
 	t := v.byDemoToken[r.TokenID]
 	m := t.market
@@ -187,7 +183,6 @@ func (v *Venue) trade(user string, r demo.Record) object {
 	return out
 }
 
-// activity returns a row of /v2/activity.
 func (v *Venue) activity(user string, r demo.Record) object {
 	out := object{
 		"proxy_wallet": user, "side": "", "token_id": "", "condition_id": "", "size": jsonNumber(r.Size), "price": jsonNumber(r.Price),

@@ -21,7 +21,6 @@ const (
 	searchPage = 20
 )
 
-// gammaTime is the form of Gamma's closedTime.
 const gammaTime = "2006-01-02 15:04:05-07"
 
 // sortKeys maps a value of the query parameter "order" to the function that returns a market's sort key.
@@ -87,7 +86,6 @@ func (v *Venue) answerMarkets(r *request) any {
 	return out
 }
 
-// pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
 func pageLimit(r *request, fallback, greatest int) int {
 	if r.Query.Has("offset") {
 		r.Refuse(invalid("offset is not supported; use after_cursor"))
@@ -130,7 +128,6 @@ func (v *Venue) filteredMarkets(r *request) (out []*market) {
 	return out
 }
 
-// distantFuture is later than every date that a request can contain.
 var distantFuture = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
 
 // readDate parses a date or a date-time. It returns otherwise if s is neither.

@@ -26,7 +26,6 @@ func invalid(format string, arguments ...any) *refusal {
 	return &refusal{Status: http.StatusUnprocessableEntity, Body: object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters.
 type request struct{ *server.Call }
 
 // list returns the values of a parameter. The request may repeat the parameter, or separate values by commas.
@@ -37,7 +36,6 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// integer returns an integer parameter from 1 to greatest. It returns fallback if the parameter is missing or empty.
 func (r *request) integer(name string, fallback, greatest int) int {
 	n, ok := server.Number(r.Get(name), 1, greatest, fallback)
 	if !ok {
@@ -87,7 +85,6 @@ const (
 	dataPer10s = 1000
 )
 
-// routes adds the endpoints to the API.
 func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]

@@ -54,7 +54,6 @@ func (v *Venue) answerTape(r *request) any {
 	return rows(list, limit, next)
 }
 
-// row returns a row of /v2/trades.
 func (p *execution) row() object {
 	m := p.token.market
 	return object{
@@ -64,5 +63,4 @@ func (p *execution) row() object {
 	}
 }
 
-// transaction returns the hash of the transaction that settles a trade.
 func transaction(t demo.Trade) string { return "0x" + digest("transaction", t.ID) }
