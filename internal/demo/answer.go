@@ -8,7 +8,6 @@ import (
 	"sync"
 )
 
-// apiError is an error response: the HTTP status, and the code and the text of the body.
 type apiError struct {
 	status int
 	code   string
@@ -25,6 +24,7 @@ func notFound(text string) *apiError {
 
 var (
 	errPath    = notFound("no such endpoint")
+	errToken   = notFound("unknown token")
 	errMethod  = &apiError{http.StatusMethodNotAllowed, "METHOD_NOT_ALLOWED", "only GET is served here"}
 	errKey     = &apiError{http.StatusUnauthorized, "UNAUTHORIZED", "credentials are missing or invalid"}
 	errOwner   = &apiError{http.StatusForbidden, "FORBIDDEN", "the address does not belong to these credentials"}
@@ -52,7 +52,6 @@ func appendText(b []byte, s string) []byte {
 
 func addText(b []byte, name, s string) []byte { return appendText(addName(b, name), s) }
 
-// addTextOrNull writes null for an empty text.
 func addTextOrNull(b []byte, name, s string) []byte {
 	if s == "" {
 		return append(addName(b, name), "null"...)
@@ -70,6 +69,22 @@ func addSize(b []byte, name string, s Size) []byte {
 
 func addMoney(b []byte, name string, m Money) []byte {
 	return appendFixed(addName(b, name), int64(m), 6)
+}
+
+// addList appends a member that is a list. add appends an element.
+func addList[T any](b []byte, name string, list []T, add func([]byte, T) []byte) []byte {
+	return appendList(addName(b, name), list, add)
+}
+
+func appendList[T any](b []byte, list []T, add func([]byte, T) []byte) []byte {
+	b = append(b, '[')
+	for i, element := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = add(b, element)
+	}
+	return append(b, ']')
 }
 
 func addTime(b []byte, name string, t millis) []byte {
@@ -91,7 +106,6 @@ func appendTime(b []byte, t millis) []byte {
 	return t.Time().AppendFormat(append(b, '"'), `2006-01-02T15:04:05.000Z"`)
 }
 
-// appendHex appends x as 16 hex digits.
 func appendHex(b []byte, x uint64) []byte {
 	const digits = "0123456789abcdef"
 	for shift := 60; shift >= 0; shift -= 4 {
@@ -100,48 +114,26 @@ func appendHex(b []byte, x uint64) []byte {
 	return b
 }
 
-// answer is a response before it is sent.
 type answer struct {
 	status int
 	header http.Header
 	body   []byte
 }
 
-var answers = sync.Pool{New: func() any { return &answer{header: make(http.Header, 4)} }}
-
-// newAnswer returns an empty answer with status 200. The caller must release it.
 func newAnswer() *answer {
-	a := answers.Get().(*answer)
-	a.status, a.body = http.StatusOK, a.body[:0]
-	clear(a.header)
-	a.header["Content-Type"] = jsonType
-	return a
+	return &answer{status: http.StatusOK, header: http.Header{"Content-Type": {"application/json"}}}
 }
 
-var jsonType = []string{"application/json"}
+func (a *answer) fail(e *apiError) { a.status, a.body = e.status, e.append(nil) }
 
-// release returns the answer to the pool. It drops an answer with a body buffer of more than 1 MiB.
-func (a *answer) release() {
-	if cap(a.body) <= 1<<20 {
-		answers.Put(a)
-	}
-}
-
-func (a *answer) fail(e *apiError) {
-	a.status = e.status
-	a.body = e.append(a.body[:0])
-}
-
-// send writes the answer. It ignores write errors because they mean that the client has left.
 func (a *answer) send(w http.ResponseWriter) {
 	h := w.Header()
 	maps.Copy(h, a.header)
 	h["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body)
+	_, _ = w.Write(a.body) // the client may have left
 }
 
-// maxKept is the maximum total size of the cached bodies in bytes.
 const maxKept = 64 << 20
 
 // lag caches responses, like an HTTP cache in front of a venue.
@@ -162,8 +154,8 @@ func (v *Venue) answerWithLag(e *endpoint, c *call, out *answer) {
 	key, now, maxAge := c.r.URL.Path+"?"+c.r.URL.RawQuery, v.now(), millis(v.config.Lag.Milliseconds())
 	scope := "public"
 	if e.user {
-		if err := c.authorize(); err != nil {
-			out.fail(err)
+		if c.authorize(); c.err != nil {
+			out.fail(c.err)
 			return
 		}
 		scope, key = "private", key+"\x00"+c.account.key

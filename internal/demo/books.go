@@ -172,7 +172,6 @@ func (in *instrument) levelSize(distance int, r *rng) Size {
 	return size
 }
 
-// set sets the size at tick i and appends the change, if there is one.
 func (in *instrument) set(i int, size Size, changes []levelChange) []levelChange {
 	return in.replace(i, size, i <= in.bid, i >= in.ask, changes)
 }
@@ -209,7 +208,6 @@ type view struct {
 	mirrored bool
 }
 
-// lastPrice returns the token's last market price, even if the market is resolved.
 func (w view) lastPrice() Price { return w.tickPrice(w.price) }
 
 func (w view) tickPrice(i int) Price {

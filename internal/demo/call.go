@@ -1,12 +1,16 @@
 package demo
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"oddsgraph/internal/demo/server"
 )
 
 // Bounds of a request.
@@ -20,27 +24,35 @@ type call struct {
 	r       *http.Request
 	query   url.Values
 	account *account // nil if the endpoint needs no credentials or the credentials are not valid
+
+	// err is the first error in the request. The methods that read parameters set it, and then return what they return for a
+	// parameter that is missing.
+	err *apiError
 }
 
-// newCall parses the query of a request. The call is never nil: after an error, call.keyCount and Venue.limit can still use the
-// call.
-func newCall(r *http.Request) (*call, *apiError) {
+func newCall(r *http.Request) *call {
 	c := &call{r: r}
 	if len(r.URL.RawQuery) > maxQuery {
-		return c, badRequest("the query is too long")
+		c.refuse("the query is too long")
+		return c
 	}
-	var err error
-	if c.query, err = url.ParseQuery(r.URL.RawQuery); err != nil {
-		c.query = nil
-		return c, badRequest("the query is malformed")
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		c.refuse("the query is malformed")
+		return c
 	}
-	return c, nil
+	c.query = query
+	return c
 }
 
-func (c *call) get(name string) string { return c.query.Get(name) }
+func (c *call) fail(e *apiError) []byte {
+	c.err = cmp.Or(c.err, e)
+	return nil
+}
 
-// has reports whether the request has the parameter, even if it is empty.
-func (c *call) has(name string) bool { return c.query.Has(name) }
+func (c *call) refuse(text string) []byte { return c.fail(badRequest(text)) }
+
+func (c *call) get(name string) string { return c.query.Get(name) }
 
 // keyCount returns the length of the request's list of identifiers, or 1 if the request has no list.
 func (c *call) keyCount() int {
@@ -52,79 +64,62 @@ func (c *call) keyCount() int {
 	return 1
 }
 
-// exactlyOne returns the one of the given names that is a parameter of the request. It returns an error if none or several of the
-// names are parameters of the request. An empty parameter counts as missing.
-func (c *call) exactlyOne(names ...string) (string, *apiError) {
-	found := ""
-	for _, name := range names {
-		if c.get(name) == "" {
-			continue
-		}
-		if found != "" {
-			found = ""
-			break
-		}
-		found = name
+// exactlyOne returns the one of the given names that is a parameter of the request. It is an error if none or several are. An empty
+// parameter counts as missing.
+func (c *call) exactlyOne(names ...string) string {
+	found := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return c.get(name) == "" })
+	if len(found) != 1 {
+		c.refuse("exactly one of these parameters is needed: " + strings.Join(names, ", "))
+		return ""
 	}
-	if found == "" {
-		return "", badRequest("exactly one of these parameters is needed: " + strings.Join(names, ", "))
-	}
-	return found, nil
+	return found[0]
 }
 
 // list returns the identifiers of a comma-separated parameter. It refuses more than limit identifiers, and identifiers that are
 // empty or too long.
-func (c *call) list(name string, limit int) ([]string, *apiError) {
+func (c *call) list(name string, limit int) []string {
 	ids := strings.Split(c.get(name), ",")
-	if len(ids) > limit {
-		return nil, badRequest(name + " takes at most " + strconv.Itoa(limit) + " identifiers")
+	switch {
+	case len(ids) > limit:
+		c.refuse(name + " takes at most " + strconv.Itoa(limit) + " identifiers")
+	case slices.ContainsFunc(ids, func(id string) bool { return id == "" || len(id) > maxID }):
+		c.refuse(name + " holds an identifier that is empty or too long")
+	default:
+		return ids
 	}
-	for _, id := range ids {
-		if id == "" || len(id) > maxID {
-			return nil, badRequest(name + " holds an identifier that is empty or too long")
-		}
-	}
-	return ids, nil
+	return nil
 }
 
 // number returns a parameter that is an integer from low to high. It returns fallback if the parameter is missing or empty.
-func (c *call) number(name string, low, high, fallback int) (int, *apiError) {
-	s := c.get(name)
-	if s == "" {
-		return fallback, nil
+func (c *call) number(name string, low, high, fallback int) int {
+	n, ok := server.Number(c.get(name), low, high, fallback)
+	if !ok {
+		c.refuse(name + " is a number from " + strconv.Itoa(low) + " to " + strconv.Itoa(high))
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n < low || n > high {
-		return 0, badRequest(name + " is a number from " + strconv.Itoa(low) + " to " + strconv.Itoa(high))
-	}
-	return n, nil
+	return n
 }
 
 // date returns a YYYY-MM-DD parameter as the start of that UTC day. It returns false if the parameter is missing or empty.
-func (c *call) date(name string) (millis, bool, *apiError) {
-	s := c.get(name)
-	if s == "" {
-		return 0, false, nil
-	}
-	t, err := time.Parse(time.DateOnly, s)
-	if err != nil {
-		return 0, false, badRequest(name + " is a date in the form YYYY-MM-DD")
-	}
-	return millisOf(t), true, nil
+func (c *call) date(name string) (millis, bool) {
+	return c.time(name, "a date in the form YYYY-MM-DD", time.DateOnly)
 }
 
 // instant returns a parameter that is an ISO 8601 date-time or a date. It returns false if the parameter is missing or empty.
-func (c *call) instant(name string) (millis, bool, *apiError) {
+func (c *call) instant(name string) (millis, bool) {
+	return c.time(name, "an ISO 8601 date-time", time.RFC3339, time.DateOnly)
+}
+
+func (c *call) time(name, form string, layouts ...string) (millis, bool) {
 	s := c.get(name)
-	if s == "" {
-		return 0, false, nil
-	}
-	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+	for _, layout := range layouts {
 		if t, err := time.Parse(layout, s); err == nil {
-			return millisOf(t), true, nil
+			return millisOf(t), true
 		}
 	}
-	return 0, false, badRequest(name + " is an ISO 8601 date-time")
+	if s != "" {
+		c.refuse(name + " is " + form)
+	}
+	return 0, false
 }
 
 // limit counts a request for its client. At a user endpoint, the client is the API key if the credentials are valid. Otherwise it

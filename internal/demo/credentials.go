@@ -23,7 +23,6 @@ var accounts = []account{
 	{"demo-2000", "0x3333333333333333333333333333333333333333", 2000},
 }
 
-// anyAccount has the key that may read every wallet.
 var anyAccount = account{key: "demo"}
 
 // Account is a demo account as clients see it.
@@ -96,18 +95,16 @@ func findAccount(fits func(*account) bool) *account {
 	return nil
 }
 
-// authorize checks the credentials and the address of a request to a user endpoint.
-func (c *call) authorize() *apiError {
+func (c *call) authorize() {
 	address, ok := parseAddress(c.get("address"))
 	switch {
 	case c.account == nil:
-		return errKey
+		c.fail(errKey)
 	case !ok:
-		return badRequest("address is 0x and 40 hexadecimal digits")
+		c.refuse("address is 0x and 40 hexadecimal digits")
 	case c.account.address != "" && c.account.address != address:
-		return errOwner
+		c.fail(errOwner)
 	}
-	return nil
 }
 
 // parseAddress returns s in lower case, or false if s is not a wallet address.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -11,7 +12,7 @@ import (
 type endpoint struct {
 	path   string
 	user   bool // needs credentials
-	answer func(v *Venue, c *call, b []byte) ([]byte, *apiError)
+	answer func(v *Venue, c *call, b []byte) []byte
 	strict form
 }
 
@@ -69,16 +70,6 @@ var endpoints = []endpoint{
 	}},
 }
 
-// endpointAt returns the index in endpoints of the endpoint at a path, or -1.
-func endpointAt(path string) int {
-	for i := range endpoints {
-		if endpoints[i].path == path {
-			return i
-		}
-	}
-	return -1
-}
-
 // Endpoints returns the names of the REST API's endpoints: the last segment of each path.
 func Endpoints() []string {
 	names := make([]string, len(endpoints))
@@ -90,34 +81,24 @@ func Endpoints() []string {
 
 func (e *endpoint) name() string { return e.path[strings.LastIndexByte(e.path, '/')+1:] }
 
-// admit returns an error if the endpoint is disabled, or if the venue is strict and a parameter is unknown. It does not check
-// the values of parameters.
-func (v *Venue) admit(e *endpoint, c *call) *apiError {
+// admit refuses the call if the endpoint is disabled, or if the venue is strict and a parameter is unknown. The error names the first
+// unknown parameter in alphabetical order if its name is not too long.
+func (v *Venue) admit(e *endpoint, c *call) {
 	if slices.Contains(v.config.Without, e.name()) {
-		return errPath
+		c.fail(errPath)
 	}
-	if v.config.Strict {
-		return e.strict.check(c)
+	if !v.config.Strict {
+		return
 	}
-	return nil
-}
-
-// check returns an error if the request has unknown parameters. The error names the alphabetically first unknown parameter if its
-// name is not too long.
-func (f *form) check(c *call) *apiError {
-	unknown, found := "", false
-	for name := range c.query {
-		if !slices.Contains(f.parameters, name) && (!found || name < unknown) {
-			unknown, found = name, true
+	for _, name := range slices.Sorted(maps.Keys(c.query)) {
+		switch {
+		case slices.Contains(e.strict.parameters, name):
+		case len(name) > maxID:
+			c.refuse("unknown parameter")
+		default:
+			c.refuse("unknown parameter " + cmp.Or(name, `""`))
 		}
 	}
-	switch {
-	case !found:
-		return nil
-	case len(unknown) > maxID:
-		return badRequest("unknown parameter")
-	}
-	return badRequest("unknown parameter " + cmp.Or(unknown, `""`))
 }
 
 func (f *form) shape(a *answer) {

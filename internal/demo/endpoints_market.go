@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"slices"
 	"strconv"
 )
 
@@ -16,41 +17,29 @@ const (
 
 // answerTokens serves an endpoint that takes tokenId or tokenIds. It omits unknown tokenIds. list is the name of the list in the
 // answer. add appends the object of one token.
-func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) ([]byte, *apiError) {
-	parameter, err := c.exactlyOne("tokenId", "tokenIds")
-	if err != nil {
-		return b, err
-	}
-	if parameter == "tokenId" {
+func (v *Venue) answerTokens(c *call, b []byte, list string, add func([]byte, *token) []byte) []byte {
+	if c.exactlyOne("tokenId", "tokenIds") == "tokenId" {
 		t := v.listing.tokenByID[c.get("tokenId")]
 		if t == nil {
-			return b, notFound("unknown token")
+			return c.fail(errToken)
 		}
 		v.mu.RLock()
 		defer v.mu.RUnlock()
-		return add(b, t), nil
+		return add(b, t)
 	}
-	ids, err := c.list("tokenIds", maxTokens)
-	if err != nil {
-		return b, err
+	var tokens []*token
+	for _, id := range c.list("tokenIds", maxTokens) {
+		if t := v.listing.tokenByID[id]; t != nil {
+			tokens = append(tokens, t)
+		}
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	b = append(append(append(b, `{"`...), list...), `":[`...)
-	first := true
-	for _, id := range ids {
-		if t := v.listing.tokenByID[id]; t != nil {
-			if !first {
-				b = append(b, ',')
-			}
-			first = false
-			b = add(b, t)
-		}
-	}
-	return append(b, "]}"...), nil
+	b = append(append(append(b, `{"`...), list...), `":`...)
+	return append(appendList(b, tokens, add), '}')
 }
 
-func (v *Venue) answerPrices(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerPrices(c *call, b []byte) []byte {
 	return v.answerTokens(c, b, "prices", func(b []byte, t *token) []byte {
 		b = appendText(append(b, `{"tokenId":`...), t.id)
 		b = addPrice(b, "price", t.price())
@@ -59,7 +48,7 @@ func (v *Venue) answerPrices(c *call, b []byte) ([]byte, *apiError) {
 	})
 }
 
-func (v *Venue) answerSpreads(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerSpreads(c *call, b []byte) []byte {
 	return v.answerTokens(c, b, "spreads", func(b []byte, t *token) []byte {
 		b = appendText(append(b, `{"tokenId":`...), t.id)
 		b = addPriceOrNull(b, "bestBid", t.bestBid)
@@ -78,17 +67,12 @@ func addPriceOrNull(b []byte, name string, price func() (Price, bool)) []byte {
 	return addPrice(b, name, p)
 }
 
-func (v *Venue) answerOrderbook(c *call, b []byte) ([]byte, *apiError) {
-	if _, err := c.exactlyOne("tokenId"); err != nil {
-		return b, err
-	}
-	depth, err := c.number("depth", 1, maxDepth, defaultDepth)
-	if err != nil {
-		return b, err
-	}
+func (v *Venue) answerOrderbook(c *call, b []byte) []byte {
+	c.exactlyOne("tokenId")
+	depth := c.number("depth", 1, maxDepth, defaultDepth)
 	t := v.listing.tokenByID[c.get("tokenId")]
 	if t == nil {
-		return b, notFound("unknown token")
+		return c.fail(errToken)
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -99,105 +83,74 @@ func (v *Venue) answerOrderbook(c *call, b []byte) ([]byte, *apiError) {
 	b = addTime(b, "timestamp", t.bookAt)
 	b = strconv.AppendUint(addName(b, "seq"), t.bookSeq, 10)
 	b = addText(b, "epoch", v.epoch)
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 func appendLevels(b []byte, each func(func(Level) bool), depth int) []byte {
-	b = append(b, '[')
-	n := 0
+	var levels []Level
 	each(func(l Level) bool {
-		if n > 0 {
-			b = append(b, ',')
-		}
-		n++
-		b = appendFixed(append(b, `{"price":`...), int64(l.Price), 4)
-		b = append(addSize(b, "size", l.Size), '}')
-		return n < depth
+		levels = append(levels, l)
+		return len(levels) < depth
 	})
-	return append(b, ']')
+	return appendList(b, levels, func(b []byte, l Level) []byte {
+		b = appendFixed(append(b, `{"price":`...), int64(l.Price), 4)
+		return append(addSize(b, "size", l.Size), '}')
+	})
 }
 
-func (v *Venue) answerHistory(c *call, b []byte) ([]byte, *apiError) {
-	if _, err := c.exactlyOne("tokenId"); err != nil {
-		return b, err
-	}
+func (v *Venue) answerHistory(c *call, b []byte) []byte {
+	c.exactlyOne("tokenId")
 	now := v.now()
-	first, hasFirst, err := c.date("startDate")
-	if err != nil {
-		return b, err
-	}
-	last, hasLast, err := c.date("endDate")
-	if err != nil {
-		return b, err
-	}
+	first, hasFirst := c.date("startDate")
+	last, hasLast := c.date("endDate")
 	if !hasLast {
 		last = now.floor(day)
 	}
 	if !hasFirst {
 		first = last - (historyDays-1)*day
 	}
+	t := v.listing.tokenByID[c.get("tokenId")]
 	switch days := (last-first)/day + 1; {
 	case days < 1:
-		return b, badRequest("startDate lies after endDate")
+		return c.refuse("startDate lies after endDate")
 	case days > maxDays:
-		return b, badRequest("at most " + strconv.Itoa(maxDays) + " days can be requested")
-	}
-	t := v.listing.tokenByID[c.get("tokenId")]
-	if t == nil {
-		return b, notFound("unknown token")
+		return c.refuse("at most " + strconv.Itoa(maxDays) + " days can be requested")
+	case t == nil:
+		return c.fail(errToken)
 	}
 	v.mu.RLock()
 	points := t.market.history(t.outcome, first, last+day, now)
 	v.mu.RUnlock()
-	b = append(b, `{"history":[`...)
-	for i, p := range points {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	return append(appendList(append(b, `{"history":`...), points, func(b []byte, p point) []byte {
 		b = appendTime(append(b, `{"timestamp":`...), p.at)
 		b = addPrice(b, "price", p.price)
-		b = addSize(b, "volume", p.volume)
-		b = append(b, '}')
-	}
-	return append(b, "]}"...), nil
+		return append(addSize(b, "volume", p.volume), '}')
+	}), '}')
 }
 
 // answerDetails serves one market by an identifier, or several by a list of identifiers. For a list it omits unknown and repeated
 // markets.
-func (v *Venue) answerDetails(c *call, b []byte) ([]byte, *apiError) {
-	parameter, err := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
-	if err != nil {
-		return b, err
-	}
+func (v *Venue) answerDetails(c *call, b []byte) []byte {
+	parameter := c.exactlyOne("id", "marketId", "tokenId", "slug", "ids", "tokenIds")
 	if parameter != "ids" && parameter != "tokenIds" {
 		m := v.marketBy(parameter, c.get(parameter))
 		if m == nil {
-			return b, notFound("unknown market")
+			return c.fail(notFound("unknown market"))
 		}
 		v.mu.RLock()
 		defer v.mu.RUnlock()
-		return m.append(b, false), nil
+		return m.append(b, false)
 	}
-	ids, err := c.list(parameter, maxDetails)
-	if err != nil {
-		return b, err
+	var markets []*market
+	for _, id := range c.list(parameter, maxDetails) {
+		if m := v.marketBy(parameter, id); m != nil && !slices.Contains(markets, m) {
+			markets = append(markets, m)
+		}
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	b = append(b, `{"markets":[`...)
-	seen := make(map[*market]bool, len(ids))
-	for _, id := range ids {
-		m := v.marketBy(parameter, id)
-		if m == nil || seen[m] {
-			continue
-		}
-		if len(seen) > 0 {
-			b = append(b, ',')
-		}
-		seen[m] = true
-		b = m.append(b, false)
-	}
-	return append(b, "]}"...), nil
+	b = appendList(append(b, `{"markets":`...), markets, func(b []byte, m *market) []byte { return m.append(b, false) })
+	return append(b, '}')
 }
 
 func (v *Venue) marketBy(parameter, name string) *market {
@@ -224,33 +177,20 @@ func (m *market) append(b []byte, summary bool) []byte {
 	}
 	b = addText(b, "image", m.image)
 	b = addText(b, "category", m.category)
-	b = append(addName(b, "tags"), '[')
-	for i, tag := range m.tags {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendText(b, tag)
-	}
-	b = append(b, ']')
+	b = addList(b, "tags", m.tags, appendText)
 	b = addText(b, "status", m.status)
 	b = addBool(b, "acceptingOrders", m.status == statusOpen)
-	b = append(addName(b, "outcomes"), '[')
 	updated := m.updatedAt
-	for i, t := range m.tokens {
-		if i > 0 {
-			b = append(b, ',')
-		}
+	b = addList(b, "outcomes", m.tokens, func(b []byte, t *token) []byte {
 		b = appendText(append(b, `{"tokenId":`...), t.id)
 		b = addText(b, "outcome", t.label)
 		b = addPrice(b, "price", t.price())
-		if m.winner < 0 {
-			b = append(b, `,"winner":null}`...)
-		} else {
-			b = append(addBool(b, "winner", i == m.winner), '}')
-		}
 		updated = max(updated, t.priceAt)
-	}
-	b = append(b, ']')
+		if m.winner < 0 {
+			return append(b, `,"winner":null}`...)
+		}
+		return append(addBool(b, "winner", t.outcome == m.winner), '}')
+	})
 	b = addTime(b, "startDate", m.startAt)
 	b = addTime(b, "endDate", m.endAt)
 	b = addMoney(b, "volume", m.volume)

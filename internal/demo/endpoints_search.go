@@ -16,19 +16,11 @@ const (
 	maxWords      = 16 // in a search text
 )
 
-// searchIndex finds and sorts markets. It is built once. It contains no statuses of markets, because statuses change.
+// searchIndex has the weights of the words of each market. The weight depends on the text that contains the word, such as the question
+// or a tag. It is built once. It contains no statuses of markets, because statuses change.
 type searchIndex struct {
 	markets []*market
-	ranks   map[string][]int32 // sort key → market index → rank in ascending order
-	words   []string           // sorted
-	hits    [][]hit            // hits[i] has the hits of words[i]
-}
-
-// hit is a market with a word in one of its texts. weight depends on the text that contains the word, such as the question or a
-// tag.
-type hit struct {
-	market int32
-	weight int32
+	words   []map[string]int
 }
 
 // The sorts of market-search. Without a search text, relevance sorts by volume.
@@ -40,36 +32,21 @@ const (
 	sortEndsAt    = "endsAt"
 )
 
-func newSearchIndex(u *universe) *searchIndex {
-	x := &searchIndex{markets: u.markets, ranks: make(map[string][]int32)}
-	keys := map[string]func(*market) int64{
-		sortVolume:    func(m *market) int64 { return int64(m.volume) },
-		sortVolume24h: func(m *market) int64 { return int64(m.volume24h) },
-		sortLiquidity: func(m *market) int64 { return int64(m.liquidity) },
-		sortEndsAt:    func(m *market) int64 { return int64(m.endAt) },
-	}
-	for name, key := range keys {
-		order := slices.Clone(u.markets)
-		slices.SortFunc(order, func(a, b *market) int {
-			return cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.index, b.index))
-		})
-		rank := make([]int32, len(order))
-		for place, m := range order {
-			rank[m.index] = int32(place)
-		}
-		x.ranks[name] = rank
-	}
-	x.ranks[sortRelevance] = x.ranks[sortVolume]
-	x.addWords()
-	return x
+// sortKeys has the key of each sort.
+var sortKeys = map[string]func(*market) int64{
+	sortRelevance: func(m *market) int64 { return int64(m.volume) },
+	sortVolume:    func(m *market) int64 { return int64(m.volume) },
+	sortVolume24h: func(m *market) int64 { return int64(m.volume24h) },
+	sortLiquidity: func(m *market) int64 { return int64(m.liquidity) },
+	sortEndsAt:    func(m *market) int64 { return int64(m.endAt) },
 }
 
-// addWords indexes the words of each market. A word's weight is the greatest weight of the texts that contain the word.
-func (x *searchIndex) addWords() {
-	index := make(map[string][]hit)
+// newSearchIndex indexes the words of each market. A word's weight is the greatest weight of the texts that contain the word.
+func newSearchIndex(u *universe) *searchIndex {
+	x := &searchIndex{markets: u.markets, words: make([]map[string]int, len(u.markets))}
 	for i, m := range x.markets {
-		own := make(map[string]int32)
-		add := func(weight int32, texts ...string) {
+		own := make(map[string]int)
+		add := func(weight int, texts ...string) {
 			for _, text := range texts {
 				for _, w := range wordsOf(text) {
 					own[w] = max(own[w], weight)
@@ -85,17 +62,9 @@ func (x *searchIndex) addWords() {
 		add(5, m.event.title)
 		add(4, m.tags...)
 		add(4, m.category)
-		for w, weight := range own {
-			index[w] = append(index[w], hit{int32(i), weight})
-		}
+		x.words[i] = own
 	}
-	for w := range index {
-		x.words = append(x.words, w)
-	}
-	slices.Sort(x.words)
-	for _, w := range x.words {
-		x.hits = append(x.hits, index[w])
-	}
+	return x
 }
 
 // wordsOf splits text into lower-case words.
@@ -105,26 +74,21 @@ func wordsOf(text string) []string {
 
 // scores returns a score for each market. The score is positive if each of the given words is a prefix of a word of the market.
 // Otherwise, the score is 0. A match of a whole word counts twice.
-func (x *searchIndex) scores(words []string) []int32 {
-	total := make([]int32, len(x.markets))
-	for n, word := range words {
-		own := make([]int32, len(x.markets))
-		from, _ := slices.BinarySearch(x.words, word)
-		for i := from; i < len(x.words) && strings.HasPrefix(x.words[i], word); i++ {
-			whole := int32(1)
-			if x.words[i] == word {
-				whole = 2
+func (x *searchIndex) scores(words []string) []int {
+	total := make([]int, len(x.markets))
+	for i, own := range x.words {
+		for _, word := range words {
+			best := 2 * own[word]
+			for w, weight := range own {
+				if strings.HasPrefix(w, word) {
+					best = max(best, weight)
+				}
 			}
-			for _, h := range x.hits[i] {
-				own[h.market] = max(own[h.market], h.weight*whole)
-			}
-		}
-		for i := range total {
-			if own[i] == 0 || n > 0 && total[i] == 0 {
+			if best == 0 {
 				total[i] = 0
-			} else {
-				total[i] += own[i]
+				break
 			}
+			total[i] += best
 		}
 	}
 	return total
@@ -144,50 +108,37 @@ type search struct {
 }
 
 // newSearch reads a request. The default order is descending for every sort.
-func (v *Venue) newSearch(c *call) (s search, err *apiError) {
+func (v *Venue) newSearch(c *call) search {
+	s := search{words: wordsOf(c.get("q")), sort: cmp.Or(c.get("sort"), sortRelevance), ascending: strings.EqualFold(c.get("order"), "asc")}
+	s.category, s.tag, s.eventID, s.eventSlug = c.get("category"), c.get("tag"), c.get("eventId"), c.get("eventSlug")
 	if len(c.get("q")) > maxText {
-		return s, badRequest("q is too long")
+		c.refuse("q is too long")
 	}
-	if s.words = wordsOf(c.get("q")); len(s.words) > maxWords {
-		return s, badRequest("q has too many words")
+	if len(s.words) > maxWords {
+		c.refuse("q has too many words")
 	}
 	if c.get("status") != "" {
-		for status := range strings.SplitSeq(c.get("status"), ",") {
-			status = strings.ToUpper(status)
-			if !slices.Contains(statuses, status) {
-				return s, badRequest("status is a list of " + strings.Join(statuses, ", "))
-			}
-			s.statuses = append(s.statuses, status)
+		s.statuses = strings.Split(strings.ToUpper(c.get("status")), ",")
+		if slices.ContainsFunc(s.statuses, func(status string) bool { return !slices.Contains(statuses, status) }) {
+			c.refuse("status is a list of " + strings.Join(statuses, ", "))
 		}
 	}
-	s.category, s.tag, s.eventID, s.eventSlug = c.get("category"), c.get("tag"), c.get("eventId"), c.get("eventSlug")
-	if s.endsAfter, _, err = c.instant("endsAfter"); err != nil {
-		return s, err
+	s.endsAfter, _ = c.instant("endsAfter")
+	s.endsBefore, s.hasEndsBefore = c.instant("endsBefore")
+	if sortKeys[s.sort] == nil {
+		c.refuse("sort is one of relevance, volume, volume24h, liquidity, endsAt")
 	}
-	if s.endsBefore, s.hasEndsBefore, err = c.instant("endsBefore"); err != nil {
-		return s, err
+	if order := c.get("order"); order != "" && !s.ascending && !strings.EqualFold(order, "desc") {
+		c.refuse("order is asc or desc")
 	}
-	s.sort = cmp.Or(c.get("sort"), sortRelevance)
-	if v.index.ranks[s.sort] == nil {
-		return s, badRequest("sort is one of relevance, volume, volume24h, liquidity, endsAt")
-	}
-	switch cmp.Or(strings.ToLower(c.get("order")), "desc") {
-	case "asc":
-		s.ascending = true
-	case "desc":
-	default:
-		return s, badRequest("order is asc or desc")
-	}
-	if s.limit, err = c.number("limit", 1, maxSearch, defaultSearch); err != nil {
-		return s, err
-	}
+	s.limit = c.number("limit", 1, maxSearch, defaultSearch)
 	if cursor := c.get("cursor"); cursor != "" {
-		id, decodeErr := base64.RawURLEncoding.DecodeString(cursor)
-		if s.after = v.listing.marketByID[string(id)]; decodeErr != nil || s.after == nil {
-			return s, badRequest("cursor is not valid")
+		id, err := base64.RawURLEncoding.DecodeString(cursor)
+		if s.after = v.listing.marketByID[string(id)]; err != nil || s.after == nil {
+			c.refuse("cursor is not valid")
 		}
 	}
-	return s, nil
+	return s
 }
 
 // matches reports whether the market passes the filters. It does not compare the search text.
@@ -202,8 +153,8 @@ func (s *search) matches(m *market) bool {
 
 // find returns a page of markets, the number of all matches, and whether there are matches after the page.
 func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
-	rank := x.ranks[s.sort]
-	var scores []int32
+	key := sortKeys[s.sort]
+	var scores []int
 	if len(s.words) > 0 {
 		scores = x.scores(s.words)
 	}
@@ -212,7 +163,7 @@ func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
 		if scores != nil && s.sort == sortRelevance {
 			order = cmp.Compare(scores[a.index], scores[b.index])
 		}
-		order = cmp.Or(order, cmp.Compare(rank[a.index], rank[b.index]))
+		order = cmp.Or(order, cmp.Compare(key(a), key(b)), cmp.Compare(a.index, b.index))
 		if s.ascending {
 			return order
 		}
@@ -234,28 +185,20 @@ func (x *searchIndex) find(s *search) (page []*market, total int, more bool) {
 	return page, total, false
 }
 
-func (v *Venue) answerSearch(c *call, b []byte) ([]byte, *apiError) {
-	s, err := v.newSearch(c)
-	if err != nil {
-		return b, err
+func (v *Venue) answerSearch(c *call, b []byte) []byte {
+	s := v.newSearch(c)
+	if c.err != nil {
+		return nil
 	}
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	page, total, more := v.index.find(&s)
-	b = append(b, `{"markets":[`...)
-	for i, m := range page {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = m.append(b, true)
-	}
-	b = append(b, ']')
+	b = appendList(append(b, `{"markets":`...), page, func(b []byte, m *market) []byte { return m.append(b, true) })
+	next := ""
 	if more {
-		last := page[len(page)-1].id
-		b = addText(b, "nextCursor", base64.RawURLEncoding.EncodeToString([]byte(last)))
-	} else {
-		b = append(addName(b, "nextCursor"), "null"...)
+		next = base64.RawURLEncoding.EncodeToString([]byte(page[len(page)-1].id))
 	}
+	b = addTextOrNull(b, "nextCursor", next)
 	b = strconv.AppendInt(addName(b, "totalCount"), int64(total), 10)
-	return append(b, '}'), nil
+	return append(b, '}')
 }

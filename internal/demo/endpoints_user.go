@@ -19,11 +19,11 @@ func (v *Venue) wallet(c *call) *wallet {
 	return v.walletOf(address)
 }
 
-func (v *Venue) answerBalance(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerBalance(c *call, b []byte) []byte {
 	w := v.wallet(c)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return w.appendBalance(b), nil
+	return w.appendBalance(b)
 }
 
 func (w *wallet) appendBalance(b []byte) []byte {
@@ -35,10 +35,10 @@ func (w *wallet) appendBalance(b []byte) []byte {
 	return append(b, '}')
 }
 
-func (v *Venue) answerPositions(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerPositions(c *call, b []byte) []byte {
 	w := v.wallet(c)
 	return answerRows(v, c, b, "positions", func() []*position { return w.positions },
-		func(p *position) uint64 { return p.number }, (*position).append)
+		func(p *position) uint64 { return p.number }, func(b []byte, p *position) []byte { return p.append(b) })
 }
 
 func (p *position) append(b []byte) []byte {
@@ -52,10 +52,10 @@ func (p *position) append(b []byte) []byte {
 	return append(b, '}')
 }
 
-func (v *Venue) answerOrders(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerOrders(c *call, b []byte) []byte {
 	w := v.wallet(c)
 	return answerRows(v, c, b, "orders", func() []*order { return w.orders },
-		func(o *order) uint64 { return o.number }, func(o *order, b []byte) []byte { return o.append(b, w) })
+		func(o *order) uint64 { return o.number }, func(b []byte, o *order) []byte { return o.append(b, w) })
 }
 
 func (o *order) append(b []byte, w *wallet) []byte {
@@ -90,36 +90,22 @@ func (o *order) status() string {
 
 // answerRows serves a list whose elements have increasing numbers. A cursor contains the number of the last element of a page, so
 // the next page continues correctly even if that element is removed. totalCount counts the elements of all pages.
-func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64,
-	add func(T, []byte) []byte) ([]byte, *apiError) {
-	limit, err := c.number("limit", 1, maxRows, maxRows)
-	if err != nil {
-		return b, err
-	}
-	after, _, err := c.cursor()
-	if err != nil {
-		return b, err
-	}
+func answerRows[T any](v *Venue, c *call, b []byte, name string, rows func() []T, number func(T) uint64, add func([]byte, T) []byte) []byte {
+	limit := c.number("limit", 1, maxRows, maxRows)
+	after, _ := c.cursor()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	b = append(append(append(b, `{"`...), name...), `":[`...)
 	list := rows()
 	total := len(list)
 	from, _ := slices.BinarySearchFunc(list, after+1, func(row T, n uint64) int { return int(int64(number(row) - n)) })
 	list = list[from:]
 	page := list[:min(limit, len(list))]
-	for i, row := range page {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = add(row, b)
-	}
-	b = append(b, ']')
+	b = appendList(append(append(append(b, `{"`...), name...), `":`...), page, add)
 	if len(page) < len(list) {
 		b = addText(b, "nextCursor", cursorAt(number(page[len(page)-1])))
 	}
 	b = strconv.AppendInt(addName(b, "totalCount"), int64(total), 10)
-	return append(b, '}'), nil
+	return append(b, '}')
 }
 
 func cursorAt(number uint64) string {
@@ -127,21 +113,22 @@ func cursorAt(number uint64) string {
 }
 
 // cursor returns the number in the request's cursor. It returns false if the request has no cursor.
-func (c *call) cursor() (uint64, bool, *apiError) {
+func (c *call) cursor() (uint64, bool) {
 	s := c.get("cursor")
 	if s == "" {
-		return 0, false, nil
+		return 0, false
 	}
 	raw, err := base64.RawURLEncoding.DecodeString(s)
 	digits, ok := strings.CutPrefix(string(raw), "n")
 	number, parseErr := strconv.ParseUint(digits, 36, 63)
 	if err != nil || !ok || parseErr != nil {
-		return 0, false, badRequest("cursor is not valid")
+		c.refuse("cursor is not valid")
+		return 0, false
 	}
-	return number, true, nil
+	return number, true
 }
 
-func (v *Venue) answerTrades(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerTrades(c *call, b []byte) []byte {
 	return v.answerRecords(c, b, "trades", []kind{kindTrade}, func(w *wallet, i int, b []byte) []byte {
 		return w.appendTrade(b, i)
 	})
@@ -166,13 +153,13 @@ func (w *wallet) tradeID(index uint64) string {
 	return string(appendHex([]byte("tr-"), hash(w.seed, 3, index)))
 }
 
-func (v *Venue) answerUserHistory(c *call, b []byte) ([]byte, *apiError) {
+func (v *Venue) answerUserHistory(c *call, b []byte) []byte {
 	var kinds []kind
 	if c.get("type") != "" {
 		for name := range strings.SplitSeq(c.get("type"), ",") {
 			k := slices.Index(kindNames[:], strings.ToUpper(name))
 			if k < 0 {
-				return b, badRequest("type is a list of " + strings.Join(kindNames[:], ", "))
+				return c.refuse("type is a list of " + strings.Join(kindNames[:], ", "))
 			}
 			kinds = append(kinds, kind(k))
 		}
@@ -230,27 +217,17 @@ type recordQuery struct {
 	hasTo, hasCursor, hasOffset bool
 }
 
-func (c *call) recordQuery(kinds []kind) (q recordQuery, err *apiError) {
-	q.kinds, q.marketID, q.hasOffset = kinds, c.get("marketId"), c.has("offset")
-	if q.from, _, err = c.instant("from"); err != nil {
-		return q, err
-	}
-	if q.to, q.hasTo, err = c.instant("to"); err != nil {
-		return q, err
-	}
-	if q.limit, err = c.number("limit", 1, maxTrades, defaultTrades); err != nil {
-		return q, err
-	}
-	if q.before, q.hasCursor, err = c.cursor(); err != nil {
-		return q, err
-	}
-	if q.offset, err = c.number("offset", 0, 1_000_000, 0); err != nil {
-		return q, err
-	}
+func (c *call) recordQuery(kinds []kind) recordQuery {
+	q := recordQuery{kinds: kinds, marketID: c.get("marketId"), hasOffset: c.query.Has("offset")}
+	q.from, _ = c.instant("from")
+	q.to, q.hasTo = c.instant("to")
+	q.limit = c.number("limit", 1, maxTrades, defaultTrades)
+	q.before, q.hasCursor = c.cursor()
+	q.offset = c.number("offset", 0, 1_000_000, 0)
 	if q.hasOffset && q.hasCursor {
-		return q, badRequest("cursor and offset exclude each other")
+		c.refuse("cursor and offset exclude each other")
 	}
-	return q, nil
+	return q
 }
 
 // matches reports whether the query selects the record at index i. It ignores limit and offset.
@@ -263,42 +240,33 @@ func (q *recordQuery) matches(w *wallet, i int) bool {
 
 // answerRecords serves the records of a wallet that the request selects, newest first. If the request has an offset, the answer
 // also has the number of all matching records.
-func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) ([]byte, *apiError) {
-	q, err := c.recordQuery(kinds)
-	if err != nil {
-		return b, err
-	}
+func (v *Venue) answerRecords(c *call, b []byte, name string, kinds []kind, add func(*wallet, int, []byte) []byte) []byte {
+	q := c.recordQuery(kinds)
 	w := v.wallet(c)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	b = append(append(append(b, `{"`...), name...), `":[`...)
-	matching, written, last, more := 0, 0, 0, false
+	var page []int
+	matching, more := 0, false
 	for i := len(w.records) - 1; i >= 0 && (!more || q.hasOffset); i-- {
 		if !q.matches(w, i) {
 			continue
 		}
-		matching++
-		if matching <= q.offset {
+		if matching++; matching <= q.offset {
 			continue
 		}
-		if written == q.limit {
-			more = true
-			continue
+		if more = len(page) == q.limit; !more {
+			page = append(page, i)
 		}
-		if written > 0 {
-			b = append(b, ',')
-		}
-		b = add(w, i, b)
-		written, last = written+1, i
 	}
-	b = append(b, ']')
+	b = append(append(append(b, `{"`...), name...), `":`...)
+	b = appendList(b, page, func(b []byte, i int) []byte { return add(w, i, b) })
+	next := ""
 	if more {
-		b = addText(b, "nextCursor", cursorAt(w.dropped+uint64(last)))
-	} else {
-		b = append(addName(b, "nextCursor"), "null"...)
+		next = cursorAt(w.dropped + uint64(page[len(page)-1]))
 	}
+	b = addTextOrNull(b, "nextCursor", next)
 	if q.hasOffset {
 		b = strconv.AppendInt(addName(b, "count"), int64(matching), 10)
 	}
-	return append(b, '}'), nil
+	return append(b, '}')
 }

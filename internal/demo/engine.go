@@ -7,7 +7,6 @@ import (
 	"time"
 )
 
-// pace is the time between two steps of Run.
 const pace = 150 * time.Millisecond
 
 // move is one change of an instrument's price or book. Its level changes turn the previous book into the present book.

@@ -12,15 +12,20 @@ var (
 	ErrTickSize      = errors.New("demo: the tick size must be 0.001 or the market's first tick size, and differ from the present tick size")
 )
 
-// SetStatus opens, closes, disputes or cancels a market. If the new status is not OPEN, the market's books become empty and its
-// orders are cancelled. SetStatus can't change a resolved market, and can't set the present status, UPCOMING or RESOLVED (see
-// [Venue.Resolve]).
-func (v *Venue) SetStatus(marketID, status string) error {
+// changeMarket runs f for a market while it holds the venue's lock, see change.
+func (v *Venue) changeMarket(marketID string, f func(m *market, now millis) error) error {
 	m := v.listing.marketByID[marketID]
 	if m == nil {
 		return ErrUnknownMarket
 	}
-	return v.change(func(now millis) error {
+	return v.change(func(now millis) error { return f(m, now) })
+}
+
+// SetStatus opens, closes, disputes or cancels a market. If the new status is not OPEN, the market's books become empty and its
+// orders are cancelled. SetStatus can't change a resolved market, and can't set the present status, UPCOMING or RESOLVED (see
+// [Venue.Resolve]).
+func (v *Venue) SetStatus(marketID, status string) error {
+	return v.changeMarket(marketID, func(m *market, now millis) error {
 		if !slices.Contains(statuses, status) || status == statusUpcoming || status == statusResolved || status == m.status ||
 			m.status == statusResolved {
 			return ErrStatus
@@ -32,15 +37,12 @@ func (v *Venue) SetStatus(marketID, status string) error {
 
 // Resolve ends a market: the winning token is worth 1, the others 0. Positions stay.
 func (v *Venue) Resolve(marketID, winningTokenID string) error {
-	m, winner := v.listing.marketByID[marketID], v.listing.tokenByID[winningTokenID]
-	switch {
-	case m == nil:
-		return ErrUnknownMarket
-	case winner == nil || winner.market != m:
-		return ErrUnknownToken
-	}
-	return v.change(func(now millis) error {
-		if m.status == statusResolved {
+	winner := v.listing.tokenByID[winningTokenID]
+	return v.changeMarket(marketID, func(m *market, now millis) error {
+		switch {
+		case winner == nil || winner.market != m:
+			return ErrUnknownToken
+		case m.status == statusResolved:
 			return ErrStatus
 		}
 		v.resolve(m, winner.outcome, now)
@@ -50,11 +52,7 @@ func (v *Venue) Resolve(marketID, winningTokenID string) error {
 
 // Reword changes the description of a market.
 func (v *Venue) Reword(marketID, description string) error {
-	m := v.listing.marketByID[marketID]
-	if m == nil {
-		return ErrUnknownMarket
-	}
-	return v.change(func(now millis) error {
+	return v.changeMarket(marketID, func(m *market, now millis) error {
 		v.reword(m, description, now)
 		return nil
 	})
@@ -63,11 +61,7 @@ func (v *Venue) Reword(marketID, description string) error {
 // SetTickSize changes the tick size of an open market. Its books get new levels. Orders whose prices do not fit the new tick size
 // are cancelled.
 func (v *Venue) SetTickSize(marketID string, tick Price) error {
-	m := v.listing.marketByID[marketID]
-	if m == nil {
-		return ErrUnknownMarket
-	}
-	return v.change(func(now millis) error {
+	return v.changeMarket(marketID, func(m *market, now millis) error {
 		switch {
 		case m.status != statusOpen:
 			return ErrNotTrading
@@ -118,7 +112,6 @@ func (v *Venue) reword(m *market, description string, now millis) {
 
 const fineTick Price = 10
 
-// setTickSize puts the books of an open market on another grid.
 func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	r := &v.dice.life
 	m.tick, m.updatedAt = tick, now
@@ -135,7 +128,6 @@ func (v *Venue) setTickSize(m *market, tick Price, now millis) {
 	v.marketChanged(m, changeTickSize)
 }
 
-// openBooks fills the books of a market with levels around the last prices.
 func (v *Venue) openBooks(m *market, now millis) {
 	r := &v.dice.life
 	for _, t := range m.tokens {

@@ -240,7 +240,6 @@ func planTechnology(n int, s shape, end millis, r *rng) plan {
 	}
 }
 
-// people returns different invented names. count is their number.
 func people(count int, r *rng) []string {
 	first, last := several(firstNames, count, r), several(lastNames, count, r)
 	for i := range first {
@@ -258,7 +257,6 @@ func titles(count int) []string {
 	return list
 }
 
-// withArticle puts "a" or "an" in front of a noun.
 func withArticle(noun string) string {
 	if strings.ContainsRune("aeiou", rune(noun[0])) {
 		return "an " + noun
@@ -266,7 +264,6 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-// thousands returns n with a comma before each group of three digits.
 func thousands(n int) string {
 	s := strconv.Itoa(n)
 	for i := len(s) - 3; i > 0; i -= 3 {

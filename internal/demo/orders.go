@@ -22,13 +22,18 @@ func (v *Venue) tradeAccounts(now millis) {
 	}
 }
 
-// tradeGuests lets derived wallets trade while they have subscribers. Derived wallets trade less often than the demo accounts.
+// tradeGuests lets derived wallets trade while they have subscribers. Derived wallets trade less often than the demo accounts, and at
+// most maxGuests of them trade at all.
 func (v *Venue) tradeGuests(now millis) {
 	r := &v.dice.guests
 	for _, t := range v.stream.users {
 		w := t.wallet
-		if v.accounts[w.address] == w || len(w.positions) == 0 || !r.oneIn(40) || !v.derived.keep(w) {
+		if v.accounts[w.address] == w || len(w.positions) == 0 || !r.oneIn(40) || !w.traded && v.guests >= maxGuests {
 			continue
+		}
+		if !w.traded {
+			w.traded = true
+			v.guests++
 		}
 		v.takeLiquidity(w, w.positions[r.intn(len(w.positions))], now)
 	}

@@ -49,16 +49,13 @@ func newStreams(every time.Duration, counts *server.Counts) streams {
 	return streams{sockets: server.Sockets{Limits: limits, Counts: counts}, framesPerSecond: framesPerSecond}
 }
 
-// streamConn is a client's stream.
 type streamConn struct {
 	*server.Socket
 	v       *Venue
 	greeted atomic.Bool // hello was sent
 
-	// handleWindow bounds the frames that the reader handles in a second. If the client sends more frames than receiveWindow admits,
-	// the venue closes the connection.
-	handleWindow, receiveWindow window1s
-	addresses                   map[string]bool // authenticated addresses
+	handled, received server.Limiter  // of frames from the client
+	addresses         map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
 	subs  map[topicKey]*subscription
@@ -68,23 +65,21 @@ type streamConn struct {
 }
 
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
-	rate := v.stream.framesPerSecond
 	served := v.stream.sockets.Serve(w, r, func(s *server.Socket) server.Client {
 		return &streamConn{
 			Socket: s, v: v, subs: make(map[topicKey]*subscription), addresses: make(map[string]bool),
-			handleWindow: newWindow1s(rate), receiveWindow: newWindow1s(2 * rate),
+			handled: server.Limiter{Span: time.Second}, received: server.Limiter{Span: time.Second},
 		}
 	})
 	if !served {
 		a := newAnswer()
-		defer a.release()
 		a.header.Set("Retry-After", retryConnect)
 		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
 		a.send(w)
 	}
 }
 
-func (c *streamConn) push(f frame) { c.Push(frameNames[f.kind], f.data) }
+func (c *streamConn) push(f frame) { c.Push(f.kind, f.data) }
 
 // Begin implements [server.Client].
 func (c *streamConn) Begin() {
@@ -149,26 +144,6 @@ func (v *Venue) Restart(code int) {
 			}
 		}
 	}
-}
-
-// window1s admits at most len(times) frames in any period of one second.
-type window1s struct {
-	times []time.Time
-	next  int
-}
-
-func newWindow1s(n int) window1s { return window1s{times: make([]time.Time, n)} }
-
-// take admits and counts a frame, and returns 0. If the window is full, take returns the time until it can admit a frame.
-func (w *window1s) take(now time.Time) (wait time.Duration) {
-	if oldest := w.times[w.next]; !oldest.IsZero() {
-		if wait = oldest.Add(time.Second).Sub(now); wait > 0 {
-			return wait
-		}
-	}
-	w.times[w.next] = now
-	w.next = (w.next + 1) % len(w.times)
-	return 0
 }
 
 // Stats are the counts of a venue, see [Venue.Stats].

@@ -8,39 +8,31 @@ import (
 // frame is a message to clients. All receivers share its bytes.
 type frame struct {
 	data []byte
-	kind frameKind
+	kind string
 }
 
-type frameKind uint8
-
+// The kinds of frames.
 const (
-	frameHello frameKind = iota
-	frameSubscribed
-	frameUnsubscribed
-	frameAuthenticated
-	framePong
-	frameError
-	frameHeartbeat
-	framePriceUpdate
-	frameBookSnapshot
-	frameBookUpdate
-	frameTradesSnapshot
-	frameTrade
-	frameMarketUpdate
-	frameMarketResolved
-	frameUserSnapshot
-	frameOrderUpdate
-	frameFill
-	framePositionUpdate
-	frameBalanceUpdate
-	frameKinds
+	frameHello          = "hello"
+	frameSubscribed     = "subscribed"
+	frameUnsubscribed   = "unsubscribed"
+	frameAuthenticated  = "authenticated"
+	framePong           = "pong"
+	frameError          = "error"
+	frameHeartbeat      = "heartbeat"
+	framePriceUpdate    = "price_update"
+	frameBookSnapshot   = "orderbook_snapshot"
+	frameBookUpdate     = "orderbook_update"
+	frameTradesSnapshot = "trades_snapshot"
+	frameTrade          = "trade"
+	frameMarketUpdate   = "market_update"
+	frameMarketResolved = "market_resolved"
+	frameUserSnapshot   = "user_snapshot"
+	frameOrderUpdate    = "order_update"
+	frameFill           = "fill"
+	framePositionUpdate = "position_update"
+	frameBalanceUpdate  = "balance_update"
 )
-
-var frameNames = [frameKinds]string{
-	"hello", "subscribed", "unsubscribed", "authenticated", "pong", "error", "heartbeat", "price_update", "orderbook_snapshot",
-	"orderbook_update", "trades_snapshot", "trade", "market_update", "market_resolved", "user_snapshot", "order_update", "fill",
-	"position_update", "balance_update",
-}
 
 // The kinds of changes in a market_update. For changeResolved the venue sends a market_resolved instead. changeCreated means that
 // the market opened for the first time.
@@ -52,12 +44,12 @@ const (
 	changeResolved = "RESOLVED"
 )
 
-func begin(kind frameKind, size int) []byte {
+func begin(kind string, size int) []byte {
 	b := append(make([]byte, 0, size), `{"type":"`...)
-	return append(append(b, frameNames[kind]...), '"')
+	return append(append(b, kind...), '"')
 }
 
-func beginToken(kind frameKind, t *token, seq uint64, size int) []byte {
+func beginToken(kind string, t *token, seq uint64, size int) []byte {
 	b := addText(begin(kind, size), "tokenId", t.id)
 	b = addText(b, "marketId", t.market.id)
 	return addNumber(b, "seq", seq)
@@ -67,7 +59,7 @@ func addNumber(b []byte, name string, n uint64) []byte {
 	return strconv.AppendUint(addName(b, name), n, 10)
 }
 
-func finishFrame(kind frameKind, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
+func finishFrame(kind string, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
 
 func (c *streamConn) greet() {
 	limits := &c.v.stream
@@ -110,7 +102,7 @@ func (c *streamConn) heartbeat() frame {
 	return finishFrame(frameHeartbeat, append(b, '}'))
 }
 
-func answerFrame(kind frameKind, rid string, size int) []byte {
+func answerFrame(kind string, rid string, size int) []byte {
 	b := begin(kind, size)
 	if rid != "" {
 		b = addText(b, "rid", rid)
@@ -118,7 +110,7 @@ func answerFrame(kind frameKind, rid string, size int) []byte {
 	return b
 }
 
-func ackFrame(kind frameKind, rid string, ch channel, ids []string) frame {
+func ackFrame(kind string, rid string, ch channel, ids []string) frame {
 	b := addText(answerFrame(kind, rid, 96+40*len(ids)), "channel", channelNames[ch])
 	return finishFrame(kind, addIDs(b, ch, ids))
 }
@@ -127,13 +119,7 @@ func addIDs(b []byte, ch channel, ids []string) []byte {
 	if ch == channelUser {
 		return addText(b, "address", ids[0])
 	}
-	b = addName(b, idName(ch)+"s")
-	open := byte('[')
-	for _, id := range ids {
-		b = appendText(append(b, open), id)
-		open = ','
-	}
-	return append(b, ']')
+	return addList(b, idName(ch)+"s", ids, appendText)
 }
 
 func idName(ch channel) string {
@@ -147,7 +133,6 @@ func idName(ch channel) string {
 	}
 }
 
-// errorFrame starts an error frame. The caller may add members.
 func errorFrame(rid, code, text string) []byte {
 	b := addText(answerFrame(frameError, rid, 128), "code", code)
 	return addText(b, "error", text)
@@ -211,15 +196,9 @@ func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 func tapeFrame(t *token, opened millis) frame {
 	trades := t.recentTrades(opened)
 	b := beginToken(frameTradesSnapshot, t, t.tape.seq, 192+160*len(trades))
-	b = append(addName(b, "trades"), '[')
-	for i, trade := range trades {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = append(b, '{')
-		b = append(trade.append(b, t), '}')
-	}
-	return finishFrame(frameTradesSnapshot, append(b, ']'))
+	return finishFrame(frameTradesSnapshot, addList(b, "trades", trades, func(b []byte, trade tapeTrade) []byte {
+		return append(trade.append(append(b, '{'), t), '}')
+	}))
 }
 
 func tradeFrame(t *token, trade tapeTrade) frame {
@@ -250,27 +229,15 @@ func marketFrame(m *market, change string) frame {
 	return finishFrame(kind, addText(b, "status", m.status))
 }
 
-func beginUser(kind frameKind, w *wallet, size int) []byte {
+func beginUser(kind string, w *wallet, size int) []byte {
 	return addNumber(addText(begin(kind, size), "address", w.address), "seq", w.seq)
 }
 
 func userFrame(w *wallet) frame {
 	b := beginUser(frameUserSnapshot, w, 512+256*(len(w.orders)+len(w.positions)))
-	b = append(addName(b, "orders"), '[')
-	for i, o := range w.orders {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = o.appendStreamed(b, w)
-	}
-	b = append(addName(append(b, ']'), "positions"), '[')
-	for i, p := range w.positions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = p.append(b)
-	}
-	return finishFrame(frameUserSnapshot, w.appendBalance(addName(append(b, ']'), "balance")))
+	b = addList(b, "orders", w.orders, func(b []byte, o *order) []byte { return o.appendStreamed(b, w) })
+	b = addList(b, "positions", w.positions, func(b []byte, p *position) []byte { return p.append(b) })
+	return finishFrame(frameUserSnapshot, w.appendBalance(addName(b, "balance")))
 }
 
 // appendStreamed appends the order as the stream sends it: with the tokenId.
@@ -279,7 +246,6 @@ func (o *order) appendStreamed(b []byte, w *wallet) []byte {
 	return append(addText(b[:len(b)-1], "tokenId", o.token.id), '}')
 }
 
-// abbreviate returns a text with at most three of the identifiers and the number of the remaining identifiers.
 func abbreviate(ids []string) string {
 	if len(ids) > 3 {
 		return strings.Join(ids[:3], ", ") + " and " + strconv.Itoa(len(ids)-3) + " more"

@@ -25,7 +25,6 @@ const (
 	codeForbidden       = "FORBIDDEN"
 )
 
-// maxAddresses is the maximum number of authenticated addresses of one connection.
 const maxAddresses = 100
 
 type request struct {
@@ -57,13 +56,14 @@ func (c *streamConn) Receive(message []byte, text bool) {
 		r = request{}
 	}
 	now := time.Now()
-	if c.receiveWindow.take(now) > 0 {
+	perSecond := c.v.stream.framesPerSecond
+	if wait, _, _ := c.received.Take("", 2*perSecond, now, false); wait > 0 {
 		c.refuse(r.Rid, codeRateLimited, "more than twice the allowed number of frames a second")
 		c.Shut(CloseAbuse, "too many frames", false)
 		return
 	}
-	if wait := c.handleWindow.take(now); wait > 0 {
-		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(c.v.stream.framesPerSecond)+" frames a second")
+	if wait, _, _ := c.handled.Take("", perSecond, now, false); wait > 0 {
+		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(perSecond)+" frames a second")
 		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
@@ -191,7 +191,6 @@ func (u *universe) resolve(ch channel, tokens, markets []string) (known, unknown
 	return known, unknownTokens, unknownMarkets
 }
 
-// clip bounds the length of a client's identifier in an answer.
 func clip(id string) string { return id[:min(len(id), maxID)] }
 
 // userRequest runs a subscribe, unsubscribe or resync request on the user channel.
@@ -277,7 +276,7 @@ func (c *streamConn) subscribe(key topicKey, depth int) {
 	case channelMarket:
 		subj.market = v.listing.marketByID[key.id]
 	case channelUser:
-		subj.wallet = v.walletAt(key.id, c.subs[key] == nil)
+		subj.wallet = v.walletOf(key.id)
 	default:
 		subj.token = v.listing.tokenByID[key.id]
 	}

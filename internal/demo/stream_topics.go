@@ -6,7 +6,6 @@ import (
 	"oddsgraph/internal/demo/server"
 )
 
-// channel is the kind of a topic's data.
 type channel uint8
 
 // The channels. Channels whose topics are tokens come first.
@@ -41,17 +40,15 @@ type topic struct {
 type group struct {
 	topic *topic
 	depth int
-	subs  []*subscription
+	subs  map[*subscription]struct{}
 	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before that. The next update
 	// reuses the memory of oldBids and oldAsks.
 	bids, asks, oldBids, oldAsks []Level
 }
 
 type subscription struct {
-	conn       *streamConn
-	group      *group
-	groupIndex int // index in group.subs
-	turnIndex  int // index in conn.turns[channel]
+	conn  *streamConn
+	group *group
 }
 
 func (t *topic) seq() uint64 {
@@ -111,7 +108,7 @@ func (v *Venue) join(c *streamConn, key topicKey, subj subject, depth int) {
 			t.wallet.markSent()
 		}
 	}
-	s := &subscription{conn: c, turnIndex: len(c.turns[key.channel])}
+	s := &subscription{conn: c}
 	c.subs[key] = s
 	c.turns[key.channel] = append(c.turns[key.channel], s)
 	v.stream.subs[key.channel]++
@@ -126,26 +123,18 @@ func (s *subscription) joinGroup(t *topic, depth int) {
 	if i := slices.IndexFunc(t.groups, func(g *group) bool { return g.depth == depth }); i >= 0 {
 		g = t.groups[i]
 	} else {
-		g = &group{topic: t, depth: depth}
+		g = &group{topic: t, depth: depth, subs: make(map[*subscription]struct{})}
 		if t.channel == channelOrderbook {
 			g.bids, g.asks = t.token.cut(depth, nil, nil)
 		}
 		t.groups = append(t.groups, g)
 	}
-	s.group, s.groupIndex = g, len(g.subs)
-	g.subs = append(g.subs, s)
+	s.group, g.subs[s] = g, struct{}{}
 }
 
-// leaveGroup removes the subscription from its group, and an empty group from its topic.
 func (s *subscription) leaveGroup() {
-	g := s.group
-	last := len(g.subs) - 1
-	g.subs[s.groupIndex] = g.subs[last]
-	g.subs[s.groupIndex].groupIndex = s.groupIndex
-	g.subs[last] = nil
-	g.subs = g.subs[:last]
-	if last == 0 {
-		t := g.topic
+	g, t := s.group, s.group.topic
+	if delete(g.subs, s); len(g.subs) == 0 {
 		t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
 	}
 }
@@ -157,19 +146,11 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 		return
 	}
 	delete(c.subs, key)
-	turns := c.turns[key.channel]
-	last := len(turns) - 1
-	turns[s.turnIndex] = turns[last]
-	turns[s.turnIndex].turnIndex = s.turnIndex
-	turns[last] = nil
-	c.turns[key.channel] = turns[:last]
+	c.turns[key.channel] = slices.DeleteFunc(c.turns[key.channel], func(o *subscription) bool { return o == s })
 	v.stream.subs[key.channel]--
 
 	t := s.group.topic
 	s.leaveGroup()
-	if w := t.wallet; w != nil && v.accounts[w.address] != w {
-		v.derived.unpin(w)
-	}
 	if len(t.groups) > 0 {
 		return
 	}
@@ -182,7 +163,7 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 }
 
 func (g *group) publish(f frame) {
-	for _, s := range g.subs {
+	for s := range g.subs {
 		s.conn.push(f)
 	}
 }
@@ -299,7 +280,7 @@ func (w *wallet) markSent() {
 // publishAccount streams all differences of a wallet: orders, then fills, positions and the balance.
 func (v *Venue) publishAccount(t *topic) {
 	w := t.wallet
-	send := func(kind frameKind, name string, add func([]byte) []byte) {
+	send := func(kind string, name string, add func([]byte) []byte) {
 		previous := w.seq
 		w.seq++
 		b := addNumber(beginUser(kind, w, 512), "prevSeq", previous)

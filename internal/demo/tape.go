@@ -2,7 +2,6 @@ package demo
 
 import "slices"
 
-// tapeLength is the maximum number of trades in a snapshot of a token's public trades.
 const tapeLength = 50
 
 // tapeTrade is one public trade. side is the taker's side.
@@ -25,7 +24,6 @@ type tape struct {
 	trades []tapeTrade
 }
 
-// printTrade adds a trade to a token's tape and streams it.
 func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp := &t.tape
 	tp.count++

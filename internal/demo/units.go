@@ -15,7 +15,6 @@ type Size int64
 // Money is an amount in millionths: 1500000 is 1.5. A Size times a Price is a whole number of millionths.
 type Money int64
 
-// payout is the payout of one share of the winning outcome.
 const payout Price = 10000
 
 // share is one whole share, dollar one whole unit of money.
@@ -33,7 +32,6 @@ func (s Size) String() string { return string(appendFixed(nil, int64(s), 2)) }
 // String returns the amount as a decimal number without trailing zeros.
 func (m Money) String() string { return string(appendFixed(nil, int64(m), 6)) }
 
-// notional returns size × price, exactly.
 func notional(s Size, p Price) Money { return Money(int64(s) * int64(p)) }
 
 // appendFixed appends n / 10^scale as a JSON number without trailing zeros.

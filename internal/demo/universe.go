@@ -337,7 +337,6 @@ func shares(n int, r *rng) []Price {
 	return prices
 }
 
-// slugOf turns text into lower-case words joined by hyphens.
 func slugOf(text string) string {
 	var b strings.Builder
 	gap := false
@@ -355,7 +354,6 @@ func slugOf(text string) string {
 	return b.String()
 }
 
-// unique returns slug, or slug with a number if slug is taken.
 func unique[T any](taken map[string]T, slug string) string {
 	s := slug
 	for n := 2; ; n++ {

@@ -22,6 +22,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -100,6 +101,7 @@ type Venue struct {
 	refined      []*market // markets with an automatically reduced tick size
 	settledCount int       // number of automatically resolved markets
 	accounts     map[string]*wallet
+	guests       int // number of derived wallets that have traded
 }
 
 // dice has a separate random generator for each purpose, so that draws for one purpose do not affect another purpose.
@@ -158,30 +160,30 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.serveStream(w, r)
 		return
 	}
-	a := newAnswer()
-	defer a.release()
-
-	i := endpointAt(r.URL.Path)
-	c, err := newCall(r)
+	a, c := newAnswer(), newCall(r)
+	i := slices.IndexFunc(endpoints, func(e endpoint) bool { return e.path == r.URL.Path })
 	switch {
 	case i < 0:
-		err = errPath
+		c.err = errPath
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		a.header.Set("Allow", "GET, HEAD")
-		err = errMethod
+		c.err = errMethod
 	default:
 		v.counts.Add(server.Requests, endpoints[i].path, 1)
 		v.counts.Add(server.Keys, endpoints[i].path, c.keyCount())
 		if endpoints[i].user {
 			c.account = v.accountOf(c)
 		}
-		err = cmp.Or(err, v.admit(&endpoints[i], c))
+		v.admit(&endpoints[i], c)
 	}
 	if v.limit(c, a) {
-		if err != nil {
-			a.fail(err)
-		} else {
-			v.respond(&endpoints[i], c, a)
+		switch {
+		case c.err != nil:
+			a.fail(c.err)
+		case v.config.Lag > 0:
+			v.answerWithLag(&endpoints[i], c, a)
+		default:
+			v.answer(&endpoints[i], c, a)
 		}
 	}
 	v.counts.Add(server.Statuses, strconv.Itoa(a.status), 1)
@@ -190,40 +192,31 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// respond fills in the endpoint's answer to a call. With [Config.Lag] the answer may be cached.
-func (v *Venue) respond(e *endpoint, c *call, a *answer) {
-	if v.config.Lag > 0 {
-		v.answerWithLag(e, c, a)
-		return
-	}
-	v.answer(e, c, a)
-}
-
-// answer fills in the endpoint's present answer to a call.
 func (v *Venue) answer(e *endpoint, c *call, a *answer) {
-	err := (*apiError)(nil)
 	if e.user {
-		err = c.authorize()
+		c.authorize()
 	}
-	if err == nil {
-		a.body, err = e.answer(v, c, a.body)
+	if c.err == nil {
+		a.body = e.answer(v, c, nil)
 	}
-	if err != nil {
-		a.fail(err)
+	if c.err != nil {
+		a.fail(c.err)
 	} else if v.config.Strict {
 		e.strict.shape(a)
 	}
 }
 
-// Dialect is what the venues of other dialects have in common. They embed it, watch its engine and translate what they see.
+// Dialect is what the venues of other dialects have in common. They embed it, watch its engine and translate what they see. Its ID and
+// DemoID translate identifiers of tokens, markets and events. If the dialect has several markets for one of the engine, ID returns that
+// of the first.
 type Dialect struct {
 	Clock   Clock
 	Created time.Time
-	API     server.API
 	Counts  server.Counts
-	Sockets server.Sockets
-	IDs     server.IDs
-	engine  *Venue
+	server.API
+	server.Sockets
+	server.IDs
+	engine *Venue
 }
 
 // Open makes the engine. Of the configuration, it uses what concerns the markets, and the latency.
@@ -244,21 +237,8 @@ func (d *Dialect) Run(ctx context.Context) error { return d.engine.Run(ctx) }
 // Engine returns the venue with the markets. Its markets and tokens have other identifiers, see ID and DemoID.
 func (d *Dialect) Engine() *Venue { return d.engine }
 
-// ServeHTTP answers a call or opens a stream.
-func (d *Dialect) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.API.ServeHTTP(w, r) }
-
-// Close ends all streams and returns when they have ended. After Close no stream opens, but the venue still answers calls.
-func (d *Dialect) Close() { d.Sockets.Close() }
-
 // Stats returns the counts. The names of requests are patterns of paths.
 func (d *Dialect) Stats() Stats { return d.Counts.Stats(&d.Sockets) }
 
 // Reset zeroes the counts.
 func (d *Dialect) Reset() { d.Counts.Reset() }
-
-// DemoID returns the engine's identifier of a token, a market or an event, or the given id if there is none.
-func (d *Dialect) DemoID(id string) string { return d.IDs.DemoID(id) }
-
-// ID returns the dialect's identifier for a token, a market or an event of the engine, or "" if there is none. If the dialect has
-// several markets for one of the engine, it is that of the first.
-func (d *Dialect) ID(demoID string) string { return d.IDs.ID(demoID) }

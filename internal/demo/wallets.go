@@ -88,10 +88,7 @@ type wallet struct {
 	seq    uint64 // sequence number of the last streamed state
 	topic  *topic // nil without subscribers
 	stream walletStream
-
-	// The fields below are for derived wallets and guarded by walletCache.mu.
-	pins int  // number of subscriptions
-	kept bool // the wallet may trade, so it must stay cached: its trades cannot be derived from the address
+	traded bool // a derived wallet has traded, so it cannot be derived again
 }
 
 // portfolioValue returns the sum of size × price over the positions, exactly.
@@ -112,7 +109,6 @@ func (w *wallet) updatedAt() millis {
 	return at
 }
 
-// nextNumber returns an unused number for a position or order.
 func (w *wallet) nextNumber() uint64 {
 	w.lastNumber++
 	return w.lastNumber
@@ -150,7 +146,6 @@ func newTrade(at millis, t *token, sell bool, price Price, size Size, fee Money)
 	return records
 }
 
-// reserved returns the cost of the unfilled sizes of all buy orders.
 func (w *wallet) reserved() Money {
 	sum := Money(0)
 	for _, o := range w.orders {

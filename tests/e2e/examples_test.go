@@ -3,10 +3,12 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -118,4 +120,128 @@ func read(t *testing.T, file string) string {
 		t.Fatalf("%s is no JSON", file)
 	}
 	return string(b)
+}
+
+func TestExamplesByDriver(t *testing.T) {
+	t.Parallel()
+	for _, venue := range capabilities {
+		for i, c := range venue.examples {
+			t.Run(venue.Driver+" "+c.example+" "+strconv.Itoa(i), func(t *testing.T) { checkExample(t, venue.Driver, c) })
+		}
+	}
+}
+
+// indexes matches the indexes in the path of a value.
+var indexes = regexp.MustCompile(`\.\d+`)
+
+func checkExample(t *testing.T, driver string, c exampleResult) {
+	t.Helper()
+	var variables vars
+	decode(t, read(t, "examples/"+c.example+".json"), &variables)
+	var data any
+	var failed []graphError
+	synctest.Test(t, func(t *testing.T) {
+		s := startInBubble(t, startTime, "--demo-driver="+driver, "--venue-driver="+driver)
+		sent := translateStrings(map[string]any(variables), s.simulatedID).(map[string]any)
+		maps.Copy(sent, c.change)
+		data, failed = s.query(t, read(t, "examples/"+c.example+".graphql"), sent, keyOf50)
+	})
+	var errors []string
+	for _, e := range failed {
+		errors = append(errors, indexes.ReplaceAllString(e.String(), ""))
+	}
+	slices.Sort(errors)
+	if errors = slices.Compact(errors); !slices.Equal(errors, c.unsupported) {
+		t.Errorf("got the errors %v, want %v; all errors: %+v", errors, c.unsupported, failed)
+	}
+	for _, path := range missing(data, "") {
+		if !slices.Contains(c.absent, path) && !slices.Contains(c.unsupported, path+" UNSUPPORTED") {
+			t.Errorf("the response has no value at %s", path)
+		}
+	}
+}
+
+// simulatedID translates an id of the generic demo venue to the id that the simulator of Polymarket or Kalshi uses. It returns ""
+// if demoID is not an id of the demo venue, or if the service runs neither simulator.
+func (s *service) simulatedID(demoID string) string {
+	switch {
+	case s.Demo.Polymarket != nil:
+		return s.Demo.Polymarket.ID(demoID)
+	case s.Demo.Kalshi != nil:
+		return s.Demo.Kalshi.ID(demoID)
+	}
+	return ""
+}
+
+// translateStrings returns a copy of a JSON value. It calls translate for each string in the value, and replaces the string by the
+// result if the result is not empty.
+func translateStrings(value any, translate func(string) string) any {
+	switch v := value.(type) {
+	case string:
+		if other := translate(v); other != "" {
+			return other
+		}
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = translateStrings(v[i], translate)
+		}
+		return out
+	case map[string]any:
+		out := map[string]any{}
+		for name := range v {
+			out[name] = translateStrings(v[name], translate)
+		}
+		return out
+	}
+	return value
+}
+
+// TestExamplesOnStrictVenue runs the queries in examples/ against a strict venue, and checks the calls and the missing values. The
+// venue accepts lists of tokens for prices and spreads, but only one market per call.
+func TestExamplesOnStrictVenue(t *testing.T) {
+	for name, want := range map[string]struct {
+		// calls counts the calls to each endpoint. A refused call for a list of markets or tokens counts too.
+		calls map[string]int64
+		// absent holds the paths, without list indexes, of values that may be null. The books of this venue have no time and no
+		// sequence number. An open market has no resolution.
+		absent []string
+	}{
+		"event-page":          {calls: map[string]int64{"market-search": 1, "prices": 1}},
+		"price-board":         {calls: map[string]int64{"market-details": 8, "prices": 1, "spreads": 1}},
+		"search":              {calls: map[string]int64{"market-search": 1, "prices": 1}},
+		"history-and-candles": {calls: map[string]int64{"market-details": 1, "price-history": 1}},
+		"trade-ticket": {
+			calls:  map[string]int64{"market-details": 1, "orderbook": 1, "spreads": 1},
+			absent: []string{"token.fillEstimate.freshness.asOf"},
+		},
+		"market-page": {
+			calls:  map[string]int64{"market-details": 1, "orderbook": 3, "prices": 1, "spreads": 1},
+			absent: []string{"market.resolution", "market.tokens.orderbook.sequence"},
+		},
+		// The venue may cut a list after 50 rows. The service therefore reads positions and orders once more, with an offset.
+		"portfolio": {calls: map[string]int64{"balance": 1, "market-details": 49, "orders": 2, "positions": 2, "prices": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var variables vars
+			decode(t, read(t, "examples/"+name+".json"), &variables)
+			var data any
+			calls := map[string]int64{}
+			synctest.Test(t, func(t *testing.T) {
+				s := startInBubble(t, startTime, "--demo-strict")
+				got := s.callsDuring(func() { data = s.ask(t, read(t, "examples/"+name+".graphql"), variables, keyOf50) })
+				for endpoint, n := range got {
+					calls[endpoint] = n[0]
+				}
+			})
+			for _, path := range missing(data, "") {
+				if !slices.Contains(want.absent, path) {
+					t.Errorf("the response has no value at %s", path)
+				}
+			}
+			if !maps.Equal(calls, want.calls) {
+				t.Errorf("got the calls %v, want %v", calls, want.calls)
+			}
+		})
+	}
 }

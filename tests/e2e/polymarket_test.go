@@ -1,13 +1,24 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
+	"github.com/coder/websocket"
+
+	"oddsgraph/app"
+	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/polymarket"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/stream"
 )
 
 // polymarketService is a service with the embedded simulator of Polymarket.
@@ -107,4 +118,161 @@ func TestPricesOfPolymarket(t *testing.T) {
 	if len(errs) > 0 || made["POST /midpoints"] != 1 || made["POST /last-trades-prices"] > 1 || len(made) > 2 {
 		t.Errorf("got the requests %v and the errors %v, want one request for midpoints and at most one for last trades", made, errs)
 	}
+}
+
+// TestMarketChangedOfPolymarket checks the changes of markets that nobody has read before the subscription. The outcomes of one market
+// are not called Yes and No, and one market has protocol V2 and is named by the id of the Gamma API, which has two digits less. The new tick size and the resolution must arrive from the stream with their values, long before
+// a poll.
+func TestMarketChangedOfPolymarket(t *testing.T) {
+	t.Parallel()
+	const fine demo.Price = 10 // 0.001
+	synctest.Test(t, func(t *testing.T) {
+		s := startOverSimulator(t, "--demo-markets=60")
+		s.connectInBubble(t)
+		tested := map[string]bool{}
+		for _, m := range s.openBinaryMarkets(60) {
+			labels, state := s.Demo.Polymarket.Labels(m.tokens[0]), s.engineMarket(t, m.engineToken)
+			kind, id := labels[0], m.id
+			switch {
+			case len(m.tokens[0]) == 75:
+				kind, id = "V2", strings.TrimSuffix(m.id, "00")
+			case kind != "Yes":
+				kind = "teams"
+			}
+			if tested[kind] || state.TickSize == fine {
+				continue
+			}
+			tested[kind] = true
+			sub := s.dial(t, anonymous).subscribe(t, `subscription($ids: [String!]!) { marketChanged(marketIds: $ids) {
+				reason change market { status tickSize tokens { winner } resolution { winningOutcome resolvedAt } } } }`, vars{"ids": []string{id}})
+			sub.reason(t, "INITIAL")
+			sub.reason(t, "RESYNC") // the stream follows the market
+			change := func(kind string, err error) any {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(500 * time.Millisecond)
+				synctest.Wait()
+				if len(sub.came) == 0 {
+					t.Fatalf("%v: the change %s did not arrive within half a second", labels, kind)
+				}
+				v := sub.change(t)
+				wantText(t, v, "change", kind)
+				return v
+			}
+			v := change("TICK_SIZE", s.Demo.Venue.SetTickSize(state.MarketID, fine))
+			if got := text(v, "market.tickSize"); market.MustDecimal(got).Cmp(market.MustDecimal(fine.String())) != 0 {
+				t.Errorf("%v: the tick size is %s, want %s", labels, got, fine)
+			}
+			resolvedAt := time.Now()
+			v = change("RESOLVED", s.Demo.Venue.Resolve(state.MarketID, state.TokenIDs[1]))
+			wantText(t, v, "market.status", "RESOLVED")
+			wantText(t, v, "market.resolution.winningOutcome", labels[1])
+			wantText(t, v, "market.resolution.resolvedAt", resolvedAt.UTC().Truncate(time.Second).Format("2006-01-02T15:04:05.000Z"))
+			if at(v, "market.tokens.1.winner") != true || at(v, "market.tokens.0.winner") != false {
+				t.Errorf("%v: got %s, want the second token as the winner", labels, asJSON(v))
+			}
+			time.Sleep(3 * time.Second)
+			synctest.Wait()
+			for len(sub.came) > 0 {
+				if v := sub.value(t); text(v, "reason") == "CHANGE" {
+					t.Errorf("%v: the change arrived again as %s", labels, asJSON(v))
+				}
+			}
+		}
+		if len(tested) != 3 {
+			t.Errorf("tested the kinds of markets %v, want Yes, teams and V2", tested)
+		}
+	})
+}
+
+// engineMarket returns the market of a token from the engine that all demo venues share.
+func (s *service) engineMarket(t *testing.T, token string) demo.Market {
+	t.Helper()
+	for _, m := range s.Demo.Venue.Markets() {
+		if m.TokenIDs[0] == token {
+			return m
+		}
+	}
+	t.Fatalf("the demo venue has no market with the token %s", token)
+	return demo.Market{}
+}
+
+// startOverSimulator starts a service with a simulator in a synctest bubble, over in-memory connections. The flags in args may
+// select a simulator other than Polymarket's. The market moves only when the test moves it.
+func startOverSimulator(t testing.TB, args ...string) *service {
+	t.Helper()
+	// The bubble's clock starts in the year 2000, so advance it first. The service would mistake Unix milliseconds of that year for
+	// seconds.
+	time.Sleep(time.Until(startTime))
+	dialer := &pipeDialer{}
+	args = append([]string{
+		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--demo-listen=127.0.0.1:0", "--demo-control", "--demo-still", "--log-level=debug",
+		"--demo-driver=polymarket", "--venue-driver=polymarket",
+	}, args...)
+	var rest direct
+	s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
+		withUnusedLimit(w)
+		w.Client.Transport, w.Stream.Dial = &rest, dialer
+		w.Stream.Backoff = market.Backoff{Min: time.Second, Max: 2 * time.Second} // shortens tests that break the stream often
+	}, args...)
+	rest.Handler = s.Demo.HTTP.Handler
+	s.callDirectly()
+	dialer.pipes = s.Demo.Server.Listener.(*pipes)
+	s.serveUntilEnd(t)
+	return s
+}
+
+// pipeDialer opens streams over in-memory connections.
+type pipeDialer struct{ pipes *pipes }
+
+// Dial implements stream.Dialer.
+func (d *pipeDialer) Dial(ctx context.Context, address string, header http.Header) (stream.Conn, error) {
+	c := &pipeConn{}
+	client := &http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, network, address string) (raw net.Conn, err error) {
+			c.raw, err = d.pipes.dial(ctx, network, address)
+			return c.raw, err
+		},
+	}}
+	ws, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
+	if err != nil {
+		return nil, err
+	}
+	ws.SetReadLimit(-1)
+	c.ws = ws
+	return c, nil
+}
+
+// pipeConn is a connection that a pipeDialer has opened.
+type pipeConn struct {
+	ws  *websocket.Conn
+	raw net.Conn
+}
+
+// Read implements stream.Conn.
+func (c *pipeConn) Read(ctx context.Context) ([]byte, error) {
+	_, frame, err := c.ws.Read(ctx)
+	if code := websocket.CloseStatus(err); code >= 0 {
+		return nil, &stream.CloseError{Code: int(code)}
+	}
+	return frame, err
+}
+
+// Write implements stream.Conn.
+func (c *pipeConn) Write(ctx context.Context, frame []byte) error {
+	return c.ws.Write(ctx, websocket.MessageText, frame)
+}
+
+// Close implements stream.Conn.
+func (c *pipeConn) Close(code int) error {
+	if code != 0 {
+		timer := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
+		defer timer.Stop()
+		return c.ws.Close(websocket.StatusCode(code), "")
+	}
+	_ = c.raw.Close()
+	return c.ws.CloseNow()
 }

@@ -47,7 +47,6 @@ func (a *Answer) Begin(w http.ResponseWriter) {
 	w.WriteHeader(a.Status)
 }
 
-// answer sends the spoiled answer.
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, a *Answer) {
 	switch {
 	case f.Answer != nil:

@@ -38,7 +38,6 @@ const (
 
 var targets = []string{OnCalls, OnOpens, OnFrames}
 
-// kinds has the kinds of faults of each of the targets.
 var kinds = [][]Kind{
 	{Status, Delay, Reset, Refuse, Truncate, JSON, Drip},
 	{Status, Delay, Reset, Refuse},
@@ -83,7 +82,6 @@ func (f *Fault) target() int { return max(slices.Index(targets, f.On), 0) }
 
 func (f *Fault) delay() time.Duration { return time.Duration(f.DelayMs) * time.Millisecond }
 
-// covers reports whether a URL or a frame contains all texts of the rule.
 func (f *Fault) covers(contains func(text string) bool) bool {
 	return !slices.ContainsFunc(f.Contains, func(text string) bool { return !contains(text) })
 }

@@ -71,7 +71,6 @@ func (p *Proxy) Faults() []Fault {
 	return faults
 }
 
-// note updates p.active.
 func (p *Proxy) note() {
 	for target := range p.active {
 		p.active[target].Store(slices.ContainsFunc(p.rules, func(r rule) bool { return r.target() == target }))

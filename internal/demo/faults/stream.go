@@ -120,7 +120,6 @@ const (
 	final                     = 0x80 // the bit of a frame that ends a message
 )
 
-// build returns a frame with a payload.
 func build(opcode byte, payload []byte) []byte {
 	b := []byte{final | opcode}
 	switch n := len(payload); {

@@ -3,7 +3,6 @@ package kalshi
 import (
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -11,8 +10,8 @@ import (
 	"oddsgraph/internal/demo/server"
 )
 
-func (v *Venue) answerStatus(*http.Request, url.Values) (any, *refusal) {
-	return object{"exchange_active": true, "trading_active": true}, nil
+func (v *Venue) answerStatus(*server.Call) any {
+	return object{"exchange_active": true, "trading_active": true}
 }
 
 // statuses maps a market's status at the demo venue to Kalshi's status. filters maps the demo venue's status to the value of the
@@ -32,48 +31,36 @@ const (
 	maxPage     = 1000
 )
 
-func (v *Venue) answerMarkets(_ *http.Request, query url.Values) (any, *refusal) {
-	status, timed := query.Get("status"), query.Get("min_close_ts")+query.Get("max_close_ts") != ""
+func (v *Venue) answerMarkets(c *server.Call) any {
+	status, timed := c.Get("status"), c.Get("min_close_ts")+c.Get("max_close_ts") != ""
 	if !slices.Contains([]string{"", "unopened", "open", "paused", "closed", "settled"}, status) || timed && status != "" && status != "closed" {
-		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
+		return c.Refuse(wrong("status filter is not valid"))
 	}
-	from, err := number(query, "min_close_ts", 0, 1<<40)
-	if err != nil {
-		return nil, err
-	}
-	until, err := number(query, "max_close_ts", 1<<40, 1<<40)
-	if err != nil {
-		return nil, err
-	}
-	return v.page(query, func(m *market) bool {
+	from := number(c, "min_close_ts", 0, 1<<40)
+	until := number(c, "max_close_ts", 1<<40, 1<<40)
+	return v.page(c, func(m *market) bool {
 		endAt := m.state.EndAt.Unix()
 		return !m.archived && (status == "" || filters[m.state.Status] == status) && endAt >= int64(from) && endAt <= int64(until)
 	})
 }
 
-func (v *Venue) answerArchive(_ *http.Request, query url.Values) (any, *refusal) {
-	return v.page(query, func(m *market) bool { return m.archived })
+func (v *Venue) answerArchive(c *server.Call) any {
+	return v.page(c, func(m *market) bool { return m.archived })
 }
 
 // page returns a page of the markets that match the filters in the query and for which keep returns true.
-func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) {
-	limit, err := number(query, "limit", defaultPage, maxPage)
-	if err != nil {
-		return nil, err
-	}
+func (v *Venue) page(c *server.Call, keep func(*market) bool) any {
+	limit := number(c, "limit", defaultPage, maxPage)
 	if limit == 0 {
 		limit = defaultPage
 	}
-	after, err := readCursor(query)
-	if err != nil {
-		return nil, err
-	}
-	tickers := list(query, "tickers")
+	after := readCursor(c)
+	tickers := list(c.Query, "tickers")
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows, cursor := []object{}, ""
 	for _, m := range v.markets[min(after, len(v.markets)):] {
-		matches := func(name, own string) bool { return query.Get(name) == "" || query.Get(name) == own }
+		matches := func(name, own string) bool { return c.Get(name) == "" || c.Get(name) == own }
 		if !keep(m) || len(tickers) > 0 && !slices.Contains(tickers, m.ticker) || !matches("event_ticker", m.event.ticker) || !matches("series_ticker", m.event.series) {
 			continue
 		}
@@ -83,30 +70,30 @@ func (v *Venue) page(query url.Values, keep func(*market) bool) (any, *refusal) 
 		}
 		rows = append(rows, v.row(m))
 	}
-	return object{"markets": rows, "cursor": cursor}, nil
+	return object{"markets": rows, "cursor": cursor}
 }
 
-func (v *Venue) answerMarket(r *http.Request, _ url.Values) (any, *refusal) {
+func (v *Venue) answerMarket(c *server.Call) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if m := v.byTicker[r.PathValue("ticker")]; m != nil && !m.archived {
-		return object{"market": v.row(m)}, nil
+	if m := v.byTicker[c.PathValue("ticker")]; m != nil && !m.archived {
+		return object{"market": v.row(m)}
 	}
-	return nil, notFound
+	return c.Refuse(notFound)
 }
 
-func (v *Venue) answerEvent(r *http.Request, query url.Values) (any, *refusal) {
+func (v *Venue) answerEvent(c *server.Call) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	e := v.eventByTicker[r.PathValue("ticker")]
+	e := v.eventByTicker[c.PathValue("ticker")]
 	if e == nil {
-		return nil, notFound
+		return c.Refuse(notFound)
 	}
 	out, rows := v.event(e)
-	if query.Get("with_nested_markets") == "true" {
+	if c.Get("with_nested_markets") == "true" {
 		out["markets"] = rows
 	}
-	return object{"event": out, "markets": rows}, nil
+	return object{"event": out, "markets": rows}
 }
 
 // event returns an event without its markets, and separately the event's markets that are not archived.
@@ -123,24 +110,17 @@ func (v *Venue) event(e *event) (out object, rows []object) {
 	}, rows
 }
 
-// maxEvents is the greatest number of events on a page.
 const maxEvents = 200
 
 // answerEvents answers a page of the events. If the request names a status, at least one market of the event must have this status.
 // As documented, the list has all events, but no archived markets.
-func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) {
-	status := query.Get("status")
+func (v *Venue) answerEvents(c *server.Call) any {
+	status := c.Get("status")
 	if !slices.Contains([]string{"", "unopened", "open", "closed", "settled"}, status) {
-		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "status filter is not valid")
+		return c.Refuse(wrong("status filter is not valid"))
 	}
-	limit, err := number(query, "limit", maxEvents, maxEvents)
-	if err != nil {
-		return nil, err
-	}
-	after, err := readCursor(query)
-	if err != nil {
-		return nil, err
-	}
+	limit := number(c, "limit", maxEvents, maxEvents)
+	after := readCursor(c)
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	events, cursor := []object{}, ""
@@ -154,28 +134,28 @@ func (v *Venue) answerEvents(_ *http.Request, query url.Values) (any, *refusal) 
 			break
 		}
 		out, rows := v.event(e)
-		if query.Get("with_nested_markets") == "true" {
+		if c.Get("with_nested_markets") == "true" {
 			out["markets"] = rows
 		}
 		events = append(events, out)
 	}
-	return object{"events": events, "cursor": cursor}, nil
+	return object{"events": events, "cursor": cursor}
 }
 
-func (v *Venue) answerSeries(r *http.Request, _ url.Values) (any, *refusal) {
+func (v *Venue) answerSeries(c *server.Call) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, e := range v.events {
-		if e.series == r.PathValue("ticker") {
+		if e.series == c.PathValue("ticker") {
 			s := e.markets[0].state
 			return object{"series": object{
 				"ticker": e.series, "frequency": "custom", "title": s.Category, "category": s.Category, "tags": s.Tags,
 				"settlement_sources": []object{{"name": "Official record", "url": "https://results.invalid/"}}, "contract_url": "", "contract_terms_url": "",
 				"fee_type": "quadratic", "fee_multiplier": 1, "additional_prohibitions": []string{},
-			}}, nil
+			}}
 		}
 	}
-	return nil, notFound
+	return c.Refuse(notFound)
 }
 
 func (v *Venue) row(m *market) object {
@@ -241,33 +221,30 @@ func (m *market) restBook(depth int) object {
 	return object{"yes_dollars": levels(m.bids[0], depth), "no_dollars": levels(m.bids[1], depth)}
 }
 
-func (v *Venue) answerBook(r *http.Request, query url.Values) (any, *refusal) {
-	depth, err := number(query, "depth", 0, 100)
-	if err != nil {
-		return nil, err
-	}
+func (v *Venue) answerBook(c *server.Call) any {
+	depth := number(c, "depth", 0, 100)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	m := v.byTicker[r.PathValue("ticker")]
+	m := v.byTicker[c.PathValue("ticker")]
 	if m == nil {
-		return nil, notFound
+		return c.Refuse(notFound)
 	}
-	return object{"orderbook_fp": m.restBook(depth)}, nil
+	return object{"orderbook_fp": m.restBook(depth)}
 }
 
 // answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty. The call
 // must be signed. In Kalshi's OpenAPI description, both calls for order books have the security scheme of the API keys, and the
 // page of the call for several books marks the headers as required. But Kalshi's guide "Quick Start: Market Data" requests the book
 // of one market without a key. So answerBook needs no signature.
-func (v *Venue) answerBooks(r *http.Request, query url.Values) (any, *refusal) {
-	if !v.signed(r) {
-		return nil, refuse(http.StatusUnauthorized, "authentication_error", "authentication_error")
+func (v *Venue) answerBooks(c *server.Call) any {
+	if !v.signed(c.Request) {
+		return c.Refuse(refuse(http.StatusUnauthorized, "authentication_error", "authentication_error"))
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows := []object{}
-	for _, ticker := range query["tickers"] {
+	for _, ticker := range c.Query["tickers"] {
 		rows = append(rows, object{"ticker": ticker, "orderbook_fp": v.byTicker[ticker].restBook(0)})
 	}
-	return object{"orderbooks": rows}, nil
+	return object{"orderbooks": rows}
 }

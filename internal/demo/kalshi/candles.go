@@ -1,49 +1,43 @@
 package kalshi
 
 import (
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 	_ "time/tzdata" // for systems without time zones, such as containers
+
+	"oddsgraph/internal/demo/server"
 )
 
-func (v *Venue) answerCandles(_ *http.Request, query url.Values) (any, *refusal) {
+func (v *Venue) answerCandles(c *server.Call) any {
 	rows := []object{}
-	for _, ticker := range list(query, "market_tickers") {
+	for _, ticker := range list(c.Query, "market_tickers") {
 		m := v.byTicker[ticker]
 		if m == nil || m.archived {
 			continue
 		}
-		candles, err := v.candles(m, query, "_dollars", "_fp")
-		if err != nil {
-			return nil, err
-		}
+		candles := v.candles(m, c, "_dollars", "_fp")
 		rows = append(rows, object{"market_ticker": ticker, "candlesticks": candles})
 	}
-	return object{"markets": rows}, nil
+	return object{"markets": rows}
 }
 
-func (v *Venue) answerArchivedCandles(r *http.Request, query url.Values) (any, *refusal) {
-	m := v.byTicker[r.PathValue("ticker")]
+func (v *Venue) answerArchivedCandles(c *server.Call) any {
+	m := v.byTicker[c.PathValue("ticker")]
 	if m == nil || !m.archived {
-		return nil, notFound
+		return c.Refuse(notFound)
 	}
-	candles, err := v.candles(m, query, "", "")
-	if err != nil {
-		return nil, err
-	}
-	return object{"ticker": m.ticker, "candlesticks": candles}, nil
+	return object{"ticker": m.ticker, "candlesticks": v.candles(m, c, "", "")}
 }
 
 // candles returns the candlesticks of a market. It appends priceSuffix to the names of prices, and countSuffix to the names of
 // counts. As reported by users of Kalshi's API, a candlestick without trades has only the previous price.
-func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix string) ([]object, *refusal) {
-	start, err1 := number(query, "start_ts", 0, 1<<40)
-	end, err2 := number(query, "end_ts", 0, 1<<40)
-	minutes, err3 := number(query, "period_interval", 0, 1440)
-	if err1 != nil || err2 != nil || err3 != nil || end < start || !slices.Contains([]int{1, 60, 1440}, minutes) {
-		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "start_ts, end_ts and period_interval are needed")
+func (v *Venue) candles(m *market, c *server.Call, priceSuffix, countSuffix string) []object {
+	start, ok1 := server.Number(c.Get("start_ts"), 0, 1<<40, 0)
+	end, ok2 := server.Number(c.Get("end_ts"), 0, 1<<40, 0)
+	minutes, ok3 := server.Number(c.Get("period_interval"), 0, 1440, 0)
+	if !ok1 || !ok2 || !ok3 || end < start || !slices.Contains([]int{1, 60, 1440}, minutes) {
+		c.Refuse(wrong("start_ts, end_ts and period_interval are needed"))
+		return nil
 	}
 	period := time.Duration(minutes) * time.Minute
 	points := v.Engine().History(m.demoToken, time.Unix(int64(start), 0).Add(-period), time.Unix(int64(end), 0))
@@ -70,10 +64,9 @@ func (v *Venue) candles(m *market, query url.Values, priceSuffix, countSuffix st
 		}
 		out = append(out, candle)
 	}
-	return out, nil
+	return out
 }
 
-// eastern is the time zone of Kalshi's days.
 var eastern = func() *time.Location {
 	l, err := time.LoadLocation("America/New_York")
 	if err != nil {

@@ -3,7 +3,6 @@ package kalshi
 import (
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ var notFound = refuse(http.StatusNotFound, "not_found", "not found")
 // is billed once.
 type endpoint struct {
 	pattern, list string
-	answer        func(*Venue, *http.Request, url.Values) (any, *refusal)
+	answer        func(*Venue, *server.Call) any
 }
 
 var endpoints = []endpoint{
@@ -48,18 +47,17 @@ var endpoints = []endpoint{
 // of the token bucket.
 const maxList, itemCost = 100, 10
 
-// routes adds the endpoints to the API.
 func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]
-		v.API.Endpoint(e.pattern, func(c *server.Call) (time.Duration, *refusal) { return 0, v.admit(e, c) },
-			func(c *server.Call) (any, *refusal) { return e.answer(v, c.Request, c.Query) })
+		v.API.Endpoint(e.pattern, func(c *server.Call) time.Duration { return v.admit(e, c) },
+			func(c *server.Call) any { return e.answer(v, c) })
 	}
 	v.API.HandleFunc("GET "+StreamPath, v.serveStream)
 }
 
-// admit takes the cost of a call from the token bucket. It returns a refusal if the call exceeds a limit.
-func (v *Venue) admit(e *endpoint, c *server.Call) *refusal {
+// admit takes the cost of a call from the token bucket. It refuses a call that exceeds a limit. No call waits.
+func (v *Venue) admit(e *endpoint, c *server.Call) time.Duration {
 	items := 1
 	if e.list != "" {
 		items = len(list(c.Query, e.list))
@@ -70,11 +68,11 @@ func (v *Venue) admit(e *endpoint, c *server.Call) *refusal {
 	c.Keys = max(items, 1)
 	switch {
 	case !v.bucket.Take(itemCost*c.Keys, v.config.TokensPerSecond, v.Clock.Now()):
-		return &refusal{Status: http.StatusTooManyRequests, Body: object{"error": "too many requests"}}
+		c.Refuse(&refusal{Status: http.StatusTooManyRequests, Body: object{"error": "too many requests"}})
 	case e.list != "" && (items > maxList || items == 0):
-		return refuse(http.StatusBadRequest, "invalid_parameters", e.list+" takes 1 to 100 values")
+		c.Refuse(wrong(e.list + " takes 1 to 100 values"))
 	}
-	return nil
+	return 0
 }
 
 // list returns the values of a list parameter. The values are separated by commas. The query parameter "tickers" may be repeated
@@ -89,23 +87,23 @@ func list(query url.Values, name string) (values []string) {
 	return strings.Split(query.Get(name), ",")
 }
 
-// number returns an integer parameter from 0 to greatest. It returns fallback if the parameter is missing or empty.
-func number(query url.Values, name string, fallback, greatest int) (int, *refusal) {
-	if query.Get(name) == "" {
-		return fallback, nil
-	}
-	n, err := strconv.Atoi(query.Get(name))
-	if err != nil || n < 0 || n > greatest {
-		return 0, refuse(http.StatusBadRequest, "invalid_parameters", name+" is out of range")
-	}
-	return n, nil
+func wrong(message string) *refusal {
+	return refuse(http.StatusBadRequest, "invalid_parameters", message)
 }
 
-// readCursor returns the number of the parameter cursor, or 0 if it is missing.
-func readCursor(query url.Values) (int, *refusal) {
-	n, ok := server.ReadCursor(query.Get("cursor"))
+// number returns an integer parameter from 0 to greatest. It returns fallback if the parameter is missing or empty.
+func number(c *server.Call, name string, fallback, greatest int) int {
+	n, ok := server.Number(c.Get(name), 0, greatest, fallback)
 	if !ok {
-		return 0, refuse(http.StatusBadRequest, "invalid_parameters", "invalid cursor")
+		c.Refuse(wrong(name + " is out of range"))
 	}
-	return int(n), nil
+	return n
+}
+
+func readCursor(c *server.Call) int {
+	n, ok := server.ReadCursor(c.Get("cursor"))
+	if !ok {
+		c.Refuse(wrong("invalid cursor"))
+	}
+	return int(n)
 }

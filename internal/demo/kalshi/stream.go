@@ -46,14 +46,8 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Begin implements [server.Client].
-func (c *conn) Begin() {}
-
 // Beat implements [server.Client].
 func (c *conn) Beat() { c.Ping() }
-
-// End implements [server.Client].
-func (c *conn) End() {}
 
 func (c *conn) push(message object) {
 	kind, _ := message["type"].(string)

@@ -2,12 +2,11 @@ package kalshi
 
 import (
 	"encoding/base64"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"oddsgraph/internal/demo"
+	"oddsgraph/internal/demo/server"
 )
 
 // execution is a trade of a market with the price of YES. taker is the index of the outcome that the taker bought.
@@ -56,37 +55,28 @@ const (
 )
 
 // answerTrades answers a page of the trades of a market, without the trades that are only in the archive.
-func (v *Venue) answerTrades(_ *http.Request, query url.Values) (any, *refusal) {
+func (v *Venue) answerTrades(c *server.Call) any {
 	oldest := v.Created.Add(-archivedAfter - listedLonger)
-	return v.pageOfTrades(query, func(p execution) bool { return !p.At.Before(oldest) })
+	return v.pageOfTrades(c, func(p execution) bool { return !p.At.Before(oldest) })
 }
 
-func (v *Venue) answerArchivedTrades(_ *http.Request, query url.Values) (any, *refusal) {
+func (v *Venue) answerArchivedTrades(c *server.Call) any {
 	cutoff := v.Created.Add(-archivedAfter)
-	return v.pageOfTrades(query, func(p execution) bool { return p.At.Before(cutoff) })
+	return v.pageOfTrades(c, func(p execution) bool { return p.At.Before(cutoff) })
 }
 
 // pageOfTrades answers a page of the trades of a market for which keep returns true. A cursor contains the id of the last trade of
 // a page.
-func (v *Venue) pageOfTrades(query url.Values, keep func(execution) bool) (any, *refusal) {
-	limit, err := number(query, "limit", defaultPage, maxPage)
-	if err != nil {
-		return nil, err
-	}
-	from, err := number(query, "min_ts", 0, 1<<40)
-	if err != nil {
-		return nil, err
-	}
-	until, err := number(query, "max_ts", 1<<40, 1<<40)
-	if err != nil {
-		return nil, err
-	}
-	last, bad := base64.URLEncoding.DecodeString(query.Get("cursor"))
+func (v *Venue) pageOfTrades(c *server.Call, keep func(execution) bool) any {
+	limit := number(c, "limit", defaultPage, maxPage)
+	from := number(c, "min_ts", 0, 1<<40)
+	until := number(c, "max_ts", 1<<40, 1<<40)
+	last, bad := base64.URLEncoding.DecodeString(c.Get("cursor"))
 	if bad != nil {
-		return nil, refuse(http.StatusBadRequest, "invalid_parameters", "invalid cursor")
+		return c.Refuse(wrong("invalid cursor"))
 	}
 	all := []execution{}
-	if m := v.byTicker[query.Get("ticker")]; m != nil {
+	if m := v.byTicker[c.Get("ticker")]; m != nil {
 		all = slices.DeleteFunc(v.tape(m), func(p execution) bool {
 			return !keep(p) || p.At.Before(time.Unix(int64(from), 0)) || p.At.After(time.Unix(int64(until), 0))
 		})
@@ -100,12 +90,11 @@ func (v *Venue) pageOfTrades(query url.Values, keep func(execution) bool) (any, 
 	rows := make([]object, len(all))
 	for i, p := range all {
 		rows[i] = p.row()
-		rows[i]["ticker"], rows[i]["created_time"] = query.Get("ticker"), iso(p.At)
+		rows[i]["ticker"], rows[i]["created_time"] = c.Get("ticker"), iso(p.At)
 	}
-	return object{"trades": rows, "cursor": cursor}, nil
+	return object{"trades": rows, "cursor": cursor}
 }
 
-// row returns the members of a trade that REST and the stream have in common.
 func (p execution) row() object {
 	return object{
 		"trade_id": p.ID, "yes_price_dollars": dollars(p.Price), "no_price_dollars": dollars(payout - p.Price), "count_fp": contractCount(p.Size),

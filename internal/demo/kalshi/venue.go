@@ -163,7 +163,6 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	v.byDemoMarket[s.MarketID] = append(v.byDemoMarket[s.MarketID], m)
 }
 
-// payout is the price of a winning share.
 const payout demo.Price = 10_000
 
 // bidsOf returns the bids for YES and for NO. An ask for YES is a bid for NO at the payout minus the price.
@@ -209,10 +208,8 @@ func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	return m.demoToken, true
 }
 
-// dollars returns a price as Kalshi writes it.
 func dollars(p demo.Price) string { return fmt.Sprintf("%d.%04d", p/payout, p%payout) }
 
-// contractCount returns a number of contracts as Kalshi writes it.
 func contractCount(s demo.Size) string {
 	sign := ""
 	if s < 0 {

@@ -208,7 +208,6 @@ func (v *Venue) sendBooks(m *market) {
 	}
 }
 
-// timestamp returns the time of the book's last change as Polymarket writes it.
 func (m *market) timestamp() string { return strconv.FormatInt(m.stamp, 10) }
 
 // wholeBook returns the members of a book that REST and the stream have in common.

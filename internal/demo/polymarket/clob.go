@@ -15,14 +15,14 @@ const (
 	maxHistories = 20
 )
 
-func (v *Venue) answerBook(r *request) (any, *refusal) {
+func (v *Venue) answerBook(r *request) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	t, ok := v.tokens[r.get("token_id")]
+	t, ok := v.tokens[r.Get("token_id")]
 	if !ok || !t.market.hasBooks() {
-		return nil, refuse(http.StatusNotFound, "No orderbook exists for the requested token id")
+		return r.Refuse(refuse(http.StatusNotFound, "No orderbook exists for the requested token id"))
 	}
-	return t.restBook(), nil
+	return t.restBook()
 }
 
 func (t token) restBook() object {
@@ -38,68 +38,61 @@ type wantedToken struct {
 }
 
 // wantedTokens reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
-func (v *Venue) wantedTokens(r *request) ([]wantedToken, *refusal) {
+func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
 	var in []struct {
 		TokenID string    `json:"token_id"`
 		Side    demo.Side `json:"side"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
-		return nil, refuse(http.StatusBadRequest, "Invalid payload")
+		r.Refuse(refuse(http.StatusBadRequest, "Invalid payload"))
+		return nil
 	}
 	if r.Keys = len(in); len(in) > maxTokens {
-		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
+		r.Refuse(refuse(http.StatusBadRequest, "Payload exceeds the limit"))
+		return nil
 	}
-	var out []wantedToken
 	for _, row := range in {
 		if t, ok := v.tokens[row.TokenID]; ok && t.market.hasBooks() {
 			out = append(out, wantedToken{t, row.TokenID, row.Side})
 		}
 	}
 	v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] }) // Polymarket answers in another order
-	return out, nil
+	return out
 }
 
 // answerTokens answers an object with a member for each requested token that has an order book. The callback returns the value of a
 // token, or nil to leave the token out.
-func (v *Venue) answerTokens(r *request, member func(wantedToken) any) (any, *refusal) {
+func (v *Venue) answerTokens(r *request, member func(wantedToken) any) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	list, err := v.wantedTokens(r)
-	if err != nil {
-		return nil, err
-	}
 	out := object{}
-	for _, w := range list {
+	for _, w := range v.wantedTokens(r) {
 		if value := member(w); value != nil {
 			out[w.id] = value
 		}
 	}
-	return out, nil
+	return out
 }
 
 // answerRows answers a list with a row for each requested token that has an order book. The callback returns the row of a token, or
 // nil to leave the token out.
-func (v *Venue) answerRows(r *request, row func(wantedToken) object) (any, *refusal) {
+func (v *Venue) answerRows(r *request, row func(wantedToken) object) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	list, err := v.wantedTokens(r)
-	if err != nil {
-		return nil, err
-	}
 	rows := []object{}
-	for _, w := range list {
+	for _, w := range v.wantedTokens(r) {
 		if o := row(w); o != nil {
 			rows = append(rows, o)
 		}
 	}
-	return rows, nil
+	return rows
 }
 
-func (v *Venue) answerBooks(r *request) (any, *refusal) {
+func (v *Venue) answerBooks(r *request) any {
 	return v.answerRows(r, func(w wantedToken) object { return w.restBook() })
 }
 
-func (v *Venue) answerMidpoints(r *request) (any, *refusal) {
+func (v *Venue) answerMidpoints(r *request) any {
 	return v.answerTokens(r, func(w wantedToken) any {
 		if p, ok := w.market.book.forToken(w.index).middle(); ok {
 			return p.String()
@@ -108,7 +101,7 @@ func (v *Venue) answerMidpoints(r *request) (any, *refusal) {
 	})
 }
 
-func (v *Venue) answerSpreads(r *request) (any, *refusal) {
+func (v *Venue) answerSpreads(r *request) any {
 	return v.answerTokens(r, func(w wantedToken) any {
 		if _, ok := w.market.book.middle(); ok {
 			bid, ask := w.market.book.top()
@@ -119,9 +112,9 @@ func (v *Venue) answerSpreads(r *request) (any, *refusal) {
 }
 
 // answerPrices answers the best bid for BUY and the best ask for SELL. Polymarket's documentation also describes the reverse.
-func (v *Venue) answerPrices(r *request) (any, *refusal) {
+func (v *Venue) answerPrices(r *request) any {
 	out := map[string]map[demo.Side]string{}
-	_, err := v.answerTokens(r, func(w wantedToken) any {
+	v.answerTokens(r, func(w wantedToken) any {
 		b := w.market.book.forToken(w.index)
 		bid, ask := b.top()
 		price, ok := bid, len(b.bids) > 0
@@ -136,10 +129,10 @@ func (v *Venue) answerPrices(r *request) (any, *refusal) {
 		}
 		return nil
 	})
-	return out, err
+	return out
 }
 
-func (v *Venue) answerLastTrades(r *request) (any, *refusal) {
+func (v *Venue) answerLastTrades(r *request) any {
 	return v.answerRows(r, func(w wantedToken) object {
 		if last := w.market.last[w.index]; last.side != "" {
 			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
@@ -153,7 +146,7 @@ var spans = map[string]time.Duration{
 	"max": 10 * 365 * 24 * time.Hour,
 }
 
-func (v *Venue) answerHistories(r *request) (any, *refusal) {
+func (v *Venue) answerHistories(r *request) any {
 	var in struct {
 		Markets    []string `json:"markets"`
 		Start      int64    `json:"start_ts"`
@@ -164,10 +157,10 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 		CamelEnd   int64    `json:"endTs"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
-		return nil, refuse(http.StatusBadRequest, "Invalid payload")
+		return r.Refuse(refuse(http.StatusBadRequest, "Invalid payload"))
 	}
 	if r.Keys = len(in.Markets); len(in.Markets) > maxHistories {
-		return nil, refuse(http.StatusBadRequest, "Payload exceeds the limit")
+		return r.Refuse(refuse(http.StatusBadRequest, "Payload exceeds the limit"))
 	}
 	now := v.Clock.Now()
 	from, until := time.Unix(in.Start+in.CamelStart, 0), time.Unix(in.End+in.CamelEnd, 0)
@@ -177,7 +170,7 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 	if in.Start+in.CamelStart == 0 {
 		span, ok := spans[in.Interval]
 		if !ok {
-			return nil, refuse(http.StatusBadRequest, "Invalid interval")
+			return r.Refuse(refuse(http.StatusBadRequest, "Invalid interval"))
 		}
 		from = until.Add(-span)
 	}
@@ -203,16 +196,16 @@ func (v *Venue) answerHistories(r *request) (any, *refusal) {
 		}
 		history[id] = points
 	}
-	return object{"history": history}, nil
+	return object{"history": history}
 }
 
 // answerClobMarket answers a market with its winner, which Gamma sometimes omits.
-func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
+func (v *Venue) answerClobMarket(r *request) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	m := v.byCondition[r.PathValue("condition")]
 	if m == nil {
-		return nil, refuse(http.StatusNotFound, "market not found")
+		return r.Refuse(refuse(http.StatusNotFound, "market not found"))
 	}
 	tokens := make([]object, 2)
 	for i, id := range m.tokenIDs {
@@ -227,7 +220,7 @@ func (v *Venue) answerClobMarket(r *request) (any, *refusal) {
 		"seconds_delay": 0, "fpmm": "", "maker_base_fee": 0, "taker_base_fee": 0, "notifications_enabled": true,
 		"neg_risk": m.event.negRisk, "neg_risk_market_id": m.negRiskID(), "neg_risk_request_id": "", "icon": m.picture(), "image": m.picture(),
 		"rewards": object{"rates": nil, "min_size": 0, "max_spread": 0}, "is_50_50_outcome": m.state.Status == "CANCELLED",
-	}, nil
+	}
 }
 
 // negRiskID returns an id that all mutually exclusive markets of an event share, or "" if the event's markets do not exclude each

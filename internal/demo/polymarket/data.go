@@ -20,12 +20,11 @@ const (
 
 var addressForm = regexp.MustCompile(`^0x[0-9a-fA-F]{40}$`)
 
-// user returns the address of a request in lower case.
-func (r *request) user() (string, *refusal) {
-	if !addressForm.MatchString(r.get("user")) {
-		return "", refuse(http.StatusBadRequest, "required query param 'user' not provided")
+func (r *request) user() string {
+	if !addressForm.MatchString(r.Get("user")) {
+		r.Refuse(refuse(http.StatusBadRequest, "required query param 'user' not provided"))
 	}
-	return strings.ToLower(r.get("user")), nil
+	return strings.ToLower(r.Get("user"))
 }
 
 // rows returns a page in the form of the Data API. next is the cursor of the next page. It is empty on the last page.
@@ -37,19 +36,10 @@ func rows(list []object, limit int, next string) object {
 	return object{"data": list, "pagination": object{"limit": limit, "offset": 0, "has_more": next != "", "next_cursor": cursor}}
 }
 
-func (v *Venue) answerPositions(r *request) (any, *refusal) {
-	user, err := r.user()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.integer("limit", 100, maxPositions)
-	if err != nil {
-		return nil, err
-	}
-	from, err := r.cursor("cursor")
-	if err != nil {
-		return nil, err
-	}
+func (v *Venue) answerPositions(r *request) any {
+	user := r.user()
+	limit := r.integer("limit", 100, maxPositions)
+	from := r.cursor("cursor")
 	least := r.leastSize(0.1)
 	all := slices.DeleteFunc(v.Engine().Positions(user), func(p demo.Position) bool { return r.amount(p.Size, p.CurrentPrice) < least })
 	first := min(int(from), len(all))
@@ -63,13 +53,13 @@ func (v *Venue) answerPositions(r *request) (any, *refusal) {
 	for _, p := range page {
 		list = append(list, v.position(user, p))
 	}
-	return rows(list, limit, next), nil
+	return rows(list, limit, next)
 }
 
 // leastSize returns the least amount of a row: the parameter filter_amount, or the given default if the parameter is missing, 0 or
 // invalid.
 func (r *request) leastSize(fallback float64) float64 {
-	if least, err := strconv.ParseFloat(r.get("filter_amount"), 64); err == nil && least > 0 {
+	if least, err := strconv.ParseFloat(r.Get("filter_amount"), 64); err == nil && least > 0 {
 		return least
 	}
 	return fallback
@@ -78,14 +68,13 @@ func (r *request) leastSize(fallback float64) float64 {
 // amount returns what filter_amount counts: shares, or their value if filter_type is CASH.
 func (r *request) amount(size demo.Size, price demo.Price) float64 {
 	text := size.String()
-	if r.get("filter_type") == "CASH" {
+	if r.Get("filter_type") == "CASH" {
 		text = notional(size, price).String()
 	}
 	amount, _ := strconv.ParseFloat(text, 64) // a decimal number
 	return amount
 }
 
-// position returns a row of /v2/positions.
 func (v *Venue) position(user string, p demo.Position) object {
 	t := v.byDemoToken[p.TokenID]
 	m := t.market
@@ -110,20 +99,16 @@ func (v *Venue) position(user string, p demo.Position) object {
 	}
 }
 
-// notional returns size × price, exactly.
 func notional(s demo.Size, p demo.Price) demo.Money { return demo.Money(int64(s) * int64(p)) }
 
-func (v *Venue) answerValue(r *request) (any, *refusal) {
-	user, err := r.user()
-	if err != nil {
-		return nil, err
-	}
+func (v *Venue) answerValue(r *request) any {
+	user := r.user()
 	b, _ := v.Engine().Balance(user)
-	return object{"data": object{"proxy_wallet": user, "value": jsonNumber(b.PortfolioValue)}}, nil
+	return object{"data": object{"proxy_wallet": user, "value": jsonNumber(b.PortfolioValue)}}
 }
 
-func (v *Venue) answerTrades(r *request) (any, *refusal) {
-	if r.get("user") == "" && r.get("condition") != "" {
+func (v *Venue) answerTrades(r *request) any {
+	if r.Get("user") == "" && r.Get("condition") != "" {
 		return v.answerTape(r)
 	}
 	least := r.leastSize(0.01)
@@ -132,9 +117,9 @@ func (v *Venue) answerTrades(r *request) (any, *refusal) {
 
 // answerActivity answers the activity of a wallet. It includes deposits and withdrawals only if the request has
 // exclude_deposits_withdrawals=false, and tips only if the request has their type.
-func (v *Venue) answerActivity(r *request) (any, *refusal) {
+func (v *Venue) answerActivity(r *request) any {
 	known := []string{"TRADE", "SPLIT", "MERGE", "REDEEM", "REWARD", "CONVERSION", "MIGRATION"}
-	if r.get("exclude_deposits_withdrawals") == "false" || r.get("excludeDepositsWithdrawals") == "false" {
+	if r.Get("exclude_deposits_withdrawals") == "false" || r.Get("excludeDepositsWithdrawals") == "false" {
 		known = append(known, "DEPOSIT", "WITHDRAWAL")
 	}
 	types := r.list("type")
@@ -155,21 +140,12 @@ func activityType(r demo.Record) string {
 
 // answerRecords answers a page of a wallet's records, newest first. A cursor contains 1 plus the number of the last record of a
 // page.
-func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(*Venue, string, demo.Record) object) (any, *refusal) {
-	user, err := r.user()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.integer("limit", maxTrades, maxTrades)
-	if err != nil {
-		return nil, err
-	}
-	before, err := r.cursor("cursor")
-	if err != nil {
-		return nil, err
-	}
-	start, _ := strconv.ParseInt(r.get("start"), 10, 64)
-	end, _ := strconv.ParseInt(r.get("end"), 10, 64)
+func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(*Venue, string, demo.Record) object) any {
+	user := r.user()
+	limit := r.integer("limit", maxTrades, maxTrades)
+	before := r.cursor("cursor")
+	start, _ := strconv.ParseInt(r.Get("start"), 10, 64)
+	end, _ := strconv.ParseInt(r.Get("end"), 10, 64)
 	conditions := slices.Concat(r.list("condition"), r.list("condition_id"), r.list("market"))
 	records := v.Engine().Records(user)
 	v.mu.Lock()
@@ -186,14 +162,13 @@ func (v *Venue) answerRecords(r *request, keep func(demo.Record) bool, row func(
 		}
 		list, last = append(list, row(v, user, rec)), rec.Number
 	}
-	return rows(list, limit, next), nil
+	return rows(list, limit, next)
 }
 
 // unknownIndex is the outcome_index of rows for which the Data API does not know the index. The event_slug of these rows is empty.
 // Trades among them still have the label of the outcome.
 const unknownIndex = 999
 
-// trade returns a row of /v2/trades.
 func (v *Venue) trade(user string, r demo.Record) object {
 	t := v.byDemoToken[r.TokenID]
 	m := t.market
@@ -208,7 +183,6 @@ func (v *Venue) trade(user string, r demo.Record) object {
 	return out
 }
 
-// activity returns a row of /v2/activity.
 func (v *Venue) activity(user string, r demo.Record) object {
 	out := object{
 		"proxy_wallet": user, "side": "", "token_id": "", "condition_id": "", "size": jsonNumber(r.Size), "price": jsonNumber(r.Price),

@@ -21,7 +21,6 @@ const (
 	searchPage = 20
 )
 
-// gammaTime is the form of Gamma's closedTime.
 const gammaTime = "2006-01-02 15:04:05-07"
 
 // sortKeys maps a value of the query parameter "order" to the function that returns a market's sort key.
@@ -39,22 +38,16 @@ var sortKeys = map[string]func(*market) int64{
 
 // answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true it has no closed
 // markets, even if the request names them. Markets that the request names by ids have a random order, as at Polymarket.
-func (v *Venue) answerMarkets(r *request) (any, *refusal) {
+func (v *Venue) answerMarkets(r *request) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := pageLimit(r, 20, maxMarkets)
-	if err != nil {
-		return nil, err
-	}
-	key, ok := sortKeys[r.get("order")]
+	limit := pageLimit(r, 20, maxMarkets)
+	key, ok := sortKeys[r.Get("order")]
 	if !ok {
-		return nil, invalid("order fields are not valid")
+		return r.Refuse(invalid("order fields are not valid"))
 	}
-	list, err := v.filteredMarkets(r)
-	if err != nil {
-		return nil, err
-	}
-	ascending := r.get("ascending") == "true" || r.get("order") == ""
+	list := v.filteredMarkets(r)
+	ascending := r.Get("ascending") == "true" || r.Get("order") == ""
 	slices.SortStableFunc(list, func(a, b *market) int {
 		order := cmp.Or(cmp.Compare(key(a), key(b)), cmp.Compare(a.number, b.number))
 		if ascending {
@@ -62,9 +55,9 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 		}
 		return -order
 	})
-	after, err := r.cursor("after_cursor")
-	if err != nil {
-		return nil, err
+	after := r.cursor("after_cursor")
+	if r.Refused() {
+		return nil
 	}
 	if after > 0 { // the number of the last market of the previous page, plus 1
 		if i := slices.IndexFunc(list, func(m *market) bool { return m.number == int(after)-1 }); i >= 0 {
@@ -85,38 +78,37 @@ func (v *Venue) answerMarkets(r *request) (any, *refusal) {
 	for i, m := range list {
 		rows[i] = m.gamma()
 		rows[i]["events"] = []object{m.event.gamma(false)}
-		if r.get("include_tag") == "true" {
+		if r.Get("include_tag") == "true" {
 			rows[i]["tags"] = v.tagsOf(m)
 		}
 	}
 	out["markets"] = rows
-	return out, nil
+	return out
 }
 
-// pageLimit checks the parameters that all keyset endpoints have, and returns the maximum number of rows of a page.
-func pageLimit(r *request, fallback, greatest int) (int, *refusal) {
+func pageLimit(r *request, fallback, greatest int) int {
 	if r.Query.Has("offset") {
-		return 0, invalid("offset is not supported; use after_cursor")
+		r.Refuse(invalid("offset is not supported; use after_cursor"))
 	}
 	return r.integer("limit", fallback, greatest)
 }
 
 // filteredMarkets returns the markets that match the filters of a request, in listing order.
-func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
+func (v *Venue) filteredMarkets(r *request) (out []*market) {
 	ids := map[string][]string{}
 	for _, name := range []string{"condition_ids", "clob_token_ids", "position_ids", "slug", "id"} {
 		if list := r.list(name); len(list) > 0 {
 			if ids[name] = list; len(list) > maxFilter {
-				return nil, invalid("%s takes at most %d values", name, maxFilter)
+				r.Refuse(invalid("%s takes at most %d values", name, maxFilter))
+				return nil
 			}
 			r.Keys = max(r.Keys, len(list))
 		}
 	}
-	from, until := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture)
-	tag := r.get("tag_id")
-	var out []*market
+	from, until := readDate(r.Get("end_date_min"), time.Time{}), readDate(r.Get("end_date_max"), distantFuture)
+	tag := r.Get("tag_id")
 	for _, m := range v.markets {
-		if (r.get("closed") == "true") != m.isClosed() ||
+		if (r.Get("closed") == "true") != m.isClosed() ||
 			m.state.EndAt.Before(from) || m.state.EndAt.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(m), func(t object) bool { return t["id"] == tag }) {
 			continue
@@ -133,10 +125,9 @@ func (v *Venue) filteredMarkets(r *request) ([]*market, *refusal) {
 			out = append(out, m)
 		}
 	}
-	return out, nil
+	return out
 }
 
-// distantFuture is later than every date that a request can contain.
 var distantFuture = time.Date(10000, 1, 2, 0, 0, 0, 0, time.UTC)
 
 // readDate parses a date or a date-time. It returns otherwise if s is neither.
@@ -149,21 +140,12 @@ func readDate(s string, otherwise time.Time) time.Time {
 	return otherwise
 }
 
-func (v *Venue) answerEvents(r *request) (any, *refusal) {
+func (v *Venue) answerEvents(r *request) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit, err := pageLimit(r, 20, maxEvents)
-	if err != nil {
-		return nil, err
-	}
-	after, err := r.cursor("after_cursor")
-	if err != nil {
-		return nil, err
-	}
-	list, err := v.filteredEvents(r)
-	if err != nil {
-		return nil, err
-	}
+	limit := pageLimit(r, 20, maxEvents)
+	after := r.cursor("after_cursor")
+	list := v.filteredEvents(r)
 	if after > 0 { // the number of the last event of the previous page, plus 1
 		if i := slices.IndexFunc(list, func(e *event) bool { return e == v.events[min(int(after), len(v.events))-1] }); i >= 0 {
 			list = list[i+1:]
@@ -183,39 +165,39 @@ func (v *Venue) answerEvents(r *request) (any, *refusal) {
 		repeatCursor(r, out)
 	}
 	out["events"] = rows
-	return out, nil
+	return out
 }
 
 // repeatCursor adds the cursor of the last page of a list to this page, as users of Polymarket report. The first page of a list has
 // no cursor.
 func repeatCursor(r *request, out object) {
-	if cursor := r.get("after_cursor"); cursor != "" {
+	if cursor := r.Get("after_cursor"); cursor != "" {
 		out["next_cursor"] = cursor
 	}
 }
 
 // filteredEvents returns the events that match the filters of a request, in the requested order.
-func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
-	key, ok := sortKeys[r.get("order")]
+func (v *Venue) filteredEvents(r *request) (list []*event) {
+	key, ok := sortKeys[r.Get("order")]
 	if !ok {
-		return nil, invalid("order fields are not valid")
+		r.Refuse(invalid("order fields are not valid"))
+		return nil
 	}
 	ids, slugs := r.list("id"), r.list("slug")
-	from, until, tag := readDate(r.get("end_date_min"), time.Time{}), readDate(r.get("end_date_max"), distantFuture), r.get("tag_id")
-	var list []*event
+	from, until, tag := readDate(r.Get("end_date_min"), time.Time{}), readDate(r.Get("end_date_max"), distantFuture), r.Get("tag_id")
 	for _, e := range v.events {
 		named := len(ids) == 0 && len(slugs) == 0 || slices.Contains(ids, e.id) || slices.Contains(slugs, e.slug)
 		ends := e.markets[0].state.EndAt
-		if !named || (r.get("closed") == "true") != e.isClosed() ||
+		if !named || (r.Get("closed") == "true") != e.isClosed() ||
 			ends.Before(from) || ends.After(until) ||
 			tag != "" && !slices.ContainsFunc(v.tagsOf(e.markets[0]), func(t object) bool { return t["id"] == tag }) {
 			continue
 		}
 		list = append(list, e)
 	}
-	if r.get("order") != "" {
+	if r.Get("order") != "" {
 		sum := func(e *event) (sum int64) {
-			if r.get("order") == "endDate" {
+			if r.Get("order") == "endDate" {
 				return key(e.markets[0])
 			}
 			for _, m := range e.markets {
@@ -224,13 +206,13 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 			return sum
 		}
 		slices.SortStableFunc(list, func(a, b *event) int {
-			if r.get("ascending") == "true" {
+			if r.Get("ascending") == "true" {
 				a, b = b, a
 			}
 			return cmp.Compare(sum(b), sum(a))
 		})
 	}
-	return list, nil
+	return list
 }
 
 // isClosed reports whether all markets of the event are closed.
@@ -273,24 +255,18 @@ func (e *event) placeholder() object {
 
 // answerSearch answers a page of the events that have a market with all words of the query. events_status=active omits closed
 // events, and events_status=resolved omits open events. keep_closed_markets=1 includes the closed markets of open events.
-func (v *Venue) answerSearch(r *request) (any, *refusal) {
+func (v *Venue) answerSearch(r *request) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	words := strings.Fields(strings.ToLower(r.get("q")))
+	words := strings.Fields(strings.ToLower(r.Get("q")))
 	if len(words) == 0 {
-		return nil, invalid("q is required")
+		return r.Refuse(invalid("q is required"))
 	}
-	page, err := r.integer("page", 1, 1_000_000)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.integer("limit_per_type", searchPage, maxMarkets)
-	if err != nil {
-		return nil, err
-	}
+	page := r.integer("page", 1, 1_000_000)
+	limit := r.integer("limit_per_type", searchPage, maxMarkets)
 	var found []*event
 	for _, e := range v.events {
-		status := r.get("events_status")
+		status := r.Get("events_status")
 		if status == "active" && e.isClosed() || status == "resolved" && !e.isClosed() {
 			continue
 		}
@@ -302,9 +278,9 @@ func (v *Venue) answerSearch(r *request) (any, *refusal) {
 	found = found[first:min(first+limit, total)]
 	rows := []object{}
 	for _, e := range found {
-		rows = append(rows, v.wholeEvent(e, func(m *market) bool { return e.isClosed() || !m.isClosed() || r.get("keep_closed_markets") == "1" }))
+		rows = append(rows, v.wholeEvent(e, func(m *market) bool { return e.isClosed() || !m.isClosed() || r.Get("keep_closed_markets") == "1" }))
 	}
-	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}, nil
+	return object{"events": rows, "pagination": object{"hasMore": first+limit < total, "totalResults": total}}
 }
 
 // has reports whether each element of words is a prefix of a word in the texts of the market.
@@ -313,11 +289,11 @@ func (m *market) has(words []string) bool {
 	return !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(text, " "+strings.ReplaceAll(slugOf(w), "-", " ")) })
 }
 
-func (v *Venue) answerTag(r *request) (any, *refusal) {
+func (v *Venue) answerTag(r *request) any {
 	if tag := v.tags[r.PathValue("slug")]; tag != nil {
-		return tag, nil
+		return tag
 	}
-	return nil, &refusal{Status: http.StatusNotFound, Body: object{"type": "not found error", "error": "slug not found"}}
+	return r.Refuse(&refusal{Status: http.StatusNotFound, Body: object{"type": "not found error", "error": "slug not found"}})
 }
 
 func (v *Venue) tagsOf(m *market) []object {

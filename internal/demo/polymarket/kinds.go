@@ -17,10 +17,8 @@ const OldMarkets = 3
 
 // Some binary markets have one of the properties below. The periods are primes, so a market can have several of them.
 
-// isV2 reports whether the market with a number belongs to Polymarket's protocol V2.
 func isV2(number int) bool { return number%11 == 5 }
 
-// hasTeams reports whether the outcomes of the market with a number are two teams in place of Yes and No.
 func hasTeams(number int) bool { return number%7 == 6 }
 
 var teams = [...]string{"Badgers", "Comets", "Dolphins", "Falcons", "Hornets", "Lynx", "Otters", "Ravens"}

@@ -26,10 +26,7 @@ func invalid(format string, arguments ...any) *refusal {
 	return &refusal{Status: http.StatusUnprocessableEntity, Body: object{"type": "validation error", "error": fmt.Sprintf(format, arguments...)}}
 }
 
-// request is a call with its parameters.
 type request struct{ *server.Call }
-
-func (r *request) get(name string) string { return r.Query.Get(name) }
 
 // list returns the values of a parameter. The request may repeat the parameter, or separate values by commas.
 func (r *request) list(name string) (values []string) {
@@ -39,23 +36,28 @@ func (r *request) list(name string) (values []string) {
 	return values
 }
 
-// integer returns an integer parameter from 1 to greatest. It returns fallback if the parameter is missing or empty.
-func (r *request) integer(name string, fallback, greatest int) (int, *refusal) {
-	if r.get(name) == "" {
-		return fallback, nil
+func (r *request) integer(name string, fallback, greatest int) int {
+	n, ok := server.Number(r.Get(name), 1, greatest, fallback)
+	if !ok {
+		r.Refuse(invalid("%s is a number from 1 to %d", name, greatest))
 	}
-	n, err := strconv.Atoi(r.get(name))
-	if err != nil || n < 1 || n > greatest {
-		return 0, invalid("%s is a number from 1 to %d", name, greatest)
+	return n
+}
+
+// cursor returns the number of a cursor parameter, or 0 if it is missing.
+func (r *request) cursor(name string) uint64 {
+	n, ok := server.ReadCursor(r.Get(name))
+	if !ok {
+		r.Refuse(invalid("invalid cursor"))
 	}
-	return n, nil
+	return n
 }
 
 // endpoint is a call of one of the APIs. per10s is the documented maximum number of requests in ten seconds.
 type endpoint struct {
 	pattern string
 	per10s  int
-	answer  func(*Venue, *request) (any, *refusal)
+	answer  func(*Venue, *request) any
 }
 
 var endpoints = []endpoint{
@@ -83,12 +85,11 @@ const (
 	dataPer10s = 1000
 )
 
-// routes adds the endpoints to the API.
 func (v *Venue) routes() {
 	for i := range endpoints {
 		e := &endpoints[i]
-		v.API.Endpoint(e.pattern, func(*server.Call) (time.Duration, *refusal) { return v.wait(e), nil },
-			func(c *server.Call) (any, *refusal) { return e.answer(v, &request{c}) })
+		v.API.Endpoint(e.pattern, func(*server.Call) time.Duration { return v.wait(e) },
+			func(c *server.Call) any { return e.answer(v, &request{c}) })
 	}
 	v.API.HandleFunc("GET "+StreamPath, v.serveStream)
 }
@@ -107,12 +108,3 @@ func (v *Venue) wait(e *endpoint) time.Duration {
 func jsonNumber(s fmt.Stringer) json.RawMessage { return json.RawMessage(s.String()) }
 
 func stampOf(t time.Time) string { return strconv.FormatInt(t.UnixMilli(), 10) }
-
-// cursor returns the number of a cursor parameter, or 0 if it is missing.
-func (r *request) cursor(name string) (uint64, *refusal) {
-	n, ok := server.ReadCursor(r.get(name))
-	if !ok {
-		return 0, invalid("invalid cursor")
-	}
-	return n, nil
-}

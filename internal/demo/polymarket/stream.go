@@ -30,12 +30,6 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// Begin implements [server.Client].
-func (c *conn) Begin() {}
-
-// Beat implements [server.Client].
-func (c *conn) Beat() {}
-
 // End implements [server.Client].
 func (c *conn) End() {
 	c.v.mu.Lock()
@@ -147,7 +141,6 @@ func (v *Venue) sendResolved(m *market) {
 	})
 }
 
-// sendNew tells all clients with custom features that a market has opened.
 func (v *Venue) sendNew(m *market) {
 	frame := server.Encode(object{
 		"event_type": "new_market", "id": m.id, "question": m.question, "market": m.conditionID, "slug": m.slug, "description": m.state.Description,

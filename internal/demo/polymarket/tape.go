@@ -28,20 +28,17 @@ func (v *Venue) tape(m *market) (all []execution) {
 }
 
 // answerTape answers a page of the public trades of a market. A cursor contains the id of the last trade of a page.
-func (v *Venue) answerTape(r *request) (any, *refusal) {
-	limit, err := r.integer("limit", maxTrades, maxTrades)
-	if err != nil {
-		return nil, err
+func (v *Venue) answerTape(r *request) any {
+	limit := r.integer("limit", maxTrades, maxTrades)
+	if r.Get("taker_only") == "false" {
+		return r.Refuse(refuse(http.StatusBadRequest, "the simulator has no trades of makers"))
 	}
-	if r.get("taker_only") == "false" {
-		return nil, refuse(http.StatusBadRequest, "the simulator has no trades of makers")
-	}
-	last, bad := base64.URLEncoding.DecodeString(r.get("cursor"))
+	last, bad := base64.URLEncoding.DecodeString(r.Get("cursor"))
 	if bad != nil {
-		return nil, invalid("invalid cursor")
+		return r.Refuse(invalid("invalid cursor"))
 	}
 	all, least := []execution{}, r.leastSize(0.01)
-	if m := v.byCondition[r.get("condition")]; m != nil {
+	if m := v.byCondition[r.Get("condition")]; m != nil {
 		all = slices.DeleteFunc(v.tape(m), func(p execution) bool { return r.amount(p.Size, p.Price) < least })
 	}
 	all = all[slices.IndexFunc(all, func(p execution) bool { return p.ID == string(last) })+1:]
@@ -54,10 +51,9 @@ func (v *Venue) answerTape(r *request) (any, *refusal) {
 	for i, p := range all {
 		list[i] = p.row()
 	}
-	return rows(list, limit, next), nil
+	return rows(list, limit, next)
 }
 
-// row returns a row of /v2/trades.
 func (p *execution) row() object {
 	m := p.token.market
 	return object{
@@ -67,5 +63,4 @@ func (p *execution) row() object {
 	}
 }
 
-// transaction returns the hash of the transaction that settles a trade.
 func transaction(t demo.Trade) string { return "0x" + digest("transaction", t.ID) }

@@ -185,7 +185,6 @@ func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
 	v.byDemoMarket[s.MarketID] = append(v.byDemoMarket[s.MarketID], m)
 }
 
-// payout is the price of a winning share.
 const payout demo.Price = 10_000
 
 // digest returns 64 hex digits for a text.
@@ -202,7 +201,6 @@ func tokenID(demoToken string, index int) string {
 	return n.Mod(n, new(big.Int).Mul(low, big.NewInt(9))).Add(n, low).String()
 }
 
-// slugOf returns the words of a text in lower case, joined by hyphens.
 func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }

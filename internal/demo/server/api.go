@@ -3,6 +3,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -31,9 +32,22 @@ type Refusal struct {
 // Call is a request of a client. Keys is the number of identifiers in it, or 1 if it has no list of identifiers.
 type Call struct {
 	*http.Request
-	Query url.Values
-	Keys  int
+	Query   url.Values
+	Keys    int
+	refused *Refusal
 }
+
+// Get returns a parameter.
+func (c *Call) Get(name string) string { return c.Query.Get(name) }
+
+// Refuse makes the answer of the call a refusal, but the first refusal stays. It returns nil.
+func (c *Call) Refuse(r *Refusal) any {
+	c.refused = cmp.Or(c.refused, r)
+	return nil
+}
+
+// Refused reports whether the call has a refusal.
+func (c *Call) Refused() bool { return c.refused != nil }
 
 // API is a REST API whose answers are JSON. Latency is the least time of each answer.
 type API struct {
@@ -46,27 +60,24 @@ type API struct {
 	TooLong *Refusal
 }
 
-// Endpoint adds an endpoint. admit returns the time that a call must wait because of a limit, or a refusal.
-func (a *API) Endpoint(pattern string, admit func(*Call) (time.Duration, *Refusal), answer func(*Call) (any, *Refusal)) {
+// Endpoint adds an endpoint. admit returns the time that a call must wait because of a limit. Both functions may refuse the call.
+func (a *API) Endpoint(pattern string, admit func(*Call) time.Duration, answer func(*Call) any) {
 	name := strings.TrimPrefix(pattern, a.Prefix)
 	a.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		c := &Call{r, r.URL.Query(), 1}
-		wait, refused := admit(c)
-		if wait += a.Latency; wait > 0 && !Pause(r.Context(), wait) {
+		c := &Call{Request: r, Query: r.URL.Query(), Keys: 1}
+		if wait := admit(c) + a.Latency; wait > 0 && !Pause(r.Context(), wait) {
 			return
 		}
-		var body any
-		switch {
-		case refused != nil:
-		case len(r.URL.RequestURI()) > MaxURL:
-			refused = a.TooLong
-		default:
-			r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
-			body, refused = answer(c)
+		if len(r.URL.RequestURI()) > MaxURL {
+			c.Refuse(a.TooLong)
 		}
-		status := http.StatusOK
-		if refused != nil {
-			status, body = refused.Status, refused.Body
+		status, body := http.StatusOK, any(nil)
+		if !c.Refused() {
+			r.Body = http.MaxBytesReader(w, r.Body, MaxBody)
+			body = answer(c)
+		}
+		if c.Refused() {
+			status, body = c.refused.Status, c.refused.Body
 		}
 		a.Counts.Add(Requests, name, 1)
 		a.Counts.Add(Keys, name, c.Keys)
@@ -75,6 +86,18 @@ func (a *API) Endpoint(pattern string, admit func(*Call) (time.Duration, *Refusa
 		w.WriteHeader(status)
 		_, _ = w.Write(Encode(body)) // the client may have left
 	})
+}
+
+// Number returns an integer parameter from low to high. It returns the fallback if the text is empty, or, with ok false, if it is no
+// such integer.
+func Number(text string, low, high, fallback int) (n int, ok bool) {
+	if text == "" {
+		return fallback, true
+	}
+	if n, err := strconv.Atoi(text); err == nil && n >= low && n <= high {
+		return n, true
+	}
+	return fallback, false
 }
 
 // Encode returns the JSON of an answer or a message.

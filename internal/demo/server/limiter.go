@@ -47,7 +47,6 @@ func (l *Limiter) Take(client string, limit int, now time.Time, queue bool) (wai
 	return at.Sub(now), max(limit-len(times), 0), times[0].Add(l.Span).Sub(now)
 }
 
-// forget removes the clients without calls in the span.
 func (l *Limiter) forget(now time.Time) {
 	for client, times := range l.times {
 		if len(times) == 0 || now.Sub(times[len(times)-1]) >= l.Span {

@@ -38,6 +38,11 @@ type Client interface {
 	End()
 }
 
+// Begin, Beat and End do nothing. A client that embeds its socket needs only those that it has a use for.
+func (*Socket) Begin() {}
+func (*Socket) Beat()  {}
+func (*Socket) End()   {}
+
 // Sockets are the streams of a venue. The zero value with limits is ready to use.
 type Sockets struct {
 	Limits Limits

@@ -3,16 +3,66 @@ package e2e
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2"
+	"github.com/vektah/gqlparser/v2/gqlerror"
+	"github.com/vektah/gqlparser/v2/validator"
+
 	"oddsgraph/app"
+	"oddsgraph/graph"
 	"oddsgraph/internal/venue/stream"
+	"oddsgraph/loaders"
+	"oddsgraph/resolvers"
 )
+
+// run runs the program in this process with a command line.
+func run(ctx context.Context, args, environ []string, stdout, stderr io.Writer) error {
+	return app.Run(ctx, thirdParty(), args, environ, stdout, stderr)
+}
+
+// thirdParty returns the licence texts that the program embeds.
+func thirdParty() string {
+	text, err := os.ReadFile("THIRD_PARTY_LICENSES")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// execute executes a query without variables with the given sources, as the HTTP API does.
+func execute(t *testing.T, s *service, ctx context.Context, sources loaders.Sources, query string) *graphql.Response {
+	t.Helper()
+	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
+	doc, invalid := gqlparser.LoadQueryWithRules(compiler.Schema(), query, nil)
+	if invalid != nil {
+		t.Fatal(invalid)
+	}
+	values, err := validator.VariableValues(compiler.Schema(), doc.Operations[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	operation := compiler.Operation(doc, doc.Operations[0], func(int) {})
+	ctx, set, _ := loaders.With(ctx, sources)
+	defer set.Done()
+	resp := &graphql.Response{}
+	set.Complete(ctx, func() {
+		data, errs := operation.Execute(ctx, values, nil, nil)
+		resp = &graphql.Response{Data: data}
+		for i := range errs {
+			resp.Errors = append(resp.Errors, gqlerror.WrapPath(errs[i].Path(), errs[i].Err))
+		}
+	})
+	return resp
+}
 
 // startInBubble is like startAt, but for a test in a synctest bubble. Client, service and venue call each other without sockets,
 // because synctest cannot track sockets.

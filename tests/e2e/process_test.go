@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -234,5 +236,62 @@ func TestTerminationTimesOut(t *testing.T) {
 	p.wantExit(t, 1)
 	if log := p.log.String(); !strings.Contains(log, "waiting for requests under way") {
 		t.Errorf("the log does not say that requests were under way: %s", log)
+	}
+}
+
+// TestHangup checks that SIGHUP changes the log level without a restart. If the configuration file is invalid, the program must log
+// the error, keep its log level, and continue to run.
+func TestHangup(t *testing.T) {
+	dir := t.TempDir()
+	file := write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=info\nODDSGRAPH_DEMO_MARKETS=20")
+	p := runProgram(t, "--config="+file)
+	hangup := func(wants ...string) {
+		t.Helper()
+		before := len(p.log.String())
+		if err := p.process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range wants {
+			eventually(t, "the log contains "+want, func() bool { return strings.Contains(p.log.String()[before:], want) })
+		}
+	}
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=debug\nODDSGRAPH_DEMO_MARKETS=20")
+	hangup(`"log_level":"DEBUG"`)
+	write(t, dir, "oddsgraph.env", "ODDSGRAPH_LOG_LEVEL=loud\nODDSGRAPH_DEMO_MARKETS=20")
+	hangup("oddsgraph.env:1: ODDSGRAPH_LOG_LEVEL", `"log_level":"DEBUG"`)
+	p.ask(t, `{ __typename }`, nil, anonymous)
+	p.terminate(t)
+	p.wantExit(t, 0)
+}
+
+// TestCanaryOnDisk checks that the program writes no files. It must also write no secrets into its log and metrics, except the
+// secrets in request ids and names of operations.
+func TestCanaryOnDisk(t *testing.T) {
+	t.Parallel()
+	p := runProgram(t, "--demo-markets=20", "--log-level=debug")
+	var secrets []string
+	for _, place := range canaryPlaces() {
+		secret := newCanary()
+		place.send(t, p.service, secret)
+		if place.name != "a request id" && !place.named {
+			secrets = append(secrets, secret)
+		}
+		own := credentials("demo-3", "note", secret)
+		p.do(t, p.request(t, asJSON(vars{"query": strings.ReplaceAll(everything, addressOfAny, addressOf3)}), own))
+	}
+	for _, secret := range secrets {
+		p.search(t, secret)
+	}
+	if log := p.log.String(); !strings.Contains(log, `"level":"DEBUG"`) {
+		t.Error("the log has no lines of the level DEBUG")
+	}
+	err := filepath.WalkDir(p.dir, func(path string, d fs.DirEntry, err error) error {
+		if path != p.dir {
+			t.Errorf("the program has written %s", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
 	}
 }
