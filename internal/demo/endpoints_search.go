@@ -37,6 +37,7 @@ const (
 	sortVolume    = "volume"
 	sortVolume24h = "volume24h"
 	sortLiquidity = "liquidity"
+	sortStartsAt  = "startsAt"
 	sortEndsAt    = "endsAt"
 )
 
@@ -46,6 +47,7 @@ func newSearchIndex(u *universe) *searchIndex {
 		sortVolume:    func(m *market) int64 { return int64(m.volume) },
 		sortVolume24h: func(m *market) int64 { return int64(m.volume24h) },
 		sortLiquidity: func(m *market) int64 { return int64(m.liquidity) },
+		sortStartsAt:  func(m *market) int64 { return int64(m.startAt) },
 		sortEndsAt:    func(m *market) int64 { return int64(m.endAt) },
 	}
 	for name, key := range keys {
@@ -169,7 +171,7 @@ func (v *Venue) newSearch(c *call) (s search, err *apiError) {
 	}
 	s.sort = cmp.Or(c.get("sort"), sortRelevance)
 	if v.index.ranks[s.sort] == nil {
-		return s, badRequest("sort is one of relevance, volume, volume24h, liquidity, endsAt")
+		return s, badRequest("sort is one of relevance, volume, volume24h, liquidity, startsAt, endsAt")
 	}
 	switch cmp.Or(strings.ToLower(c.get("order")), "desc") {
 	case "asc":

@@ -215,7 +215,7 @@ func (v *Venue) filteredEvents(r *request) ([]*event, *refusal) {
 	}
 	if r.get("order") != "" {
 		sum := func(e *event) (sum int64) {
-			if r.get("order") == "endDate" {
+			if strings.HasSuffix(r.get("order"), "Date") {
 				return key(e.markets[0])
 			}
 			for _, m := range e.markets {
