@@ -3160,7 +3160,7 @@ type Query {
   tokenPrices(
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
-  ): [TokenPrice]
+  ): [TokenPrice] @deprecated(reason: "Use ` + "`" + `tokens { price { … } }` + "`" + `, which makes the same upstream calls.")
   """
   Top of the order book of several tokens. Same length and order as the argument; null if unknown. Batched if the venue
   supports batches, otherwise one upstream call per token.
@@ -3168,7 +3168,7 @@ type Query {
   spreads(
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
-  ): [Spread]
+  ): [Spread] @deprecated(reason: "Use ` + "`" + `tokens { spread { … } }` + "`" + `, which makes the same upstream calls.")
   "Health of this service and of its connections to the venue. Never costs an upstream call."
   serviceStatus: ServiceStatus!
 }
@@ -4351,6 +4351,8 @@ enum MarketSort {
   VOLUME_24H
   "By ` + "`" + `Market.liquidity` + "`" + `."
   LIQUIDITY
+  "By ` + "`" + `Market.startsAt` + "`" + `. With DESC, the newest markets are first."
+  STARTS_AT
   "By ` + "`" + `Market.endsAt` + "`" + `."
   ENDS_AT
 }

@@ -204,6 +204,7 @@ func (m *market) append(b []byte, summary bool) []byte {
 	if !summary {
 		b = m.appendResolution(addName(b, "resolution"))
 	}
+	b = addTime(b, "createdAt", m.createdAt)
 	b = addTime(b, "updatedAt", updated)
 	return append(b, '}')
 }

@@ -29,6 +29,7 @@ const (
 	sortVolume    = "volume"
 	sortVolume24h = "volume24h"
 	sortLiquidity = "liquidity"
+	sortStartsAt  = "startsAt"
 	sortEndsAt    = "endsAt"
 )
 
@@ -38,6 +39,7 @@ var sortKeys = map[string]func(*market) int64{
 	sortVolume:    func(m *market) int64 { return int64(m.volume) },
 	sortVolume24h: func(m *market) int64 { return int64(m.volume24h) },
 	sortLiquidity: func(m *market) int64 { return int64(m.liquidity) },
+	sortStartsAt:  func(m *market) int64 { return int64(m.startAt) },
 	sortEndsAt:    func(m *market) int64 { return int64(m.endAt) },
 }
 
@@ -126,7 +128,7 @@ func (v *Venue) newSearch(c *call) search {
 	s.endsAfter, _ = c.instant("endsAfter")
 	s.endsBefore, s.hasEndsBefore = c.instant("endsBefore")
 	if sortKeys[s.sort] == nil {
-		c.refuse("sort is one of relevance, volume, volume24h, liquidity, endsAt")
+		c.refuse("sort is one of relevance, volume, volume24h, liquidity, startsAt, endsAt")
 	}
 	if order := c.get("order"); order != "" && !s.ascending && !strings.EqualFold(order, "desc") {
 		c.refuse("order is asc or desc")

@@ -34,6 +34,7 @@ type market struct {
 	tags                           []string
 	event                          *event
 	status                         string
+	createdAt                      millis
 	startAt, endAt                 millis
 	closedAt                       millis // end of trading; 0 until trading has ended
 	resolvedAt                     millis
@@ -174,7 +175,7 @@ func (u *universe) addEvent(config Config, i int, s shape, now millis) {
 			id:       "0x" + string(appendHex(nil, r.next())) + string(appendHex(nil, r.next())),
 			question: mp.question, groupTitle: mp.item, image: image, category: c.name,
 			tags: append([]string{c.tag}, plan.tags...), source: source,
-			status: status, startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1, seq: 1,
+			status: status, createdAt: min(start, now), startAt: start, endAt: end, closedAt: closed, updatedAt: min(start, now), winner: -1, seq: 1,
 		}
 		if config.Other > 0 {
 			other := rng(hash(m.seed, 9, config.Other))

@@ -32,6 +32,8 @@ const (
 	// guideTime limits the time of all commands together, so that no command hangs. The limit is long, because other tests may keep
 	// the processor busy.
 	guideTime = 15 * time.Minute
+	// guideOutage is the time for which the service is away. The page must be live again soon after the service is back.
+	guideOutage = 45 * time.Second
 )
 
 var (
@@ -90,7 +92,7 @@ func guideHasChanged() bool {
 func followGuide(t *testing.T, client string) *guide {
 	t.Helper()
 	chromium := tool.Require(t, "chromium")
-	s := startLive(t, "--demo-markets=1200")
+	s, stop := startStoppable(t, "--demo-markets=1200")
 	ctx, cancel := context.WithTimeout(t.Context(), guideTime)
 	t.Cleanup(cancel)
 	g := &guide{
@@ -112,10 +114,18 @@ func followGuide(t *testing.T, client string) *guide {
 	if g.url == "" {
 		t.Fatal("no command has started a dev server")
 	}
-	c := startChecks(t, "web", "tests/dist/"+guideChecks+".test.js", "CHROMIUM="+chromium, "GUIDE_URL="+g.url,
-		"ODDSGRAPH_URL="+g.origin+"/graphql", "ODDSGRAPH_VENUE="+s.Demo.URL())
-	wantPassed(t, <-c.ended, &c.stdout, c.stderr.String())
-	t.Logf("the commands and checks took %v", time.Since(begun).Round(time.Second))
+	t.Logf("the commands took %v", time.Since(begun).Round(time.Second))
+	env := []string{"CHROMIUM=" + chromium, "GUIDE_URL=" + g.url, "ODDSGRAPH_URL=" + g.origin + "/graphql", "ODDSGRAPH_VENUE=" + s.Demo.URL()}
+	if tool.Nightly() {
+		env = append(env, "GUIDE_RESTARTS=true")
+	}
+	runChecks(t, "web", "tests/dist/"+guideChecks+".test.js", env, func() {
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(guideOutage)
+		startLive(t, "--demo-markets=1200", "--listen="+s.Addr().String(), "--demo-listen="+strings.TrimPrefix(s.Demo.URL(), "http://"))
+	})
 	return g
 }
 

@@ -303,6 +303,7 @@ func TestSearch(t *testing.T) {
 		{"sort by the volume of 24 hours", vars{"s": "VOLUME_24H"}, url.Values{"sort": {"volume24h"}}, nil},
 		{"sort by volume", vars{"s": "VOLUME", "o": "DESC"}, url.Values{"sort": {"volume"}}, nil},
 		{"sort by end", vars{"s": "ENDS_AT", "o": "ASC"}, url.Values{"sort": {"endsAt"}, "order": {"asc"}}, nil},
+		{"the newest first", vars{"s": "STARTS_AT"}, url.Values{"sort": {"startsAt"}}, nil},
 		{"nulls", vars{"f": nil, "s": nil, "o": nil, "n": nil}, url.Values{}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -60,6 +60,17 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	address, venue := p.Addr().String(), p.venueURL(t)
 	args = append(args, "--listen="+address, "--demo-listen="+strings.TrimPrefix(venue, "http://"))
 
+	runChecks(t, dir, file, append(env, "ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE="+venue), func() {
+		p.terminate(t)
+		p.wantExit(t, 0)
+		p = runBinary(t, exe, args...)
+	})
+}
+
+// runChecks runs a test file as startChecks does, and reports each test of the file as a subtest. It calls restart for each POST to
+// the URL in the environment variable ODDSGRAPH_RESTART_URL, and responds when restart returns.
+func runChecks(t *testing.T, dir, file string, env []string, restart func()) {
+	t.Helper()
 	// Only the test's goroutine may fail the test, so the handler asks this goroutine to restart the program.
 	restarts := make(chan chan<- struct{})
 	control := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -76,14 +87,11 @@ func runNodeTest(t *testing.T, dir, file string, env []string, args ...string) {
 	}))
 	defer control.Close()
 
-	checks := startChecks(t, dir, file, append(env,
-		"ODDSGRAPH_URL=http://"+address+"/graphql", "ODDSGRAPH_VENUE="+venue, "ODDSGRAPH_RESTART_URL="+control.URL)...)
+	checks := startChecks(t, dir, file, append(env, "ODDSGRAPH_RESTART_URL="+control.URL)...)
 	for {
 		select {
 		case restarted := <-restarts:
-			p.terminate(t)
-			p.wantExit(t, 0)
-			p = runBinary(t, exe, args...)
+			restart()
 			close(restarted)
 		case err := <-checks.ended:
 			wantPassed(t, err, &checks.stdout, checks.stderr.String())

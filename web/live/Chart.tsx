@@ -33,6 +33,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
     const { chart, colour } = plot
     const area = chart.addSeries(AreaSeries, { lineWidth: 2, lineColor: colour('accent'), topColor: colour('accent-veil'), bottomColor: colour('accent-none'), priceFormat, lastValueVisible: hasRoom() })
     const volume = chart.addSeries(HistogramSeries, { color: colour('line'), priceScaleId: 'volume', priceLineVisible: false, lastValueVisible: false, priceFormat: { type: 'volume' } })
+    plot.tag(area)
     chart.priceScale('volume').applyOptions({ scaleMargins: { top: 0.86, bottom: 0 } })
     // The bars end now, so that fitContent leaves room for the live price, which may arrive later.
     area.setData(bars(points, stepOf(Date.now(), step), step))
@@ -52,6 +53,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
     const drawn = chart.addSeries(CandlestickSeries, {
       upColor: colour('up'), downColor: colour('down'), wickUpColor: colour('up'), wickDownColor: colour('down'), borderVisible: false, priceFormat, lastValueVisible: hasRoom(),
     })
+    plot.tag(drawn)
     const start = Date.now() - range.span * 1000
     drawn.setData(joined(candleList.filter(candle => Date.parse(candle.start) >= start || range.name === '1W')))
     chart.timeScale().fitContent()

@@ -26,6 +26,7 @@ export default function Compare({ outcomes, quotes }: { outcomes: { tokenId: str
     if (!plot || !data?.tokens) return
     const drawn = data.tokens.map((token, i) => {
       const line = plot.chart.addSeries(LineSeries, { color: plot.colour(`series-${i + 1}`), lineWidth: 2, priceFormat, priceLineVisible: false, lastValueVisible: hasRoom() })
+      plot.tag(line)
       line.setData(bars(token?.history?.points ?? [], stepOf(Date.now(), step), step))
       return line
     })

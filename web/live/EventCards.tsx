@@ -1,5 +1,7 @@
 // Events as cards. A card has a bar for each leading outcome of its event.
-import type { ListedMarketFragment } from './__generated__/operations'
+import { useEffect, useState } from 'react'
+import { useQuery } from 'urql'
+import { EventOutcomesDocument, type ListedMarketFragment } from './__generated__/operations'
 import { cents, reason } from './format'
 import { nameOf } from './names'
 import { candidates, usePrices } from './prices'
@@ -11,7 +13,7 @@ const shown = 3
 /** The number of waiting cards before the first answer. */
 const waiting = 12
 
-/** An event with its open markets. */
+/** An event with those of its open markets that a search has found. */
 export interface EventItem {
   id: string
   eventId: string
@@ -21,14 +23,18 @@ export interface EventItem {
 
 export function EventCards({ events }: { events: readonly EventItem[] }) {
   const [visible, observe] = useVisible()
+  const whole = useWhole(visible)
+  const marketsOf = ({ id, markets }: EventItem) => whole[id] ?? markets
   const followed = events.filter(({ id }) => visible.includes(id))
-  const { quotes, error } = usePrices(followed.flatMap(({ markets }) => markets.flatMap(({ tokens }) => candidates(tokens).map(({ tokenId }) => tokenId))).slice(0, 500).sort())
+  const { quotes, error } = usePrices(followed.flatMap(event => marketsOf(event).flatMap(({ tokens }) => candidates(tokens).map(({ tokenId }) => tokenId))).slice(0, 500).sort())
   const price = (tokenId: string) => Number(quotes[tokenId]?.price ?? -1)
   return (
     <>
       <ul className="cards">
         {events.length === 0 && Array.from({ length: waiting }, (_, i) => <li key={i} className="panel" aria-hidden="true"><span className="waiting long" /></li>)}
-        {events.map(({ id, eventId, title, markets }) => {
+        {events.map(event => {
+          const { id, eventId, title } = event
+          const markets = marketsOf(event)
           const outcomes = markets
             .flatMap(market => candidates(market.tokens).map(token => ({ market, token, name: nameOf(market, token.outcome, markets.length) })))
             .sort((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
@@ -48,4 +54,22 @@ export function EventCards({ events }: { events: readonly EventItem[] }) {
       {error && error.graphQLErrors.length > 0 && <p role="alert" className="notice">Prices: {reason(error)}</p>}
     </>
   )
+}
+
+/**
+ * Reads all open markets of the events in view, each event once, because a search may find only some of them. The result has no entry
+ * for an event that was not read.
+ */
+function useWhole(visible: readonly string[]): Readonly<Record<string, readonly ListedMarketFragment[]>> {
+  const [whole, setWhole] = useState<Readonly<Record<string, readonly ListedMarketFragment[]>>>({})
+  const ids = visible.filter(id => !whole[id])
+  const [{ data }] = useQuery({ query: EventOutcomesDocument, variables: { ids }, pause: ids.length === 0 })
+  useEffect(() => {
+    const read = data?.nodes.flatMap(node => {
+      const open = node && 'markets' in node ? node.markets?.nodes.filter(({ status }) => status === 'OPEN') ?? [] : []
+      return node && open.length > 0 ? [[node.id, open] as const] : []
+    })
+    if (read?.length) setWhole(before => ({ ...before, ...Object.fromEntries(read) }))
+  }, [data])
+  return whole
 }

@@ -1,11 +1,11 @@
 // The page of an event: all outcomes by price, the leading ones in one chart, and the rules.
-import { lazy, Suspense } from 'react'
+import { lazy, Suspense, useEffect } from 'react'
 import { useQuery } from 'urql'
 import { EventPageDocument, type ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'
 import { cents, date, reason, useMoney } from './format'
 import { isLasting, useAgain } from './live'
-import { nameOf } from './names'
+import { nameOf, remember } from './names'
 import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath, useTitle } from './route'
 import { changeOf } from './sorts'
@@ -28,6 +28,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const price = (tokenId: string) => Number(quotes[tokenId]?.price ?? -1)
   const byPrice = outcomes.toSorted((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
   const ready = outcomes.length > 0 && outcomes.every(({ token }) => quotes[token.tokenId])
+  useEffect(() => remember(markets), [data])
   useTitle(event?.title ?? 'Event')
   const problem = error ?? priceError
   if (data && !event && !error) return <Unknown />

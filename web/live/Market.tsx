@@ -7,7 +7,7 @@ import { Change } from './Change'
 import { chance, centDecimals, date, exactCents, reason, sentence, useMoney } from './format'
 import { Freshness } from './Freshness'
 import { isLasting, useLive } from './live'
-import { colourOf, labelOf } from './names'
+import { colourOf, labelOf, questionOf } from './names'
 import { Price } from './Price'
 import { useDays, usePrices, type Quote } from './prices'
 import { eventPath, tokenPath, useTitle } from './route'
@@ -47,7 +47,8 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const closed = endOf(market)
   const outcome = market?.tokens.find(token => token.tokenId === tokenId)?.outcome ?? ''
   const label = market && labelOf(market)
-  useTitle(market?.question ? `${market.question}${label ? `: ${label}` : ''}` : 'Market')
+  const question = market?.question ?? questionOf(marketId)
+  useTitle(question ? `${question}${label ? `: ${label}` : ''}` : 'Market')
   return (
     <>
       <p className="crumbs">
@@ -55,8 +56,8 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
         {market?.event && <> · <a href={eventPath(market.event.eventId)}>{market.event.title ?? 'All outcomes'}</a></>}
       </p>
       <div className="title">
-        <h1 tabIndex={-1}>{market?.question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
-        {!unknown && <Star marketId={marketId} name={market?.question ?? 'this market'} />}
+        <h1 tabIndex={-1}>{question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
+        {!unknown && <Star marketId={marketId} name={question ?? 'this market'} />}
         {!unknown && <Source of="Market" document={MarketDocument} variables={{ marketId }} />}
       </div>
       {problem && <p role="alert">{reason(problem)}</p>}

@@ -9,7 +9,8 @@ import { Topics } from './Topics'
 
 /** The orders of the menu: the name, the sort in the address, and what the venue must be able to sort by. */
 const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[] = [
-  ['Most traded today', '', 'VOLUME_24H'], ['Most liquid', '-liquidity', 'LIQUIDITY'], ['Ending soon', 'ends', 'ENDS_AT'],
+  ['Most traded today', '', 'VOLUME_24H'], ['Most liquid', '-liquidity', 'LIQUIDITY'], ['Newest', '-starts', 'STARTS_AT'],
+  ['Ending soon', 'ends', 'ENDS_AT'],
 ]
 
 /** The name of the order of a venue that cannot sort by volume. */

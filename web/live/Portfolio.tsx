@@ -1,5 +1,5 @@
 // A wallet: its sums, and tabs with positions, orders, trades, history and profit. Values change live with the prices.
-import { useEffect, useState } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { applyPortfolio } from '../kit/lists'
 import { PortfolioDocument, type PortfolioSubscription, type PortfolioSubscriptionVariables } from './__generated__/operations'
 import { Change } from './Change'
@@ -8,7 +8,8 @@ import { reason, useMoney } from './format'
 import { Freshness, useStale } from './Freshness'
 import { isLasting, useLive } from './live'
 import { Orders } from './Orders'
-import { Positions, type Position } from './Positions'
+import { isSettled, Positions, type Position } from './Positions'
+import { useDays } from './prices'
 import { Profit } from './Profit'
 import { useTitle } from './route'
 import { Source } from './Source'
@@ -56,7 +57,7 @@ export function Portfolio({ address, cash, onClose, onRefused }: Props) {
       </div>
       <p className="crumbs"><code>{address}</code> <Freshness heard={heard} /></p>
       {error && !refused && <p role="alert">{reason(error)}</p>}
-      <Sums summary={portfolio?.summary} cash={cash} stale={useStale(heard)} />
+      <Sums summary={portfolio?.summary} positions={portfolio?.positions ?? []} cash={cash} stale={useStale(heard)} />
       <div className="chips tabs" role="group" aria-label="Lists of the wallet">
         {tabs.map(name => <button key={name} type="button" aria-pressed={name === tab} onClick={() => setTab(name)}>{name}</button>)}
       </div>
@@ -69,7 +70,14 @@ export function Portfolio({ address, cash, onClose, onRefused }: Props) {
   )
 }
 
-function Sums({ summary, cash, stale }: { summary: Update['summary'] | undefined; cash: boolean; stale: boolean }) {
+interface SumsProps {
+  summary: Update['summary'] | undefined
+  positions: readonly Position[]
+  cash: boolean
+  stale: boolean
+}
+
+function Sums({ summary, positions, cash, stale }: SumsProps) {
   const { money } = useMoney()
   const reserved = summary && inOrders(summary)
   return (
@@ -77,7 +85,11 @@ function Sums({ summary, cash, stale }: { summary: Update['summary'] | undefined
       <dl className={stale ? 'sums stale' : 'sums'} data-as-of={summary?.freshness.asOf ?? summary?.freshness.receivedAt}>
         {cash && <div><dt>Total value</dt><dd data-sum="total">{money(summary?.totalValue)}</dd></div>}
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
-        <div><dt>Profit and loss</dt><dd data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</dd></div>
+        <div><dt>Profit and loss</dt><dd>
+          <span data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</span>
+          {summary?.costBasis != null && <span className="detail">on a cost of {money(summary.costBasis)}</span>}
+          <LastDay positions={positions} />
+        </dd></div>
         {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}{reserved && Number(reserved) !== 0 && <span className="detail">and {money(reserved)} in orders</span>}</dd></div>}
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
@@ -90,6 +102,31 @@ function inOrders({ totalValue, positionsValue, availableCash }: Update['summary
   if (totalValue == null || availableCash == null) return undefined
   const hundredths = (sum: string) => Math.round(100 * Number(sum))
   return ((hundredths(totalValue) - hundredths(positionsValue) - hundredths(availableCash)) / 100).toFixed(2)
+}
+
+/** The number of positions whose last day is read. At some venues each costs a call. */
+const followed = 25
+
+/** What the last 24 hours changed in the value of the largest open positions. */
+function LastDay({ positions }: { positions: readonly Position[] }) {
+  const open = useMemo(() => {
+    const value = (position: Position) => Number(position.valuation?.value ?? 0)
+    return positions.filter(position => position.token && value(position) > 0 && !isSettled(position)).toSorted((a, b) => value(b) - value(a))
+  }, [positions])
+  const [largest, setLargest] = useState<readonly string[]>([])
+  const known = positions.length > 0
+  useEffect(() => setLargest(open.slice(0, followed).map(({ token }) => token!.tokenId)), [known]) // prices change the order all the time
+  const days = useDays([...largest])
+  let sum = 0
+  let counted = 0
+  for (const { size, token, valuation } of open) {
+    const day = days[token!.tokenId]
+    if (!day) continue
+    sum += Number(size) * (Number(valuation!.price) - day.before)
+    counted++
+  }
+  if (counted === 0) return null
+  return <span className="detail" data-sum="day"><Gain amount={String(sum)} /> in 24 h{counted < open.length && ` (largest ${counted} of ${open.length})`}</span>
 }
 
 /** A profit or loss. cell leaves out the code of the currency, as in useMoney. */

@@ -27,7 +27,7 @@ const sums: readonly Column[] = ['Value', 'Profit and loss']
 
 const wide: readonly Column[] = ['Shares', 'Paid', 'Price']
 
-const isSettled = ({ market }: Position) => market?.status === 'RESOLVED' || market?.status === 'CANCELLED'
+export const isSettled = ({ market }: Position) => market?.status === 'RESOLVED' || market?.status === 'CANCELLED'
 
 /** Sorts positions by a column. Open positions come before settled positions in both directions. */
 function sorted(positions: readonly Position[], column: Column, ascending: boolean): Position[] {

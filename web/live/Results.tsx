@@ -8,6 +8,7 @@ import { EventCards, type EventItem } from './EventCards'
 import { count, reason } from './format'
 import { useAgain } from './live'
 import { MarketTable } from './MarketTable'
+import { remember } from './names'
 import { isOfServer, searched, type Sort } from './sorts'
 import { Source } from './Source'
 
@@ -67,6 +68,7 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
     setRows(({ items, after }) => ({ items: [...new Map([...items, ...page.items].map(item => [item.id, item])).values()], after }))
   }, [page])
   useEffect(() => {
+    remember(items.flatMap(item => ('markets' in item ? item.markets : [item])))
     if (items.length > 0) kept.set(key, { items, after, unsorted })
   }, [key, items, after, unsorted])
   useAgain(error, ask)

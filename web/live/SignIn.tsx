@@ -45,6 +45,7 @@ export function SignIn({ demo, accounts, entered, refusal, onOpen }: Props) {
       <>
         <h1 tabIndex={-1}>Portfolio</h1>
         <p className="panel">This service shows no wallets of this venue.</p>
+        <p className="below"><a className="button" href="#/">All markets</a></p>
       </>
     )
   }

@@ -17,5 +17,15 @@ export function nameOf(market: Named, outcome: string | null | undefined, siblin
   return groupItemTitle ? `${groupItemTitle}: ${outcome}` : outcome ?? ''
 }
 
+const questions = new Map<string, string>()
+
+/** Remembers the questions of the markets of a list for questionOf. */
+export function remember(markets: readonly Pick<Named, 'marketId' | 'question'>[]) {
+  for (const { marketId, question } of markets) if (question) questions.set(marketId, question)
+}
+
+/** The question of a market that a list has shown. The page of the market shows it until the market is read. */
+export const questionOf = (marketId: string) => questions.get(marketId)
+
 /** The class that colours an outcome. The word of the outcome always stands beside the colour. */
 export const colourOf = (kind: string | null | undefined) => (kind === 'YES' ? 'yes' : kind === 'NO' ? 'no' : '')

@@ -6,6 +6,8 @@ import { cents } from './format'
 export interface Plot {
   chart: IChartApi
   colour: (name: string) => string
+  /** Keeps the labels of the axis away from the label for the last price of a series. */
+  tag: (series: ISeriesApi<SeriesType>) => void
   /** Removes series. Does nothing if the whole chart was removed before. */
   remove: (series: readonly ISeriesApi<SeriesType>[]) => void
 }
@@ -19,6 +21,7 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
     const styles = getComputedStyle(element.current!)
     const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
     const { clientWidth: width, clientHeight: height } = element.current!
+    const tagged = new Set<ISeriesApi<SeriesType>>()
     const chart = createChart(element.current!, {
       width, height, autoSize: true, // a first size, because fitContent may run before autoSize has measured the element
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
@@ -27,10 +30,17 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
       // All points stay in view when the width changes, and the first label is not cut off.
       timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true, lockVisibleTimeRangeOnResize: true },
       handleScroll: { vertTouchDrag: false },
-      localization: { priceFormatter: label },
+      localization: { priceFormatter: label, tickmarksPriceFormatter: (prices: number[]) => prices.map(price => (covered(tagged, price) ? '' : label(price))) },
     })
     let gone = false
-    setPlot({ chart, colour, remove: series => { if (!gone) series.forEach(one => chart.removeSeries(one)) } })
+    setPlot({
+      chart, colour,
+      tag: series => { if (hasRoom()) tagged.add(series) },
+      remove: series => {
+        for (const one of series) tagged.delete(one)
+        if (!gone) series.forEach(one => chart.removeSeries(one))
+      },
+    })
     return () => {
       gone = true
       setPlot(undefined)
@@ -42,6 +52,16 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
 
 /** The label of a price. The axis extends below 0 to make room for the volume; labels there are empty. */
 const label = (price: number) => (price < -1e-9 || price > 1 + 1e-9 ? '' : cents(price))
+
+/** The distance in pixels between the centres of two labels that do not touch. */
+const apart = 18
+
+/** Whether the label of the last price of a series covers the label of a price on the axis. */
+const covered = (tagged: ReadonlySet<ISeriesApi<SeriesType>>, price: number) => [...tagged].some(series => {
+  const last = series.lastValueData(true)
+  const [tag, here] = last.noData ? [null, null] : [series.priceToCoordinate(last.price), series.priceToCoordinate(price)]
+  return tag !== null && here !== null && Math.abs(tag - here) < apart
+})
 
 export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: label } as const
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
-import { addErrors, ask, control, endpoint, eventually, visit } from './browser'
+import { addErrors, ask, control, endpoint, eventually, restart, visit } from './browser'
 
 interface Position { outcome: string; token: { tokenId: string }; market: { question: string } }
 
@@ -63,4 +63,31 @@ test('the light is true', async t => {
   await light('Connection lost')
   blocked = false
   await light('LIVE')
+})
+
+test('after a restart that takes 45 seconds, the page is live with its first attempt to connect, and never says so before', { skip: !process.env['GUIDE_RESTARTS'] }, async t => {
+  const { page, problems } = await visit(t, '/', { baseURL: process.env['GUIDE_URL']! }, endpoint)
+  const light = page.getByRole('status')
+  await light.getByText('LIVE', { exact: true }).waitFor()
+  const { positions: { nodes: [first] } } = await positions()
+  await eventually('the page', () => rows(page), all => all.length === 10)
+  await page.evaluate(() => {
+    const said: string[] = []
+    Object.assign(globalThis, { said })
+    const light = document.querySelector('[role=status]')!
+    new MutationObserver(() => said.push(light.textContent ?? '')).observe(light, { subtree: true, childList: true, characterData: true })
+  })
+  await restart()
+  const back = Date.now()
+  let attempts = 0
+  page.on('websocket', () => { attempts++ })
+  await light.getByText('LIVE', { exact: true }).waitFor()
+  const live = Date.now() - back
+  assert.deepEqual(await page.evaluate(() => (globalThis as unknown as { said: string[] }).said), ['Connection lost', 'LIVE'])
+  assert.ok(attempts <= 1, `${attempts} attempts`)
+  const before = JSON.stringify(await rows(page))
+  await control('price', { tokenId: first!.token.tokenId, price: 0.87 })
+  await eventually('another value', () => rows(page), all => JSON.stringify(all) !== before)
+  t.diagnostic(`live after ${live} ms, with a new value after ${Date.now() - back} ms`)
+  problems.splice(0, problems.length, ...problems.filter(problem => !problem.includes('net::ERR_CONNECTION_REFUSED')))
 })

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { book, bothSides, go, listed, paths, prices, record, seen, tokenOf, watchShifts } from './board'
 import { grouped } from '../live/levels'
-import { control, eventually, frames, phone, visit, wantAccessible } from './browser'
+import { ask, control, eventually, frames, phone, visit, wantAccessible } from './browser'
 
 const rows = (page: Page) => page.locator('.markets tbody tr').count()
 
@@ -376,4 +376,21 @@ test('the panel of faults drops the stream, throttles and resolves a market', as
   await panel.getByRole('button', { name: 'Resolve this market' }).click()
   await page.locator('.banner').getByText(/^Trading has ended/).waitFor()
   assert.deepEqual(problems, [])
+})
+
+test('a card has the leading outcomes of all open markets of its event, not only of those that the search has found', async t => {
+  interface Market { status: string; tokens: { outcomeKind: string }[] }
+  interface Found { searchEvents: { edges: { node: { title: string; markets: { nodes: Market[] } }; matches: Market[] }[] } }
+  const { searchEvents: { edges } } = await ask<Found>(`query ($status: [MarketStatus!]) {
+    searchEvents(filter: { status: $status }, sort: VOLUME_24H, first: 25) {
+      edges { node { id title markets(first: 50) { nodes { id status tokens { id outcomeKind } } } } matches { id status tokens { id outcomeKind } } }
+    }
+  }`, { status: 'OPEN' })
+  const bars = (markets: Market[]) => Math.min(3, markets.filter(({ status }) => status === 'OPEN')
+    .reduce((sum, { tokens }) => sum + (tokens.some(({ outcomeKind }) => outcomeKind === 'YES') ? 1 : tokens.length), 0))
+  const want = edges.map(({ node }) => [node.title, bars(node.markets.nodes)])
+  assert.ok(edges.some(({ node, matches }) => bars(matches) < bars(node.markets.nodes)), 'the search finds all markets of each event')
+  const { page } = await visit(t, '/live#/?view=events', { viewport: { width: 1280, height: 4000 } })
+  const cards = () => page.evaluate(() => [...document.querySelectorAll<HTMLElement>('.cards > li')].map(card => [card.querySelector('h2')?.innerText, card.querySelectorAll('.bar-row').length]))
+  await eventually('all outcomes', cards, all => all.length > 0 && all.every(card => want.some(event => event.join() === card.join())))
 })

@@ -53,6 +53,8 @@ test('the sums of a portfolio add up', async t => {
     const hundredths = (text: string) => [...text.matchAll(/[\d,]+\.\d\d/g)].reduce((sum, [figure]) => sum + Math.round(100 * Number(figure.replaceAll(',', ''))), 0)
     return hundredths(total!) > 0 && hundredths(total!) === parts.reduce((sum, text) => sum + hundredths(text), 0)
   })
+  await page.locator('.sums').getByText(/^on a cost of \$[\d,]+\.\d\d$/).waitFor()
+  await page.locator('[data-sum=day]', { hasText: /\$\d.* in 24 h/ }).waitFor()
 })
 
 test('a page says the same price of an outcome everywhere, and the outcomes of a question add up', async t => {

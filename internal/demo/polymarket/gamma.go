@@ -197,7 +197,7 @@ func (v *Venue) filteredEvents(r *request) (list []*event) {
 	}
 	if r.Get("order") != "" {
 		sum := func(e *event) (sum int64) {
-			if r.Get("order") == "endDate" {
+			if strings.HasSuffix(r.Get("order"), "Date") {
 				return key(e.markets[0])
 			}
 			for _, m := range e.markets {

@@ -19,6 +19,7 @@ const (
 	SortVolume    Sort = "VOLUME"
 	SortVolume24h Sort = "VOLUME_24H"
 	SortLiquidity Sort = "LIQUIDITY"
+	SortStartsAt  Sort = "STARTS_AT"
 	SortEndsAt    Sort = "ENDS_AT"
 )
 

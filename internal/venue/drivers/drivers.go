@@ -67,7 +67,7 @@ type Kind struct {
 
 // What searches have in common.
 var (
-	anySort    = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt}
+	anySort    = []queries.Sort{queries.SortRelevance, queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortStartsAt, queries.SortEndsAt}
 	anyFilter  = append([]queries.Filter{queries.FilterCategory}, noCategory...)
 	noCategory = []queries.Filter{queries.FilterText, queries.FilterStatus, queries.FilterTag, queries.FilterEndsAt}
 )

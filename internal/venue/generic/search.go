@@ -24,6 +24,7 @@ var sortNames = map[queries.Sort]string{
 	queries.SortVolume:    "volume",
 	queries.SortVolume24h: "volume24h",
 	queries.SortLiquidity: "liquidity",
+	queries.SortStartsAt:  "startsAt",
 	queries.SortEndsAt:    "endsAt",
 }
 

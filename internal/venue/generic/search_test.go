@@ -89,14 +89,14 @@ func TestSearchSort(t *testing.T) {
 		for i, v := range volumes {
 			fields := fmt.Sprintf(`"marketId":"M%d"`, i)
 			if v != "" {
-				fields += fmt.Sprintf(`,"volume":%s,"volume24h":%[1]s,"liquidity":"%[1]s","endDate":%s`, v, v)
+				fields += fmt.Sprintf(`,"volume":%s,"volume24h":%[1]s,"liquidity":"%[1]s","startDate":%s,"endDate":%[2]s`, v, v)
 			}
 			list = append(list, searchRow(fields))
 		}
 		return "[" + strings.Join(list, ",") + "]"
 	}
 	many := []string{"100", "90", "80", "70", "60", "50", "40", "30", "10", "20", "5", "4"}
-	for _, sort := range []queries.Sort{queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortEndsAt} {
+	for _, sort := range []queries.Sort{queries.SortVolume, queries.SortVolume24h, queries.SortLiquidity, queries.SortStartsAt, queries.SortEndsAt} {
 		for _, tt := range []struct {
 			rows      string
 			direction queries.Direction

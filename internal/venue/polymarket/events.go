@@ -25,7 +25,8 @@ const (
 
 // eventOrders are Gamma's names of the fields by which it sorts events.
 var eventOrders = map[queries.Sort]string{
-	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity", queries.SortEndsAt: "endDate",
+	queries.SortVolume: "volume", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidity",
+	queries.SortStartsAt: "startDate", queries.SortEndsAt: "endDate",
 }
 
 // SearchEvents returns one page of events with their markets. If q has a text, the events come from Polymarket's search. If q has
@@ -170,7 +171,7 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 	for _, v := range list {
 		r := &wire.Row{Object: v, Note: func(string) {}}
 		var value *market.Decimal
-		if order != eventOrders[queries.SortEndsAt] {
+		if !strings.HasSuffix(order, "Date") {
 			value = r.Decimal(field)
 		} else if at := r.Time(field); !at.IsZero() {
 			value = new(market.NewDecimal(at.Unix(), 0))

@@ -2,6 +2,7 @@ package rest
 
 import (
 	"slices"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -23,16 +24,21 @@ var SortFields = map[queries.Sort]SortField{
 	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
 	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
 	queries.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
-	queries.SortEndsAt: {
-		Has:     func(m *market.Market) bool { return !m.EndsAt.IsZero() },
-		compare: func(a, b *market.Market) int { return a.EndsAt.Compare(b.EndsAt) },
-	},
+	queries.SortStartsAt:  byTime(func(m *market.Market) time.Time { return m.StartsAt }),
+	queries.SortEndsAt:    byTime(func(m *market.Market) time.Time { return m.EndsAt }),
 }
 
 func byDecimal(of func(*market.Market) *market.Decimal) SortField {
 	return SortField{
 		Has:     func(m *market.Market) bool { return of(m) != nil },
 		compare: func(a, b *market.Market) int { return of(a).Cmp(*of(b)) },
+	}
+}
+
+func byTime(of func(*market.Market) time.Time) SortField {
+	return SortField{
+		Has:     func(m *market.Market) bool { return !of(m).IsZero() },
+		compare: func(a, b *market.Market) int { return of(a).Compare(of(b)) },
 	}
 }
 
