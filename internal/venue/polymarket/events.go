@@ -92,12 +92,9 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 			return nil, rest.BadInput(e, "the cursor is not from this service")
 		}
 	}
-	tag := ""
-	if q.Tag != "" {
-		var err error
-		if tag, err = d.tagID(ctx, call, q.Tag); err != nil || tag == "" {
-			return &queries.EventPage{}, err
-		}
+	tag, known, err := d.tagID(ctx, call, q.Tag)
+	if err != nil || !known {
+		return &queries.EventPage{}, err
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).

@@ -83,11 +83,9 @@ func (d *Driver) listMarkets(ctx context.Context, call upstream.Call, q queries.
 	if err != nil {
 		return nil, err
 	}
-	tag := ""
-	if q.Tag != "" {
-		if tag, err = d.tagID(ctx, call, q.Tag); err != nil || tag == "" {
-			return &queries.SearchPage{}, err
-		}
+	tag, known, err := d.tagID(ctx, call, q.Tag)
+	if err != nil || !known {
+		return &queries.SearchPage{}, err
 	}
 	var n rest.Drift
 	var pages [2]listResult

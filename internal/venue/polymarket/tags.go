@@ -46,24 +46,24 @@ func (t *tagIDs) put(slug, id string) {
 	t.ids[slug] = tagID{id, t.now().Add(tagLife)}
 }
 
-// tagID returns the id of a tag by the tag's slug or label. If Polymarket does not know the tag, tagID returns "".
-func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (string, error) {
+// tagID returns the id of a tag by the tag's slug or label, and whether Polymarket knows the tag. A search without a tag has no id.
+func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (id string, known bool, err error) {
 	const e = upstream.EndpointSearch
 	slug := slugOf(tag)
 	if slug == "" {
-		return "", nil
+		return "", tag == "", nil
 	}
 	if id, ok := d.tags.get(slug); ok {
-		return id, nil
+		return id, id != "", nil
 	}
 	payload, err := d.gamma.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
 	if err = rest.NilIfNotFound(err); err != nil {
-		return "", err
+		return "", false, err
 	}
 	id, ok := fieldID.Of(payload).ID()
 	if !payload.IsNull() && (!ok || id == "" || !fieldSlug.Of(payload).Is(slug)) {
-		return "", rest.UnknownForm(e, "no tag with the requested slug")
+		return "", false, rest.UnknownForm(e, "no tag with the requested slug")
 	}
 	d.tags.put(slug, id)
-	return id, nil
+	return id, id != "", nil
 }
