@@ -229,7 +229,7 @@ func (q *inquiry) print(kind, text string) {
 }
 
 // count returns a text such as "2 of 3" for a read of several keys, with the first error of the read.
-func count[T any](results []market.Result[*T], err error) (string, error) {
+func count[T any](results []upstream.Result[*T], err error) (string, error) {
 	n := 0
 	for _, r := range results {
 		if err == nil {

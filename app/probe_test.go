@@ -40,8 +40,8 @@ func TestEndWaitsForTheProbe(t *testing.T) {
 		}
 		driver := &slowProber{}
 		u := &unit{process: p, Client: driver, Live: live, asked: make(chan struct{}, 1)}
-		u.health.first = make(chan struct{})
-		close(u.health.first)
+		u.health.answered = make(chan struct{})
+		close(u.health.answered)
 		g, ctx := errgroup.WithContext(t.Context())
 		u.start(ctx, g)
 		synctest.Wait()

@@ -11,7 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads/valuation"
 	"sync/atomic"
 	"time"
 

@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads/valuation"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -990,7 +990,7 @@ func (ec *executionContext) field_User_positions_args(ctx context.Context, rawAr
 	args["redeemable"] = arg4
 	arg5, err := graphql.ProcessArgField(ctx, rawArgs, "sort",
 		func(ctx context.Context, v any) (*valuation.Sort, error) {
-			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx, v)
+			return ec.unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋreadsᚋvaluationᚐSort(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -17422,7 +17422,7 @@ func (ec *executionContext) marshalOPositionConnection2ᚖoddsgraphᚋgraphᚋmo
 	return ec._PositionConnection(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx context.Context, v any) (*valuation.Sort, error) {
+func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋreadsᚋvaluationᚐSort(ctx context.Context, v any) (*valuation.Sort, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -17431,7 +17431,7 @@ func (ec *executionContext) unmarshalOPositionSort2ᚖoddsgraphᚋinternalᚋmar
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋinternalᚋmarketᚋvaluationᚐSort(ctx context.Context, sel ast.SelectionSet, v *valuation.Sort) graphql.Marshaler {
+func (ec *executionContext) marshalOPositionSort2ᚖoddsgraphᚋinternalᚋreadsᚋvaluationᚐSort(ctx context.Context, sel ast.SelectionSet, v *valuation.Sort) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

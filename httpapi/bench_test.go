@@ -21,6 +21,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/httpapi/admission"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -30,16 +31,16 @@ import (
 // memory is a source whose Lookup finds the same price for every token.
 type memory struct{ nothing }
 
-func (memory) price(id string) market.Read[*market.Price] {
+func (memory) price(id string) reads.Value[*market.Price] {
 	at := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)
-	return market.Read[*market.Price]{
+	return reads.Value[*market.Price]{
 		Value: &market.Price{TokenID: id, Price: market.MustDecimal("0.55"), Basis: market.BasisVenue, Timestamp: at},
-		Meta:  market.Meta{AsOf: at, ReceivedAt: at},
+		Meta:  reads.Meta{AsOf: at, ReceivedAt: at},
 	}
 }
 
-// Lookup implements queries.Source.
-func (m *memory) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+// Lookup implements reads.Source.
+func (m *memory) Lookup(_ context.Context, keys []string, into []reads.Result[*market.Price], missing []int) []int {
 	for i, key := range keys {
 		into[i].Value = m.price(key)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // hanging is a source of prices whose Fetch waits until its context ends.
@@ -17,9 +18,9 @@ type hanging struct {
 	missing[string, market.Price]
 }
 
-func (hanging) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+func (hanging) Fetch(ctx context.Context, keys []string) []reads.Result[*market.Price] {
 	<-ctx.Done()
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	out := make([]reads.Result[*market.Price], len(keys))
 	for i := range out {
 		out[i].Err = ctx.Err()
 	}

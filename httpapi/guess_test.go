@@ -15,6 +15,7 @@ import (
 	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 )
@@ -25,7 +26,7 @@ type guarded struct {
 	accepts atomic.Bool
 }
 
-func (g *guarded) Fetch(ctx context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
+func (g *guarded) Fetch(ctx context.Context, keys []market.Address) []reads.Result[*market.Balance] {
 	if g.accepts.Load() {
 		return g.missing.Fetch(ctx, keys)
 	}

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/httpapi/limits"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -27,7 +28,7 @@ type nothing struct {
 	asked int
 }
 
-func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (n *nothing) Lookup(_ context.Context, _ []string, _ []reads.Result[*market.Price], missing []int) []int {
 	n.asked++
 	return missing
 }
@@ -35,21 +36,21 @@ func (n *nothing) Lookup(_ context.Context, _ []string, _ []market.Result[market
 // missing is a source that has no key in memory, and for which the venue has no values.
 type missing[K comparable, T any] struct{}
 
-func (missing[K, T]) Lookup(_ context.Context, keys []K, _ []market.Result[market.Read[*T]], missing []int) []int {
+func (missing[K, T]) Lookup(_ context.Context, keys []K, _ []reads.Result[*T], missing []int) []int {
 	for i := range keys {
 		missing = append(missing, i)
 	}
 	return missing
 }
 
-// Refresh implements queries.Source.
+// Refresh implements reads.Source.
 func (missing[K, T]) Refresh(context.Context, []K) {}
 
 func (missing[K, T]) Batches(keys []K) [][]K { return [][]K{keys} }
 func (missing[K, T]) Calls(keys []K) int     { return len(keys) }
 
-func (missing[K, T]) Fetch(_ context.Context, keys []K) []market.Result[market.Read[*T]] {
-	return make([]market.Result[market.Read[*T]], len(keys))
+func (missing[K, T]) Fetch(_ context.Context, keys []K) []reads.Result[*T] {
+	return make([]reads.Result[*T], len(keys))
 }
 
 // noRefusals rejects nothing.

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -23,18 +24,18 @@ type heldPrices struct {
 	fetches  atomic.Int64
 }
 
-// Lookup implements queries.Source.
-func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+// Lookup implements reads.Source.
+func (s *heldPrices) Lookup(ctx context.Context, keys []string, into []reads.Result[*market.Price], missing []int) []int {
 	if s.fetches.Load() > 0 {
 		return s.changeablePrices.Lookup(ctx, keys, into, missing)
 	}
 	return s.changeablePrices.missing.Lookup(ctx, keys, into, missing)
 }
 
-func (s *heldPrices) Fetch(ctx context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+func (s *heldPrices) Fetch(ctx context.Context, keys []string) []reads.Result[*market.Price] {
 	<-s.released
 	s.fetches.Add(1)
-	results := make([]market.Result[market.Read[*market.Price]], len(keys))
+	results := make([]reads.Result[*market.Price], len(keys))
 	s.changeablePrices.Lookup(ctx, keys, results, nil)
 	return results
 }

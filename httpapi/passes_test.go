@@ -11,6 +11,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -46,7 +47,7 @@ type shelf struct {
 	fetched []string
 }
 
-func (s *shelf) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (s *shelf) Lookup(_ context.Context, keys []string, into []reads.Result[*market.Price], missing []int) []int {
 	for i, key := range keys {
 		if slices.Contains(s.held, key) {
 			into[i].Value = s.price(key)
@@ -57,12 +58,12 @@ func (s *shelf) Lookup(_ context.Context, keys []string, into []market.Result[ma
 	return missing
 }
 
-func (s *shelf) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+func (s *shelf) Fetch(_ context.Context, keys []string) []reads.Result[*market.Price] {
 	s.fetched = append(s.fetched, keys...)
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	out := make([]reads.Result[*market.Price], len(keys))
 	for i, key := range keys {
 		if out[i].Value = s.price(key); key == "bad" {
-			out[i] = market.Result[market.Read[*market.Price]]{Err: market.Errorf(market.CodeUpstreamTimeout, "too late")}
+			out[i] = reads.Result[*market.Price]{Err: market.Errorf(market.CodeUpstreamTimeout, "too late")}
 		}
 	}
 	return out

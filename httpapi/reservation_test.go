@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/httpapi/content"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // largeBody is a query with a response of some 60 KB and no reads from the venue.
@@ -65,7 +66,7 @@ var manyPrices = `{"query":"query ($ids: [String!]!) { tokenPrices(tokenIds: $id
 // failing is a source of prices whose reads fail.
 type failing struct{ *nothing }
 
-func (failing) Lookup(_ context.Context, _ []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (failing) Lookup(_ context.Context, _ []string, into []reads.Result[*market.Price], missing []int) []int {
 	for i := range into {
 		into[i].Err = market.Errorf(market.CodeUpstreamUnavailable, "down")
 	}

@@ -19,6 +19,7 @@ import (
 	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/persisted"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -28,18 +29,18 @@ type changeablePrices struct {
 	memory
 	asked   atomic.Int64
 	mu      sync.Mutex
-	handles map[string]*market.Handle // by token
-	amount  string                    // price of all tokens
+	handles map[string]*reads.Handle // by token
+	amount  string                   // price of all tokens
 }
 
-// Lookup implements queries.Source.
-func (s *changeablePrices) Lookup(_ context.Context, keys []string, into []market.Result[market.Read[*market.Price]], missing []int) []int {
+// Lookup implements reads.Source.
+func (s *changeablePrices) Lookup(_ context.Context, keys []string, into []reads.Result[*market.Price], missing []int) []int {
 	s.asked.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, key := range keys {
 		if s.handles[key] == nil {
-			s.handles[key] = market.NewHandle(time.Now().Add(time.Hour))
+			s.handles[key] = reads.NewHandle(time.Now().Add(time.Hour))
 		}
 		into[i].Value = s.price(key)
 		into[i].Value.Value.Price = market.MustDecimal(s.amount)
@@ -61,7 +62,7 @@ func (s *changeablePrices) change(amount string) {
 
 // cachingConfig returns the configuration of an API with a response cache, and its source of prices.
 func cachingConfig(t testing.TB) (Config, *changeablePrices) {
-	cfg, source := testConfig(t), &changeablePrices{handles: map[string]*market.Handle{}, amount: "0.5"}
+	cfg, source := testConfig(t), &changeablePrices{handles: map[string]*reads.Handle{}, amount: "0.5"}
 	cfg.Sources, cfg.ResponseBytes, cfg.Clock = loaders.Sources{Prices: source}, 1<<20, market.SystemClock{}
 	return cfg, source
 }

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -38,8 +39,8 @@ type refusing struct {
 	missing[market.Address, market.Balance]
 }
 
-func (refusing) Fetch(_ context.Context, keys []market.Address) []market.Result[market.Read[*market.Balance]] {
-	out := make([]market.Result[market.Read[*market.Balance]], len(keys))
+func (refusing) Fetch(_ context.Context, keys []market.Address) []reads.Result[*market.Balance] {
+	out := make([]reads.Result[*market.Balance], len(keys))
 	for i := range out {
 		out[i].Err = market.Errorf(market.CodeUnauthenticated, "no")
 	}

@@ -6,16 +6,17 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // instantSource is a Source that answers at once. If hit is true, all keys are cached.
 type instantSource struct {
 	hit    bool
 	price  market.Price
-	handle market.Handle
+	handle reads.Handle
 }
 
-func (r *instantSource) Lookup(_ context.Context, keys []string, out []market.Result[market.Read[*market.Price]], missing []int) []int {
+func (r *instantSource) Lookup(_ context.Context, keys []string, out []reads.Result[*market.Price], missing []int) []int {
 	for i := range keys {
 		if !r.hit {
 			missing = append(missing, i)
@@ -32,8 +33,8 @@ func (*instantSource) Calls(keys []string) int { return (len(keys) + 99) / 100 }
 
 func (*instantSource) Batches(keys []string) [][]string { return [][]string{keys} }
 
-func (r *instantSource) Fetch(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+func (r *instantSource) Fetch(_ context.Context, keys []string) []reads.Result[*market.Price] {
+	out := make([]reads.Result[*market.Price], len(keys))
 	for i := range out {
 		out[i].Value.Value, out[i].Value.Handle = &r.price, &r.handle
 	}
@@ -51,7 +52,7 @@ func tokens(n int) []string {
 // BenchmarkGetMany measures a response that reads a list of 100 prices, including the creation of its Set.
 func BenchmarkGetMany(b *testing.B) {
 	keys := tokens(100)
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	out := make([]reads.Result[*market.Price], len(keys))
 	for name, hit := range map[string]bool{"hits": true, "misses": false} {
 		b.Run(name, func(b *testing.B) {
 			sources := Sources{Prices: &instantSource{hit: hit}}
@@ -90,7 +91,7 @@ func TestHitsDoNotAllocatePerKey(t *testing.T) {
 // TestReadingAgainDoesNotAllocate checks that repeated reads of the same keys do not allocate, before and after the values arrive.
 func TestReadingAgainDoesNotAllocate(t *testing.T) {
 	keys := tokens(50)
-	out := make([]market.Result[market.Read[*market.Price]], len(keys))
+	out := make([]reads.Result[*market.Price], len(keys))
 	set, _ := newSet(t, Sources{Prices: &instantSource{}})
 	read := func() {
 		set.Prices.GetMany(keys, out)

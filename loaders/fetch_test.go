@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -22,7 +23,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{}, 1)
 		events := &source[market.EventRef, market.Event]{}
-		events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
+		events.fetch = func(_ context.Context, keys []market.EventRef) []reads.Result[*market.Event] {
 			switch keys[0].EventID {
 			case "slow", "slow again":
 				<-release
@@ -33,7 +34,7 @@ func TestFetchDoesNotWaitForTheSlowest(t *testing.T) {
 			}
 			events.mu.Lock()
 			defer events.mu.Unlock()
-			return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
+			return []reads.Result[*market.Event]{events.answer(keys[0])}
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 		defer cancel()
@@ -169,13 +170,13 @@ func TestBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := prices()
 		s.max = 2
-		s.fetch = func(_ context.Context, keys []string) []market.Result[market.Read[*market.Price]] {
+		s.fetch = func(_ context.Context, keys []string) []reads.Result[*market.Price] {
 			if keys[0] == "c" {
 				time.Sleep(10 * time.Second)
 			}
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			return []market.Result[market.Read[*market.Price]]{s.answer(keys[0]), s.answer(keys[len(keys)-1])}[:len(keys)]
+			return []reads.Result[*market.Price]{s.answer(keys[0]), s.answer(keys[len(keys)-1])}[:len(keys)]
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 4*time.Second)
 		defer cancel()
@@ -286,55 +287,55 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		Orders: &source[market.Address, []market.Order]{look: checkContext}, Trades: trades, Records: records,
 	})
 	defer set.Done()
-	kinds := []func() (*market.Handle, error){
-		func() (*market.Handle, error) { r, err := set.Prices.Get("k"); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Spreads.Get("k"); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Book("k", 1); return r.Handle, err },
-		func() (*market.Handle, error) {
+	kinds := []func() (*reads.Handle, error){
+		func() (*reads.Handle, error) { r, err := set.Prices.Get("k"); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Spreads.Get("k"); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Book("k", 1); return r.Handle, err },
+		func() (*reads.Handle, error) {
 			r, err := set.Histories.Get(queries.PriceHistory{})
 			return r.Handle, err
 		},
-		func() (*market.Handle, error) { r, err := set.Markets.Get(market.MarketRef{}); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Events.Get(market.EventRef{}); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Balances.Get("0x1"); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
-		func() (*market.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
-		func() (*market.Handle, error) {
+		func() (*reads.Handle, error) { r, err := set.Markets.Get(market.MarketRef{}); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Events.Get(market.EventRef{}); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Balances.Get("0x1"); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
+		func() (*reads.Handle, error) {
 			r, err := set.SearchEvents(queries.Search{Text: "x"})
 			return r.Handle, err
 		},
-		func() (*market.Handle, error) { r, err := set.Categories(); return r.Handle, err },
-		func() (*market.Handle, error) {
+		func() (*reads.Handle, error) { r, err := set.Categories(); return r.Handle, err },
+		func() (*reads.Handle, error) {
 			r, err := set.MarketTrades(queries.MarketTrades{MarketID: "m"})
 			return r.Handle, err
 		},
-		func() (*market.Handle, error) {
+		func() (*reads.Handle, error) {
 			r, err := set.MarketTrades(queries.MarketTrades{MarketID: "m", TokenID: "k"})
 			return r.Handle, err
 		},
 	}
 	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
 		{Text: "x", EndsAfter: queries.At(at)}, {Text: "x", EndsAfter: queries.At(at.Add(1))}, {Text: "x", Page: "2"}} {
-		kinds = append(kinds, func() (*market.Handle, error) { r, err := set.Search(q); return r.Handle, err })
+		kinds = append(kinds, func() (*reads.Handle, error) { r, err := set.Search(q); return r.Handle, err })
 	}
 	for _, a := range []market.Address{"0x1", "0x2"} {
 		for _, page := range []string{"", "2"} {
 			kinds = append(kinds,
-				func() (*market.Handle, error) {
+				func() (*reads.Handle, error) {
 					r, err := set.Trades(a, queries.Trades{Page: page})
 					return r.Handle, err
 				},
-				func() (*market.Handle, error) {
+				func() (*reads.Handle, error) {
 					r, err := set.History(a, queries.History{Page: page})
 					return r.Handle, err
 				},
-				func() (*market.Handle, error) {
+				func() (*reads.Handle, error) {
 					r, err := set.History(a, queries.History{Page: page, Kinds: []market.HistoryKind{market.HistoryFee}})
 					return r.Handle, err
 				})
 		}
 	}
-	seen := map[*market.Handle]bool{}
+	seen := map[*reads.Handle]bool{}
 	set.Complete(ctx, func() {
 		for range 2 {
 			for _, read := range kinds {
@@ -369,7 +370,7 @@ func TestDoneForgets(t *testing.T) {
 		if From(ctx) != nil || request.From(ctx).Caller != "ann" || len(handlesOf(recorder)) != 2 {
 			t.Fatal("the context still has a set, or has lost its other values")
 		}
-		if _, ok := set.Prices.Peek("a"); ok || *set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], market.Result[market.Read[*market.Price]]{Err: ErrPending}) {
+		if _, ok := set.Prices.Peek("a"); ok || *set.Prices.source != nil || slices.Contains(set.Prices.results[:cap(set.Prices.results)], reads.Result[*market.Price]{Err: ErrPending}) {
 			t.Fatal("the set still has values of the response")
 		}
 	}
@@ -452,14 +453,14 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 50 { // repeat, because the order of simultaneous timers is random
 			events := &source[market.EventRef, market.Event]{}
-			events.fetch = func(_ context.Context, keys []market.EventRef) []market.Result[market.Read[*market.Event]] {
+			events.fetch = func(_ context.Context, keys []market.EventRef) []reads.Result[*market.Event] {
 				time.Sleep(patienceFactor * time.Second)
 				if keys[0].EventID == "second" {
 					time.Sleep(time.Second)
 				}
 				events.mu.Lock()
 				defer events.mu.Unlock()
-				return []market.Result[market.Read[*market.Event]]{events.answer(keys[0])}
+				return []reads.Result[*market.Event]{events.answer(keys[0])}
 			}
 			ctx, set, _ := With(t.Context(), Sources{Events: events, Prices: prices()})
 			time.Sleep(time.Second) // the first pass takes this time
@@ -482,7 +483,7 @@ func TestFetchReturnsBeforeTheFirstEvent(t *testing.T) {
 }
 
 // handlesOf returns the handles that a recorder has recorded.
-func handlesOf(recorder *request.Dependencies) []*market.Handle {
+func handlesOf(recorder *request.Dependencies) []*reads.Handle {
 	recorded, _ := recorder.Snapshot()
 	return recorded.Handles
 }

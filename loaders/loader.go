@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -39,17 +40,17 @@ type Loader[K comparable, T any] struct {
 	*response
 	kind upstream.Kind
 	// source points into Set.sources.
-	source *queries.Source[K, T]
+	source *reads.Source[K, T]
 
 	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
-	results []market.Result[market.Read[*T]]
+	results []reads.Result[*T]
 	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
 	// sent is the number of keys that were passed to Source.Fetch, and received is the number of these keys that have a result. If all
 	// sent keys have a result, the next send first sets both numbers to 0.
 	sent, received int
-	batch          *dataloader.Loader[K, market.Read[*T]]
+	batch          *dataloader.Loader[K, reads.Value[*T]]
 
 	// one, fresh and absent are buffers that save allocations.
 	one    [1]K
@@ -58,7 +59,7 @@ type Loader[K comparable, T any] struct {
 }
 
 // Get reads a key. It returns ErrPending if the key is missing.
-func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
+func (l *Loader[K, T]) Get(key K) (reads.Value[*T], error) {
 	i, known := l.index[key]
 	if !known {
 		l.one[0] = key
@@ -73,7 +74,7 @@ func (l *Loader[K, T]) Get(key K) (market.Read[*T], error) {
 }
 
 // GetMany reads keys. It writes the results to out, in the order of keys. The result of a missing key contains ErrPending.
-func (l *Loader[K, T]) GetMany(keys []K, out []market.Result[market.Read[*T]]) {
+func (l *Loader[K, T]) GetMany(keys []K, out []reads.Result[*T]) {
 	l.lookUpNew(keys)
 	for i, key := range keys {
 		out[i] = l.results[l.index[key]]
@@ -88,7 +89,7 @@ func (l *Loader[K, T]) Prefetch(keys []K) { l.lookUpNew(keys) }
 
 // Peek returns the value of a key that was read or prefetched before. ok is false if the key was not read or prefetched, is
 // missing, or has an error.
-func (l *Loader[K, T]) Peek(key K) (read market.Read[*T], ok bool) {
+func (l *Loader[K, T]) Peek(key K) (read reads.Value[*T], ok bool) {
 	i, known := l.index[key]
 	if !known || l.results[i].Err != nil {
 		return read, false
@@ -145,7 +146,7 @@ func (l *Loader[K, T]) lookUp(keys []K) {
 
 // note processes the results of a lookup: it records their handles in the dependencies, counts hits and misses, and collects the
 // stale keys.
-func (l *Loader[K, T]) note(keys []K, results []market.Result[market.Read[*T]]) {
+func (l *Loader[K, T]) note(keys []K, results []reads.Result[*T]) {
 	n := request.CacheCounts{Misses: uint32(len(l.absent))}
 	for i := range results {
 		switch r := &results[i]; {
@@ -188,9 +189,9 @@ func (l *Loader[K, T]) send() {
 	}
 	if l.batch == nil {
 		l.batch = dataloader.NewBatchedLoader(l.fetch,
-			dataloader.WithWait[K, market.Read[*T]](never),
-			dataloader.WithInputCapacity[K, market.Read[*T]](64),
-			dataloader.WithCache(&dataloader.NoCache[K, market.Read[*T]]{})) // index and results are the cache
+			dataloader.WithWait[K, reads.Value[*T]](never),
+			dataloader.WithInputCapacity[K, reads.Value[*T]](64),
+			dataloader.WithCache(&dataloader.NoCache[K, reads.Value[*T]]{})) // index and results are the cache
 	}
 	if l.received == l.sent {
 		l.sent, l.received = 0, 0
@@ -198,7 +199,7 @@ func (l *Loader[K, T]) send() {
 	l.sent += len(l.missing)
 	l.inFlight += len(l.missing)
 	for _, keys := range (*l.source).Batches(slices.Clone(l.missing)) {
-		thunks := make([]dataloader.Thunk[market.Read[*T]], len(keys))
+		thunks := make([]dataloader.Thunk[reads.Value[*T]], len(keys))
 		for i, key := range keys {
 			thunks[i] = l.batch.Load(l.fetchCtx, key)
 		}
@@ -217,17 +218,17 @@ func (l *Loader[K, T]) send() {
 func (l *Loader[K, T]) partial() bool { return l.received > 0 && l.received < l.sent }
 
 // fetch is the dataloader's batch function.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[market.Read[*T]] {
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[reads.Value[*T]] {
 	results := l.ask(ctx, keys)
-	out := make([]*dataloader.Result[market.Read[*T]], len(results))
+	out := make([]*dataloader.Result[reads.Value[*T]], len(results))
 	for i, r := range results {
-		out[i] = &dataloader.Result[market.Read[*T]]{Data: r.Value, Error: r.Err}
+		out[i] = &dataloader.Result[reads.Value[*T]]{Data: r.Value, Error: r.Err}
 	}
 	return out
 }
 
 // ask calls Source.Fetch and recovers a panic, because the dataloader would print the panic without the service's logger.
-func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Result[market.Read[*T]]) {
+func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []reads.Result[*T]) {
 	failed := errNoAnswer
 	defer func() {
 		if p := recover(); p != nil {
@@ -236,7 +237,7 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 		if len(results) == len(keys) {
 			return
 		}
-		results = make([]market.Result[market.Read[*T]], len(keys)) // the source's results cannot be assigned to keys
+		results = make([]reads.Result[*T], len(keys)) // the source's results cannot be assigned to keys
 		for i := range results {
 			results[i].Err = failed
 		}
@@ -245,11 +246,11 @@ func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []market.Resu
 }
 
 // store stores the values of a batch. Its thunks do not wait any more.
-func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[market.Read[*T]]) {
+func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[reads.Value[*T]]) {
 	l.received += len(keys)
 	l.inFlight -= len(keys)
 	var n request.CacheCounts
-	results := make([]market.Result[market.Read[*T]], len(keys))
+	results := make([]reads.Result[*T], len(keys))
 	for i, key := range keys {
 		r := &results[i]
 		switch r.Value, r.Err = thunks[i](); {

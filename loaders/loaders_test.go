@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -30,10 +31,10 @@ type source[K comparable, T any] struct {
 	lookups   [][]K
 	fetches   [][]K
 	refreshed [][]K
-	handles   map[K]*market.Handle
+	handles   map[K]*reads.Handle
 
 	blocked chan struct{} // if not nil, each Fetch waits until the test receives from blocked, or until ctx ends
-	fetch   func(ctx context.Context, keys []K) []market.Result[market.Read[*T]]
+	fetch   func(ctx context.Context, keys []K) []reads.Result[*T]
 	look    func(ctx context.Context)
 	value   func(key K) *T
 	max     int // greatest number of ids in a batch; 0 means any number
@@ -53,11 +54,11 @@ func (s *source[K, T]) setCached(keys ...K) *source[K, T] {
 	return s
 }
 
-func (s *source[K, T]) answer(key K) (r market.Result[market.Read[*T]]) {
+func (s *source[K, T]) answer(key K) (r reads.Result[*T]) {
 	if s.handles == nil {
-		s.handles = map[K]*market.Handle{}
+		s.handles = map[K]*reads.Handle{}
 	}
-	s.handles[key] = market.NewHandle(time.Now())
+	s.handles[key] = reads.NewHandle(time.Now())
 	if s.value != nil {
 		r.Value.Value = s.value(key)
 	}
@@ -65,7 +66,7 @@ func (s *source[K, T]) answer(key K) (r market.Result[market.Read[*T]]) {
 	return r
 }
 
-func (s *source[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (s *source[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.look != nil {
@@ -101,11 +102,11 @@ func (s *source[K, T]) Batches(keys []K) [][]K {
 	return slices.Collect(slices.Chunk(keys, max(size, 1)))
 }
 
-func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+func (s *source[K, T]) Fetch(ctx context.Context, keys []K) []reads.Result[*T] {
 	s.mu.Lock()
 	s.fetches = append(s.fetches, slices.Clone(keys))
 	s.mu.Unlock()
-	out := make([]market.Result[market.Read[*T]], len(keys))
+	out := make([]reads.Result[*T], len(keys))
 	if s.blocked != nil {
 		select {
 		case s.blocked <- struct{}{}:
@@ -138,7 +139,7 @@ func newSet(t *testing.T, sources Sources) (*Set, *request.Dependencies) {
 	return set, recorder
 }
 
-type results = []market.Result[market.Read[*market.Price]]
+type results = []reads.Result[*market.Price]
 
 func getMany(set *Set, keys ...string) results {
 	out := make(results, len(keys))

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -16,22 +17,22 @@ type Sources struct {
 	// MaxCalls is the greatest number of upstream calls for one response. If MaxCalls is 0, there is no limit.
 	MaxCalls int
 
-	Prices        queries.Source[string, market.Price]
-	Spreads       queries.Source[string, market.Spread]
-	Books         queries.Source[queries.Book, market.Book]
-	Histories     queries.Source[queries.PriceHistory, market.PriceHistory]
-	Markets       queries.Source[market.MarketRef, market.Market]
-	Events        queries.Source[market.EventRef, market.Event]
-	Searches      queries.Source[queries.SearchKey, queries.SearchPage]
-	EventSearches queries.Source[queries.SearchKey, queries.EventPage]
-	Categories    queries.Source[struct{}, queries.Categories]
+	Prices        reads.Source[string, market.Price]
+	Spreads       reads.Source[string, market.Spread]
+	Books         reads.Source[queries.Book, market.Book]
+	Histories     reads.Source[queries.PriceHistory, market.PriceHistory]
+	Markets       reads.Source[market.MarketRef, market.Market]
+	Events        reads.Source[market.EventRef, market.Event]
+	Searches      reads.Source[queries.SearchKey, queries.SearchPage]
+	EventSearches reads.Source[queries.SearchKey, queries.EventPage]
+	Categories    reads.Source[struct{}, queries.Categories]
 	// MarketTrades provides the public trades of markets.
-	MarketTrades queries.Source[queries.MarketTrades, queries.TradePage]
-	Balances     queries.Source[market.Address, market.Balance]
-	Positions    queries.Source[market.Address, []market.Position]
-	Orders       queries.Source[market.Address, []market.Order]
-	Trades       queries.Source[queries.TradesKey, queries.TradePage]
-	Records      queries.Source[queries.HistoryKey, queries.HistoryPage]
+	MarketTrades reads.Source[queries.MarketTrades, queries.TradePage]
+	Balances     reads.Source[market.Address, market.Balance]
+	Positions    reads.Source[market.Address, []market.Position]
+	Orders       reads.Source[market.Address, []market.Order]
+	Trades       reads.Source[queries.TradesKey, queries.TradePage]
+	Records      reads.Source[queries.HistoryKey, queries.HistoryPage]
 }
 
 // Set contains the loaders of one response. It belongs to one goroutine.
@@ -93,7 +94,7 @@ var sets = sync.Pool{New: func() any {
 }}
 
 // join adds a loader to a Set.
-func join[K comparable, T any](s *Set, l *Loader[K, T], kind upstream.Kind, source *queries.Source[K, T]) {
+func join[K comparable, T any](s *Set, l *Loader[K, T], kind upstream.Kind, source *reads.Source[K, T]) {
 	l.response, l.kind, l.source, s.loaders[kind] = &s.response, kind, source, l
 }
 
@@ -144,7 +145,7 @@ func (s *Set) Done() {
 // Book reads a token's book with at least depth levels on each side. If the venue has fewer levels, the book has all levels of the
 // venue. All reads of a token in a response return the same book, which is as deep as the deepest read requires. If earlier reads
 // got a book that is not deep enough, the read makes the pass pending.
-func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error) {
+func (s *Set) Book(tokenID string, depth int) (reads.Value[*market.Book], error) {
 	depth = queries.BookDepthStep(depth)
 	known := s.depths[tokenID]
 	shallow, deep := queries.Book{TokenID: tokenID, Depth: known}, queries.Book{TokenID: tokenID, Depth: depth}
@@ -166,31 +167,31 @@ func (s *Set) Book(tokenID string, depth int) (market.Read[*market.Book], error)
 }
 
 // Search reads one page of a search for markets.
-func (s *Set) Search(q queries.Search) (market.Read[*queries.SearchPage], error) {
+func (s *Set) Search(q queries.Search) (reads.Value[*queries.SearchPage], error) {
 	return s.searches.Get(q.Key())
 }
 
 // SearchEvents reads one page of a search for events.
-func (s *Set) SearchEvents(q queries.Search) (market.Read[*queries.EventPage], error) {
+func (s *Set) SearchEvents(q queries.Search) (reads.Value[*queries.EventPage], error) {
 	return s.eventSearches.Get(q.Key())
 }
 
 // Categories reads the categories of the venue's open markets.
-func (s *Set) Categories() (market.Read[*queries.Categories], error) {
+func (s *Set) Categories() (reads.Value[*queries.Categories], error) {
 	return s.categories.Get(struct{}{})
 }
 
 // MarketTrades reads one page of the public trades of a market or a token.
-func (s *Set) MarketTrades(q queries.MarketTrades) (market.Read[*queries.TradePage], error) {
+func (s *Set) MarketTrades(q queries.MarketTrades) (reads.Value[*queries.TradePage], error) {
 	return s.marketTrades.Get(q)
 }
 
 // Trades reads one page of an account's trades.
-func (s *Set) Trades(a market.Address, q queries.Trades) (market.Read[*queries.TradePage], error) {
+func (s *Set) Trades(a market.Address, q queries.Trades) (reads.Value[*queries.TradePage], error) {
 	return s.trades.Get(q.Key(a))
 }
 
 // History reads one page of an account's history.
-func (s *Set) History(a market.Address, q queries.History) (market.Read[*queries.HistoryPage], error) {
+func (s *Set) History(a market.Address, q queries.History) (reads.Value[*queries.HistoryPage], error) {
 	return s.userHistories.Get(q.Key(a))
 }

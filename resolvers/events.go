@@ -8,6 +8,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
@@ -132,7 +133,7 @@ func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int,
 type foundEvents struct {
 	list    []queries.FoundEvent
 	leftOut market.LeftOut
-	meta    market.Meta
+	meta    reads.Meta
 	// ended reports that the list contains the events of all pages of the venue. hasMore reports that the list contains events after
 	// the requested page of the connection.
 	ended, hasMore bool
@@ -231,7 +232,7 @@ func eventConnection(ctx context.Context, found foundEvents, part pageArguments)
 	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-func marketsOf(list []*market.Market, meta market.Meta) []model.Market {
+func marketsOf(list []*market.Market, meta reads.Meta) []model.Market {
 	out := make([]model.Market, len(list))
 	for i, m := range list {
 		out[i] = model.Market{Market: m, Meta: meta}

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -63,7 +64,7 @@ func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
 }
 
 // readOne is like read, for one value.
-func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (market.Read[*T], error)) (read market.Read[*T], err error) {
+func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (reads.Value[*T], error)) (read reads.Value[*T], err error) {
 	r.read(ctx, func(set *loaders.Set) { read, err = f(set) })
 	return read, err
 }
@@ -71,8 +72,8 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (mark
 // accountOf returns the topic, the credentials and the read function of an account, for the client of ctx. The read function
 // returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
-	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*T], error) {
-		return readOne(ctx, r, func(set *loaders.Set) (market.Read[*T], error) { return loader(set).Get(a) })
+	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (reads.Value[*T], error) {
+		return readOne(ctx, r, func(set *loaders.Set) (reads.Value[*T], error) { return loader(set).Get(a) })
 	}}
 }
 

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
@@ -34,8 +35,8 @@ func (r *subscriptionResolver) PricesChanged(ctx context.Context, tokenIDs []str
 	return subscribe(ctx, follow.PriceLists(ctx, r.source(ctx), ids, every, r.readPrices), pricesUpdate), nil
 }
 
-func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]] {
-	results := make([]market.Result[market.Read[*market.Price]], len(tokenIDs))
+func (r *Resolver) readPrices(ctx context.Context, tokenIDs []string) []reads.Result[*market.Price] {
+	results := make([]reads.Result[*market.Price], len(tokenIDs))
 	r.read(ctx, func(set *loaders.Set) {
 		set.Prices.GetMany(tokenIDs, results)
 		for i, id := range tokenIDs {
@@ -90,8 +91,8 @@ func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID str
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, valueOr(deltas, false), every, func(ctx context.Context) (market.Read[*market.Book], error) {
-		return readOne(ctx, r.Resolver, func(set *loaders.Set) (market.Read[*market.Book], error) {
+	return subscribe(ctx, follow.Book(ctx, r.source(ctx), tokenID, d, valueOr(deltas, false), every, func(ctx context.Context) (reads.Value[*market.Book], error) {
+		return readOne(ctx, r.Resolver, func(set *loaders.Set) (reads.Value[*market.Book], error) {
 			return set.Book(tokenID, queries.MaxBookDepth)
 		})
 	}), orderbookUpdate), nil
@@ -116,12 +117,12 @@ func (r *subscriptionResolver) MarketChanged(ctx context.Context, marketIDs []st
 	return subscribe(ctx, follow.Markets(ctx, r.source(ctx), ids, r.readMarkets), marketUpdate), nil
 }
 
-func (r *Resolver) readMarkets(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]] {
+func (r *Resolver) readMarkets(ctx context.Context, marketIDs []string) []reads.Result[*market.Market] {
 	refs := make([]market.MarketRef, len(marketIDs))
 	for i, id := range marketIDs {
 		refs[i] = byID(id)
 	}
-	results := make([]market.Result[market.Read[*market.Market]], len(refs))
+	results := make([]reads.Result[*market.Market], len(refs))
 	r.read(ctx, func(set *loaders.Set) { set.Markets.GetMany(refs, results) })
 	return results
 }

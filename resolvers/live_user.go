@@ -7,7 +7,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads"
+	"oddsgraph/internal/reads/valuation"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -47,8 +48,8 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
-	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (market.Read[*queries.TradePage], error) {
-		return readOne(request.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (market.Read[*queries.TradePage], error) {
+	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (reads.Value[*queries.TradePage], error) {
+		return readOne(request.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (reads.Value[*queries.TradePage], error) {
 			return set.Trades(a, queries.Trades{Limit: follow.MaxTrades})
 		})
 	}}
@@ -69,7 +70,7 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
-	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held market.Meta) (quotes []valuation.Quotes, valuations []*valuation.Valuation, err error) {
+	from := follow.PortfolioSource{Account: account, Key: positionKey, Value: func(ctx context.Context, positions []market.Position, held reads.Meta) (quotes []valuation.Quotes, valuations []*valuation.Valuation, err error) {
 		r.read(ctx, func(set *loaders.Set) {
 			quotes, valuations, err = valuation.All(set, pointers(positions), held, by)
 		})

@@ -10,6 +10,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
@@ -58,7 +59,7 @@ func (r *queryResolver) Market(ctx context.Context, marketID, slug *string, by *
 }
 
 func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*model.Market, error) {
-	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, nil, func(read market.Read[*market.Market]) *model.Market {
+	return readList(ctx, "marketIds", marketIDs, byID, &loaders.From(ctx).Markets, nil, func(read reads.Value[*market.Market]) *model.Market {
 		return object(ctx, model.Market{Market: read.Value, Meta: read.Meta})
 	})
 }
@@ -67,7 +68,7 @@ func (r *queryResolver) Markets(ctx context.Context, marketIDs []string) ([]*mod
 // read failed. Invalid ids and failed reads are also reported as errors. If a value is still being fetched, placeholder returns a
 // temporary value. The fields below this value then request their values in the same pass. If placeholder is nil, the result
 // contains nil for an id whose value is still being fetched, and readList reports ErrPending.
-func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], placeholder func(K) *T, show func(market.Read[*T]) *M) ([]*M, error) {
+func readList[K comparable, T, M any](ctx context.Context, argument string, ids []string, key func(string) K, from *loaders.Loader[K, T], placeholder func(K) *T, show func(reads.Value[*T]) *M) ([]*M, error) {
 	if err := checkIDCount(argument, ids); err != nil {
 		return nil, err
 	}
@@ -79,13 +80,13 @@ func readList[K comparable, T, M any](ctx context.Context, argument string, ids 
 		}
 		keys, indexes = append(keys, key(id)), append(indexes, i)
 	}
-	results := exec.MakeList[market.Result[market.Read[*T]]](ctx, len(keys))
+	results := exec.MakeList[reads.Result[*T]](ctx, len(keys))
 	from.GetMany(keys, results)
 	out := exec.MakeList[*M](ctx, len(ids))
 	for j := range results {
 		switch result := &results[j]; {
 		case result.Err == loaders.ErrPending && placeholder != nil:
-			out[indexes[j]] = show(market.Read[*T]{Value: placeholder(keys[j])})
+			out[indexes[j]] = show(reads.Value[*T]{Value: placeholder(keys[j])})
 		case result.Err != nil:
 			exec.ReportAt(ctx, indexes[j], result.Err)
 		case result.Value.Value != nil:
@@ -183,7 +184,7 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
-func marketConnection(ctx context.Context, p page[*market.Market], meta market.Meta) *model.MarketConnection {
+func marketConnection(ctx context.Context, p page[*market.Market], meta reads.Meta) *model.MarketConnection {
 	nodes := marketsOf(p.items, meta)
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
 		return model.MarketEdge{Cursor: cursor, Node: node}
@@ -201,7 +202,7 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 		return nil, err
 	}
 	set, list := loaders.From(ctx), listHash("search", fmt.Sprintf("%+v", q))
-	var meta market.Meta
+	var meta reads.Meta
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[*market.Market], error) {
 		q.Page, q.Limit = page, limit
 		read, err := set.Search(q)
@@ -235,12 +236,12 @@ func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, 
 
 // olderMeta returns the older of two Metas. The result is stale if at least one of the Metas is stale. If both are stale, the Cause
 // of the result is the more severe of the two.
-func olderMeta(a, b market.Meta) market.Meta {
+func olderMeta(a, b reads.Meta) reads.Meta {
 	older := a
 	if a.ReceivedAt.IsZero() || b.ReceivedAt.Before(a.ReceivedAt) {
 		older = b
 	}
-	for _, m := range [...]market.Meta{a, b} {
+	for _, m := range [...]reads.Meta{a, b} {
 		if m.Stale && (!older.Stale || m.Cause > older.Cause) {
 			older.MarkStale(m.Cause)
 		}

@@ -5,7 +5,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads/valuation"
 	"oddsgraph/loaders"
 )
 

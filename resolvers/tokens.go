@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -51,19 +52,19 @@ func pendingBook(tokenID string) *market.Book {
 }
 
 func (r *queryResolver) TokenPrices(ctx context.Context, tokenIDs []string) ([]*model.TokenPrice, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, pendingPrice, func(read market.Read[*market.Price]) *model.TokenPrice {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Prices, pendingPrice, func(read reads.Value[*market.Price]) *model.TokenPrice {
 		return object(ctx, model.TokenPrice{Quote: read.Value, Meta: read.Meta})
 	})
 }
 
 func (r *queryResolver) Spreads(ctx context.Context, tokenIDs []string) ([]*model.Spread, error) {
-	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, pendingSpread, func(read market.Read[*market.Spread]) *model.Spread {
+	return readList(ctx, "tokenIds", tokenIDs, identity, &loaders.From(ctx).Spreads, pendingSpread, func(read reads.Value[*market.Spread]) *model.Spread {
 		return spreadOf(ctx, read)
 	})
 }
 
 // spreadOf returns a spread. It returns nil if there is no spread, or if all its prices are nil.
-func spreadOf(ctx context.Context, read market.Read[*market.Spread]) *model.Spread {
+func spreadOf(ctx context.Context, read reads.Value[*market.Spread]) *model.Spread {
 	s := read.Value
 	if s == nil || s.BestBid == nil && s.BestAsk == nil && s.Spread == nil {
 		return nil
@@ -256,5 +257,5 @@ func (r *tokenResolver) FillEstimate(ctx context.Context, t *model.Token, side m
 	} else {
 		fill = market.FillAmount(read.Value, side, *amount)
 	}
-	return &model.FillEstimate{Fill: fill, Meta: market.Combine(read.Meta)}, nil
+	return &model.FillEstimate{Fill: fill, Meta: reads.Combine(read.Meta)}, nil
 }

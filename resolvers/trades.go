@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/loaders"
@@ -64,8 +65,8 @@ func (r *Resolver) readLatestTrades() follow.ReadTrades {
 	if r.Venue.Can != nil && r.Venue.Can(upstream.EndpointMarketTrades) != nil {
 		return nil
 	}
-	return func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]] {
-		out := make([]market.Result[market.Read[*queries.TradePage]], len(tokenIDs))
+	return func(ctx context.Context, tokenIDs []string) []reads.Result[*queries.TradePage] {
+		out := make([]reads.Result[*queries.TradePage], len(tokenIDs))
 		r.read(request.With(ctx, func(q *request.Request) { q.Fresh, q.LowPriority = true, true }), func(set *loaders.Set) {
 			for i, id := range tokenIDs {
 				out[i].Value, out[i].Err = latestTrades(set, id)
@@ -76,7 +77,7 @@ func (r *Resolver) readLatestTrades() follow.ReadTrades {
 }
 
 // latestTrades reads the latest trades of a token, newest first. The page is nil if the venue does not know the token.
-func latestTrades(set *loaders.Set, tokenID string) (read market.Read[*queries.TradePage], err error) {
+func latestTrades(set *loaders.Set, tokenID string) (read reads.Value[*queries.TradePage], err error) {
 	m, err := set.Markets.Get(byToken(tokenID))
 	if err != nil || m.Value == nil {
 		return read, err
@@ -96,7 +97,7 @@ func latestTrades(set *loaders.Set, tokenID string) (read market.Read[*queries.T
 	return read, nil
 }
 
-func tradePage(read market.Read[*queries.TradePage], err error) (venuePage[market.Trade], error) {
+func tradePage(read reads.Value[*queries.TradePage], err error) (venuePage[market.Trade], error) {
 	if err != nil || read.Value == nil {
 		return venuePage[market.Trade]{}, err
 	}

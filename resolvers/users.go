@@ -8,6 +8,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
@@ -41,9 +42,9 @@ func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
 }
 
 // readUser reads a value of an account with the client's credentials. It returns an error if the venue has no value.
-func readUser[T any](ctx context.Context, r *Resolver, from *loaders.Loader[market.Address, T], a market.Address) (market.Read[*T], error) {
+func readUser[T any](ctx context.Context, r *Resolver, from *loaders.Loader[market.Address, T], a market.Address) (reads.Value[*T], error) {
 	if err := r.checkAccess(ctx, a); err != nil {
-		return market.Read[*T]{}, err
+		return reads.Value[*T]{}, err
 	}
 	read, err := from.Get(a)
 	if err == nil && read.Value == nil {

@@ -17,6 +17,7 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
@@ -99,8 +100,8 @@ func tokenID(n int) string  { return fmt.Sprintf("token-%d", n) }
 func marketID(n int) string { return fmt.Sprintf("market-%d", n) }
 func eventID(n int) string  { return fmt.Sprintf("event-%d", n) }
 
-func (u *universe) meta(r *rand.Rand) market.Meta {
-	return market.Meta{AsOf: instant(r), ReceivedAt: now.Add(-time.Duration(r.IntN(1e9))), Source: pick(r, []market.Source{market.SourceREST, market.SourceStream}),
+func (u *universe) meta(r *rand.Rand) reads.Meta {
+	return reads.Meta{AsOf: instant(r), ReceivedAt: now.Add(-time.Duration(r.IntN(1e9))), Source: pick(r, []market.Source{market.SourceREST, market.SourceStream}),
 		Stale: percent(r, 20)}
 }
 
@@ -189,7 +190,7 @@ func (u *universe) book(id string) *market.Book {
 	return first.(*market.Book)
 }
 
-// source is a queries.Source over the universe.
+// source is a reads.Source over the universe.
 type source[K comparable, T any] struct {
 	u    *universe
 	name string
@@ -208,19 +209,19 @@ func (s source[K, T]) outcome(key K) (r *rand.Rand, inMemory, fails bool) {
 	return r, !percent(r, s.u.misses), percent(r, s.u.failures)
 }
 
-func (s source[K, T]) read(key K, r *rand.Rand) (read market.Read[*T]) {
+func (s source[K, T]) read(key K, r *rand.Rand) (read reads.Value[*T]) {
 	absent := percent(r, s.u.absences)
 	read.Meta = s.u.meta(r)
-	handle, _ := s.u.handles.LoadOrStore(r.Uint64(), market.NewHandle(now))
-	read.Handle = handle.(*market.Handle)
+	handle, _ := s.u.handles.LoadOrStore(r.Uint64(), reads.NewHandle(now))
+	read.Handle = handle.(*reads.Handle)
 	if !absent {
 		read.Value = s.value(key, r)
 	}
 	return read
 }
 
-// Lookup implements queries.Source.
-func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+// Lookup implements reads.Source.
+func (s source[K, T]) Lookup(_ context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
 	for i, key := range keys {
 		r, inMemory, fails := s.outcome(key)
 		if !inMemory || fails {
@@ -232,21 +233,21 @@ func (s source[K, T]) Lookup(_ context.Context, keys []K, out []market.Result[ma
 	return missing
 }
 
-// Refresh implements queries.Source.
+// Refresh implements reads.Source.
 func (source[K, T]) Refresh(context.Context, []K) {}
 
-// Batches implements queries.Source.
+// Batches implements reads.Source.
 func (source[K, T]) Batches(keys []K) [][]K { return [][]K{keys} }
 
-// Calls implements queries.Source.
+// Calls implements reads.Source.
 func (source[K, T]) Calls(keys []K) int { return len(keys) }
 
-// Fetch implements queries.Source.
-func (s source[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+// Fetch implements reads.Source.
+func (s source[K, T]) Fetch(ctx context.Context, keys []K) []reads.Result[*T] {
 	if ctx.Value(fromMemoryKey{}) != nil {
 		s.u.fetched.Add(1)
 	}
-	out := make([]market.Result[market.Read[*T]], len(keys))
+	out := make([]reads.Result[*T], len(keys))
 	for i, key := range keys {
 		r, _, fails := s.outcome(key)
 		if percent(s.u.random(fmt.Sprint("hang ", s.name, key)), s.u.hangs) {

@@ -7,13 +7,14 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // Market is a market of the venue: a question with outcomes that are traded. Its methods return nil for values that the venue does
 // not send.
 type Market struct {
 	*market.Market
-	Meta market.Meta
+	Meta reads.Meta
 }
 
 // IsNode marks Market as a Node.
@@ -87,16 +88,16 @@ type Event struct {
 	EventID, EventSlug, EventTitle, EventCategory string
 
 	Loaded *market.Event
-	Meta   market.Meta
+	Meta   reads.Meta
 }
 
 // NewEvent returns an event that was read.
-func NewEvent(r market.Read[*market.Event]) *Event {
+func NewEvent(r reads.Value[*market.Event]) *Event {
 	return new(FoundEvent(r.Value, true, r.Meta))
 }
 
 // FoundEvent returns an event from the result of a search. whole reports whether e has all its fields.
-func FoundEvent(e *market.Event, whole bool, meta market.Meta) Event {
+func FoundEvent(e *market.Event, whole bool, meta reads.Meta) Event {
 	out := Event{EventID: e.EventID, EventSlug: e.Slug, EventTitle: e.Title, EventCategory: e.Category, Meta: meta}
 	if whole {
 		out.Loaded = e
@@ -189,7 +190,7 @@ type Token struct {
 	MarketID string
 	// In is the market whose field returned the token. It is nil if no market returned the token. Meta is the Meta of In.
 	In   *market.Market
-	Meta market.Meta
+	Meta reads.Meta
 	// Preloaded contains the token's values from a subscription's event. It is nil if no event contained the token.
 	Preloaded *Preloaded
 }
@@ -206,7 +207,7 @@ func (t Token) AppendID(dst []byte) []byte { return AppendID(dst, KindToken, t.T
 // TokenPrice is the price of a token.
 type TokenPrice struct {
 	Quote *market.Price
-	Meta  market.Meta
+	Meta  reads.Meta
 }
 
 // ID returns a key for the caches of clients. The key is the same for every read of the price.
@@ -236,7 +237,7 @@ func (p TokenPrice) Freshness() Freshness { return freshness(p.Meta) }
 // Spread contains the best prices of a token's book and their difference.
 type Spread struct {
 	Top  *market.Spread
-	Meta market.Meta
+	Meta reads.Meta
 }
 
 // ID returns a key for the caches of clients. The key is the same for every read of the spread.
@@ -272,7 +273,7 @@ func (s Spread) Freshness() Freshness { return freshness(s.Meta) }
 // Orderbook is a token's book, cut to a depth.
 type Orderbook struct {
 	Book *market.Book
-	Meta market.Meta
+	Meta reads.Meta
 }
 
 // TokenID returns the token's id.
@@ -311,7 +312,7 @@ func (b Orderbook) Freshness() Freshness { return freshness(b.Meta) }
 type PriceHistory struct {
 	From, To market.Date
 	Points   []market.PricePoint
-	Meta     market.Meta
+	Meta     reads.Meta
 }
 
 // Freshness returns the age of the history.
@@ -320,7 +321,7 @@ func (h PriceHistory) Freshness() Freshness { return freshness(h.Meta) }
 // FillEstimate is the estimated result of a market order.
 type FillEstimate struct {
 	market.Fill
-	Meta market.Meta
+	Meta reads.Meta
 }
 
 // Freshness returns the age of the book from which the fill was estimated.

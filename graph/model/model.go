@@ -1,5 +1,5 @@
 // Package model contains the Go types of the GraphQL schema. Most types contain a value of package market, and often the
-// market.Meta of this value. Package model computes the fields that need only these values. Package resolvers computes the other
+// reads.Meta of this value. Package model computes the fields that need only these values. Package resolvers computes the other
 // fields, which need another read.
 package model
 
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // Node is any object with a global id that the node field accepts.
@@ -15,7 +16,7 @@ type Node interface{ IsNode() }
 // Subgraph describes this service to the gateway of a federated graph.
 type Subgraph struct{ SDL string }
 
-// Freshness is a market.Meta as clients see it.
+// Freshness is a reads.Meta as clients see it.
 type Freshness struct {
 	AsOf       *time.Time
 	ReceivedAt time.Time
@@ -25,11 +26,11 @@ type Freshness struct {
 }
 
 var staleReasons = [...]StaleReason{
-	market.CauseExpired: StaleReasonExpired, market.CauseChanged: StaleReasonChanged, market.CauseStreamDown: StaleReasonStreamDown,
-	market.CauseThrottled: StaleReasonThrottled, market.CauseUpstreamDown: StaleReasonUpstreamDown,
+	reads.CauseExpired: StaleReasonExpired, reads.CauseChanged: StaleReasonChanged, reads.CauseStreamDown: StaleReasonStreamDown,
+	reads.CauseThrottled: StaleReasonThrottled, reads.CauseUpstreamDown: StaleReasonUpstreamDown,
 }
 
-func freshness(m market.Meta) Freshness {
+func freshness(m reads.Meta) Freshness {
 	f := Freshness{AsOf: instant(&m.AsOf), ReceivedAt: m.ReceivedAt, Source: m.Source, Stale: m.Stale}
 	if m.Stale {
 		f.Reason = &staleReasons[m.Cause]

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads"
+	"oddsgraph/internal/reads/valuation"
 )
 
 // User is one wallet.
@@ -20,7 +21,7 @@ func (u User) ID() string { return EncodeID(KindUser, string(u.Address)) }
 type Balance struct {
 	*market.Balance
 	Address market.Address
-	Meta    market.Meta
+	Meta    reads.Meta
 }
 
 // ID returns a key for the caches of clients. The key is the same for every read of the balance.
@@ -65,7 +66,7 @@ func (p PortfolioSummary) Freshness() Freshness { return freshness(p.Meta) }
 type Position struct {
 	*market.Position
 	Address market.Address
-	Meta    market.Meta
+	Meta    reads.Meta
 	// Valued is the valuation that a subscription's event contains for the position. It is nil if the position does not come from an
 	// event or has no known price. ValuedBy is the price basis that the subscription requested.
 	Valued   *valuation.Valuation

@@ -11,17 +11,17 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
 // TestServedWhileValid checks that the cache serves a response while its dependencies are valid. After that, the cache must execute
 // again.
 func TestServedWhileValid(t *testing.T) {
-	session := &market.Session{}
+	session := &reads.Session{}
 	type basis struct {
-		handles []*market.Handle
-		session *market.Session
+		handles []*reads.Handle
+		session *reads.Session
 		until   time.Time
 	}
 	tests := map[string]func(g *rig, b *basis){
@@ -35,10 +35,10 @@ func TestServedWhileValid(t *testing.T) {
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(1 << 20)
-			*session = market.Session{}
+			*session = reads.Session{}
 			b := basis{session: session, until: g.clock.Now().Add(1500 * time.Millisecond)}
-			b.handles = []*market.Handle{
-				g.freshHandle(time.Minute), g.freshHandle(2 * time.Second), market.NewStreamHandle(session), g.freshHandle(3 * time.Second), market.NewStreamHandle(&market.Session{}),
+			b.handles = []*reads.Handle{
+				g.freshHandle(time.Minute), g.freshHandle(2 * time.Second), reads.NewStreamHandle(session), g.freshHandle(3 * time.Second), reads.NewStreamHandle(&reads.Session{}),
 			}
 			key := g.keyFor("q", g.Identity(nil))
 			if name == "a handle expires" {
@@ -76,9 +76,9 @@ func TestServedWhileValid(t *testing.T) {
 func TestStaleResponses(t *testing.T) {
 	g := newRig(1 << 20)
 	key := g.keyFor("q", g.Identity(nil))
-	stale := market.Meta{Handle: g.freshHandle(-time.Minute), Stale: true}
+	stale := reads.Meta{Handle: g.freshHandle(-time.Minute), Stale: true}
 	read := func(_ context.Context, r *request.Dependencies) {
-		request.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: stale}}})
+		request.RecordAll(r, []reads.Result[int]{{Value: reads.Value[int]{Meta: stale}}})
 	}
 	g.ask(t, key, read)
 	g.clock.Advance(staleAge - 1)
@@ -109,7 +109,7 @@ func TestServedWhileRefreshed(t *testing.T) {
 		key := g.keyFor("q", g.Identity(nil))
 		read := func(_ context.Context, r *request.Dependencies) {
 			stale := !g.clock.Now().Before(time.Unix(0, h.FreshUntil()))
-			request.RecordAll(r, []market.Result[market.Read[int]]{{Value: market.Read[int]{Meta: market.Meta{Handle: h, Stale: stale}}}})
+			request.RecordAll(r, []reads.Result[int]{{Value: reads.Value[int]{Meta: reads.Meta{Handle: h, Stale: stale}}}})
 		}
 		steps := []struct {
 			what    string
@@ -143,12 +143,12 @@ func TestServedWhileRefreshed(t *testing.T) {
 }
 
 func TestNeverStored(t *testing.T) {
-	ended := &market.Session{}
+	ended := &reads.Session{}
 	ended.End(time.Now())
 	for name, record := range map[string]func(g *rig, r *request.Dependencies){
 		"a read failed":                           func(g *rig, r *request.Dependencies) { r.Record(g.freshHandle(time.Minute)); r.Record(nil) },
 		"a value expires at once":                 func(g *rig, r *request.Dependencies) { r.Record(g.freshHandle(0)) },
-		"the stream session of a value has ended": func(g *rig, r *request.Dependencies) { r.Record(market.NewStreamHandle(ended)) },
+		"the stream session of a value has ended": func(g *rig, r *request.Dependencies) { r.Record(reads.NewStreamHandle(ended)) },
 		"a value changes during the execution":    func(g *rig, r *request.Dependencies) { h := g.freshHandle(time.Minute); r.Record(h); h.Invalidate() },
 		"a handle expires during the execution": func(g *rig, r *request.Dependencies) {
 			r.Record(g.freshHandle(time.Second))
@@ -188,7 +188,7 @@ func TestCallersAreKeptApart(t *testing.T) {
 	if newRig(1).Identity(account(t, "alice")) == alice {
 		t.Error("two processes compute the same identity for the same credentials")
 	}
-	for name, makes := range map[string]func(...*market.Handle) func(context.Context, *request.Dependencies){"personal": recordingPersonal, "public": recording} {
+	for name, makes := range map[string]func(...*reads.Handle) func(context.Context, *request.Dependencies){"personal": recordingPersonal, "public": recording} {
 		for _, first := range []Identity{alice, nobody} {
 			g := newRig(1 << 20)
 			g.ask(t, g.keyFor(name, first), makes(g.freshHandle(time.Second)))
@@ -469,7 +469,7 @@ func TestEncodedOnce(t *testing.T) {
 func TestAHitAllocatesNothing(t *testing.T) {
 	g := newRig(1 << 20)
 	c, body := account(t, "alice"), bytes.Repeat([]byte("x"), 2000)
-	handles := make([]*market.Handle, 150)
+	handles := make([]*reads.Handle, 150)
 	for i := range handles {
 		handles[i] = g.freshHandle(time.Second)
 	}
@@ -499,7 +499,7 @@ func TestNothingOldIsServed(t *testing.T) {
 	const values = 8
 	type value struct {
 		n      int
-		handle *market.Handle
+		handle *reads.Handle
 	}
 	var now [values]atomic.Pointer[value]
 	for i := range now {

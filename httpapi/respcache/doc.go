@@ -1,7 +1,7 @@
 // Package respcache stores whole responses as long as another execution of the request would return the same bytes, but for at
 // most five seconds.
 //
-// A response has dependencies: the market.Handle of each value that was read for it. The response is served while every handle is
+// A response has dependencies: the reads.Handle of each value that was read for it. The response is served while every handle is
 // valid and usable. A response that depends on the present date is not served on later dates. This check needs some atomic loads for
 // each handle and no look-up. If a value is stale, the use of the response begins its refresh, as an execution would. A hit is equal
 // to the response that an execution would return at that moment, so nobody needs to set a time to live.

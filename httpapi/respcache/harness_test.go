@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/tests/tool"
 )
@@ -38,8 +39,8 @@ func newRig(bytes int64) *rig {
 }
 
 // freshHandle returns a handle that expires after d.
-func (g *rig) freshHandle(d time.Duration) *market.Handle {
-	return market.NewHandle(g.clock.Now().Add(d))
+func (g *rig) freshHandle(d time.Duration) *reads.Handle {
+	return reads.NewHandle(g.clock.Now().Add(d))
 }
 
 // executed returns a response with the recorded dependencies. Each response has a new text.
@@ -66,7 +67,7 @@ func (g *rig) ask(t testing.TB, key Key, record func(ctx context.Context, r *req
 }
 
 // recording returns a function that records handles.
-func recording(handles ...*market.Handle) func(context.Context, *request.Dependencies) {
+func recording(handles ...*reads.Handle) func(context.Context, *request.Dependencies) {
 	return func(_ context.Context, r *request.Dependencies) {
 		for _, h := range handles {
 			r.Record(h)
@@ -76,7 +77,7 @@ func recording(handles ...*market.Handle) func(context.Context, *request.Depende
 
 // recordingPersonal returns a function that reads the caller's credentials, which makes the response personal, and then records
 // handles.
-func recordingPersonal(handles ...*market.Handle) func(context.Context, *request.Dependencies) {
+func recordingPersonal(handles ...*reads.Handle) func(context.Context, *request.Dependencies) {
 	return func(ctx context.Context, r *request.Dependencies) {
 		request.CredentialsFrom(ctx)
 		recording(handles...)(ctx, r)

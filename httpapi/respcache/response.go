@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -22,7 +22,7 @@ type Response struct {
 
 	// handles, deadline and renewals determine how long the response is valid. dated reports that the response shows when its values
 	// were read. So it is valid only while none of them is refreshed, which would change the sum renewals.
-	handles  []*market.Handle
+	handles  []*reads.Handle
 	deadline time.Time // zero if there is no deadline
 	renewals int64
 	dated    bool
@@ -101,14 +101,14 @@ func (r *Response) usable(now time.Time) bool {
 
 // refresh begins to refresh the stale values of a valid response, as an execution would.
 func (r *Response) refresh(ctx context.Context, now time.Time) {
-	var due []*market.Handle
+	var due []*reads.Handle
 	for _, h := range r.handles {
 		if h.Due(now) {
 			due = append(due, h)
 		}
 	}
 	if due != nil {
-		market.Refresh(r.cache.reading(ctx), due)
+		reads.Refresh(r.cache.reading(ctx), due)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 )
 
@@ -37,12 +38,12 @@ func TestDeadlineWithKeysInEveryState(t *testing.T) {
 			return nil
 		}
 		c := open(t, v, withAdmission(a))
-		read := func(ctx context.Context, tokens ...string) chan []market.Result[market.Read[*market.Book]] {
+		read := func(ctx context.Context, tokens ...string) chan []reads.Result[*market.Book] {
 			keys := make([]queries.Book, len(tokens))
 			for i, token := range tokens {
 				keys[i] = queries.Book{TokenID: token, Depth: 1}
 			}
-			out := make(chan []market.Result[market.Read[*market.Book]], 1)
+			out := make(chan []reads.Result[*market.Book], 1)
 			go func() { out <- readAll(ctx, c.Books(), keys...) }()
 			synctest.Wait()
 			return out
@@ -205,9 +206,9 @@ type uncancellable struct {
 	answer chan string
 }
 
-func (v *uncancellable) Prices(ctx context.Context, call upstream.Call, tokens []string) ([]market.Result[*market.Price], error) {
+func (v *uncancellable) Prices(ctx context.Context, call upstream.Call, tokens []string) ([]upstream.Result[*market.Price], error) {
 	_ = v.call(ctx, call, upstream.EndpointPrices, tokens...)
-	out := make([]market.Result[*market.Price], len(tokens))
+	out := make([]upstream.Result[*market.Price], len(tokens))
 	price := market.MustDecimal(<-v.answer)
 	for i, id := range tokens {
 		out[i].Value = &market.Price{TokenID: id, Price: price}

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/ratelimit"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -69,8 +70,8 @@ func TestStreamServesMisses(t *testing.T) {
 			t.Fatalf("got waiting calls %v, want 3 for books and 1 for prices", n)
 		}
 
-		session := &market.Session{}
-		now := market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream}
+		session := &reads.Session{}
+		now := reads.Meta{ReceivedAt: time.Now(), Source: market.SourceStream}
 		c.StreamBook(session, &market.Book{TokenID: "yes", Depth: 200}, now)
 		for range 3 {
 			synctest.Wait()

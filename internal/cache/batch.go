@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 )
 
@@ -179,7 +180,7 @@ func (c *coalescer[K, T]) drop(b *batch[K, T]) {
 }
 
 // resolve ends the flight of a key, if there is one, with a value from the stream.
-func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
+func (c *coalescer[K, T]) resolve(key K, read reads.Value[*T]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f := c.flights[key]
@@ -187,7 +188,7 @@ func (c *coalescer[K, T]) resolve(key K, read market.Read[*T]) {
 		return
 	}
 	delete(c.flights, key)
-	c.end(f, market.Result[market.Read[*T]]{Value: read})
+	c.end(f, reads.Result[*T]{Value: read})
 	if !f.batch.started || f.waiters > 0 {
 		c.dropWaiter(f)
 	}
@@ -217,7 +218,7 @@ func (c *coalescer[K, T]) forget(keys []K) {
 }
 
 // end sets the result of a flight and wakes its waiters. The calling function holds the lock.
-func (c *coalescer[K, T]) end(f *flight[K, T], result market.Result[market.Read[*T]]) {
+func (c *coalescer[K, T]) end(f *flight[K, T], result reads.Result[*T]) {
 	f.result, f.ended = result, true
 	close(f.done)
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // BenchmarkLookup looks up a list of 40 cached prices.
@@ -17,7 +18,7 @@ func BenchmarkLookup(b *testing.B) {
 	}
 	prices := c.Prices()
 	prices.Fetch(b.Context(), tokens)
-	out, missing := make([]market.Result[market.Read[*market.Price]], len(tokens)), make([]int, 0, len(tokens))
+	out, missing := make([]reads.Result[*market.Price], len(tokens)), make([]int, 0, len(tokens))
 	b.ReportAllocs()
 	for b.Loop() {
 		// An expired price is not missing as long as the cache may serve it while it is refreshed.

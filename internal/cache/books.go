@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -20,7 +21,7 @@ func (bookKind) about(cfg *Config) about {
 	return about{kind: upstream.KindBook, ttl: cfg.Book, routes: []route{{upstream.EndpointBook, upstream.PriorityBooks}}}
 }
 
-func (bookKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.Book) ([]market.Result[*market.Book], error) {
+func (bookKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.Book) ([]upstream.Result[*market.Book], error) {
 	return v.Books(ctx, call, keys)
 }
 
@@ -110,10 +111,10 @@ func soundSide(s market.Side, order int) bool {
 }
 
 // Books returns the source of order books. A book may be deeper than requested.
-func (c *Cache) Books() queries.Source[queries.Book, market.Book] { return c.books }
+func (c *Cache) Books() reads.Source[queries.Book, market.Book] { return c.books }
 
 // StreamBook stores a streamed book; see StreamPrice. Reads of every depth that the book covers get this book, so that all values
 // of one response come from the same book.
-func (c *Cache) StreamBook(s *market.Session, b *market.Book, m market.Meta) {
+func (c *Cache) StreamBook(s *reads.Session, b *market.Book, m reads.Meta) {
 	c.books.stream(queries.Book{TokenID: b.TokenID}, b, s, m)
 }

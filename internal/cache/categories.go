@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -24,7 +24,7 @@ func (categoriesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindCategories, ttl: ttl, routes: []route{{upstream.EndpointCategories, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (categoriesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]market.Result[*queries.Categories], error) {
+func (categoriesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]upstream.Result[*queries.Categories], error) {
 	return answer(v.Categories(ctx, call))
 }
 
@@ -35,4 +35,4 @@ func (categoriesKind) sound(_ struct{}, all *queries.Categories) bool {
 }
 
 // Categories returns the source of the venue's categories. Its only key is the empty struct.
-func (c *Cache) Categories() queries.Source[struct{}, queries.Categories] { return c.categories }
+func (c *Cache) Categories() reads.Source[struct{}, queries.Categories] { return c.categories }

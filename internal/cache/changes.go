@@ -7,6 +7,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // maxAnnounced bounds the number of streamed changes that are stored for one market.
@@ -103,7 +104,7 @@ func (s *store[K, T]) markChanged(slot K, c *market.MarketChange) {
 		if last.announced != nil && e.read.Value != nil {
 			e.read.Value, _ = s.kind.amend(e.read.Value, last.announced)
 		}
-		e.read.Handle = market.NewHandle(e.freshUntil)
+		e.read.Handle = reads.NewHandle(e.freshUntil)
 		s.replace(s.entries, slot, e)
 	}
 	for _, l := range s.routes {
@@ -121,7 +122,7 @@ func (s *store[K, T]) markChanged(slot K, c *market.MarketChange) {
 // stores the result as an outdated entry, so that the key is fetched again. It does not store an absence. If the call started before
 // the change, storeUnsettled does not replace an existing entry. For any other response, storeUnsettled stores nothing, and ok is
 // false. The calling function holds the lock.
-func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read market.Read[*T], ok bool) {
+func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read reads.Value[*T], ok bool) {
 	c, ok := s.changed.Get(slot)
 	if !ok {
 		return read, false
@@ -147,12 +148,12 @@ func (s *store[K, T]) storeUnsettled(slot K, e *entry[T], from origin) (read mar
 		e.answersUntil = now.Add(outdatedBackoff.Wait(c.lateResponses, 1))
 		e.refreshAt.Store(e.answersUntil.UnixNano())
 	}
-	e.read.Handle = market.NewHandle(now)
+	e.read.Handle = reads.NewHandle(now)
 	e.read.Handle.Invalidate()
 	if e.read.Value != nil && (!before || s.entries.get(slot) == nil) {
 		s.replace(s.entries, slot, e)
 	}
 	read = e.read
-	read.MarkStale(market.CauseChanged)
+	read.MarkStale(reads.CauseChanged)
 	return read, true
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 var marketM = market.MarketRef{By: market.ByMarketID, Value: "m"}
@@ -180,13 +181,13 @@ func TestCallBeforeChangeIsNotFresh(t *testing.T) {
 						return &market.Market{MarketID: "m", Slug: "slug", Status: s, Outcomes: []market.Outcome{{TokenID: "yes"}}}
 					}
 				}
-				before := make(chan market.Read[*market.Market], 1)
+				before := make(chan reads.Value[*market.Market], 1)
 				go func() { before <- mustRead(t, c.Markets(), asked) }()
 				synctest.Wait()
 				c.StreamMarket("m", nil)
 				setMarket(market.StatusClosed)
 				// A later caller makes a new call. The result of the old call does not replace the result of the new call.
-				after := make(chan market.Read[*market.Market], 1)
+				after := make(chan reads.Value[*market.Market], 1)
 				go func() { after <- mustRead(t, c.Markets(), asked) }()
 				synctest.Wait()
 				select {

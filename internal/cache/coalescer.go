@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -60,7 +61,7 @@ type coalescer[K comparable, T any] struct {
 type flight[K comparable, T any] struct {
 	key    K
 	done   chan struct{}
-	result market.Result[market.Read[*T]]
+	result reads.Result[*T]
 	// ended reports whether result is set.
 	ended bool
 	// shared reports whether the value came from the shared cache.
@@ -74,8 +75,8 @@ type flight[K comparable, T any] struct {
 // do returns the values of keys in the order of keys. It fetches the keys that are not cached and waits for them until ctx ends. A
 // key fails at once if the rate limit cannot admit its call before the deadline of ctx. If refresh is true, new calls get the
 // lowest priority.
-func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
-	out := make([]market.Result[market.Read[*T]], len(keys))
+func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []reads.Result[*T] {
+	out := make([]reads.Result[*T], len(keys))
 	err := c.unsupported
 	if err == nil && ctx.Err() != nil {
 		err = waitError(ctx)
@@ -111,7 +112,7 @@ func (c *coalescer[K, T]) do(ctx context.Context, keys []K, refresh bool) []mark
 
 // join returns the flights of keys that are not cached, and adds the caller to them. It creates missing flights. The flight of a
 // key is nil if the key is cached or cannot be fetched; join then writes the result of the key to out.
-func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *request.Log, out []market.Result[market.Read[*T]]) []*flight[K, T] {
+func (c *coalescer[K, T]) join(ctx context.Context, keys []K, refresh bool, log *request.Log, out []reads.Result[*T]) []*flight[K, T] {
 	from := request.From(ctx)
 	req := upstream.CallRequest{Priority: c.priority, Endpoint: c.endpoint, Caller: from.Caller}
 	if refresh || from.LowPriority {
@@ -199,7 +200,7 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) upstream.Batch {
 // known writes the values of cached keys to out and reports which keys are cached. It skips keys that have a flight. If fresh is
 // true, no key counts as cached. share is the greatest number of keys that one new batch may get. With this bound, the missing keys
 // are spread evenly over the fewest possible calls. The calling function holds the lock.
-func (c *coalescer[K, T]) known(keys []K, out []market.Result[market.Read[*T]], fresh bool) (known []bool, share int) {
+func (c *coalescer[K, T]) known(keys []K, out []reads.Result[*T], fresh bool) (known []bool, share int) {
 	known = make([]bool, len(keys))
 	missing, bytes := 0, 0
 	for i, key := range keys {
@@ -246,7 +247,7 @@ func waitError(ctx context.Context) error {
 // abandon ends the wait of a caller. It removes the caller from the flights in joined, and returns the results so far. A key
 // without a result fails with err. But if the caller has timed out and the key still waits for the rate limit, the key fails with
 // RATE_LIMITED.
-func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []market.Result[market.Read[*T]]) []market.Result[market.Read[*T]] {
+func (c *coalescer[K, T]) abandon(err error, joined []*flight[K, T], out []reads.Result[*T]) []reads.Result[*T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	late := market.CodeOf(err) == market.CodeUpstreamTimeout

@@ -13,10 +13,11 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 )
 
-type prices = []market.Result[market.Read[*market.Price]]
+type prices = []reads.Result[*market.Price]
 
 // fetch reads prices in a goroutine and returns a channel with the results.
 func fetch(ctx context.Context, c *Cache, keys ...string) chan prices {

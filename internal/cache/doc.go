@@ -9,6 +9,6 @@
 // Config.Memory bounds the memory of all entries. The kinds share it; see pool. The store estimates the size of an entry when it
 // stores the entry.
 //
-// The value of an entry never changes. The market.Handle of an entry reports whether the entry was replaced or evicted. Some
+// The value of an entry never changes. The reads.Handle of an entry reports whether the entry was replaced or evicted. Some
 // entries are absences. An absence records that the venue does not know a key.
 package cache

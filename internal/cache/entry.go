@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // TTL is the lifetime of an entry.
@@ -18,11 +18,11 @@ type TTL struct {
 // entry is a value, or an absence if read.Value is nil. Only the atomic fields change once the entry is stored. The fields that
 // every reader needs come first, so that they share a CPU cache line.
 type entry[T any] struct {
-	read market.Read[*T]
+	read reads.Value[*T]
 	// session is the stream session of a streamed entry; it is nil for an entry from a REST response. cut is the first time at
 	// which the stream may have missed a message about the value, in nanoseconds since 1970, or 0. The fresh time of a streamed
 	// value ends at cut or at the end of the session, whichever comes first.
-	session    *market.Session
+	session    *reads.Session
 	cut        atomic.Int64
 	freshUntil time.Time
 	// polledAt is the time at which a read of the entry was last reported to the watcher, in nanoseconds since 1970.
@@ -31,7 +31,7 @@ type entry[T any] struct {
 	// refreshAt is the earliest time of the next refresh, in nanoseconds since 1970. While a refresh runs, refreshAt is the constant
 	// never.
 	refreshAt atomic.Int64
-	// failure is the market.StaleCause of the last failed refresh, or 0.
+	// failure is the reads.StaleCause of the last failed refresh, or 0.
 	failure atomic.Uint32
 	// renewed reports that another entry has the handle, because a refresh returned an equal value.
 	renewed atomic.Bool
@@ -73,16 +73,16 @@ func (e *entry[T]) fresh(now time.Time) bool {
 }
 
 // cause returns why the entry is stale.
-func (e *entry[T]) cause() market.StaleCause {
-	switch failure := market.StaleCause(e.failure.Load()); {
+func (e *entry[T]) cause() reads.StaleCause {
+	switch failure := reads.StaleCause(e.failure.Load()); {
 	case failure != 0:
 		return failure
 	case e.session != nil:
-		return market.CauseStreamDown
+		return reads.CauseStreamDown
 	case e.outdated:
-		return market.CauseChanged
+		return reads.CauseChanged
 	}
-	return market.CauseExpired
+	return reads.CauseExpired
 }
 
 // pollDue reports whether a read at the given time must be reported to the Watcher. If so, it sets polledAt. The time is in

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -20,7 +20,7 @@ func (eventKind) about(cfg *Config) about {
 	return about{kind: upstream.KindEvent, ttl: cfg.Search, routes: []route{{upstream.EndpointEvent, upstream.PrioritySearch}}}
 }
 
-func (eventKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []market.EventRef) ([]market.Result[*market.Event], error) {
+func (eventKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []market.EventRef) ([]upstream.Result[*market.Event], error) {
 	return answer(v.Event(ctx, call, keys[0]))
 }
 
@@ -43,4 +43,4 @@ func soundEvent(e *market.Event) bool {
 func (k eventKind) learn(e *market.Event) { k.names.learn(e.Markets...) }
 
 // Events returns the source of events with their markets.
-func (c *Cache) Events() queries.Source[market.EventRef, market.Event] { return c.events }
+func (c *Cache) Events() reads.Source[market.EventRef, market.Event] { return c.events }

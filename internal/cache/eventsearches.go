@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -20,7 +20,7 @@ func (eventSearchKind) about(cfg *Config) about {
 	return about{kind: upstream.KindEventSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointEventSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (eventSearchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.EventPage], error) {
+func (eventSearchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]upstream.Result[*queries.EventPage], error) {
 	return answer(v.SearchEvents(ctx, call, keys[0].Search()))
 }
 
@@ -53,6 +53,6 @@ func (k eventSearchKind) learn(p *queries.EventPage) {
 }
 
 // EventSearches returns the source of pages of event searches.
-func (c *Cache) EventSearches() queries.Source[queries.SearchKey, queries.EventPage] {
+func (c *Cache) EventSearches() reads.Source[queries.SearchKey, queries.EventPage] {
 	return c.eventSearches
 }

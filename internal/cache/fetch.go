@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -28,7 +28,7 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 		case <-b.ctx.Done():
 		}
 	}
-	var results []market.Result[market.Read[*T]]
+	var results []reads.Result[*T]
 	c.start(b, err == nil, admitted)
 	if err == nil {
 		if err = b.ctx.Err(); err == nil {
@@ -45,7 +45,7 @@ func (c *coalescer[K, T]) run(b *batch[K, T]) {
 }
 
 // finish sets the results of a batch's flights and returns a description of the batch for the observer.
-func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.Read[*T]], err error) upstream.Batch {
+func (c *coalescer[K, T]) finish(b *batch[K, T], results []reads.Result[*T], err error) upstream.Batch {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b.endedAt, b.err = time.Now(), err
@@ -57,7 +57,7 @@ func (c *coalescer[K, T]) finish(b *batch[K, T], results []market.Result[market.
 		switch {
 		case f.ended:
 		case err != nil:
-			c.end(f, market.Result[market.Read[*T]]{Err: err})
+			c.end(f, reads.Result[*T]{Err: err})
 		default:
 			c.end(f, results[i])
 		}
@@ -126,7 +126,7 @@ func (c *coalescer[K, T]) start(b *batch[K, T], sending bool, admitted time.Time
 
 // fetchBatch fetches the keys of a batch. It returns an error if the fetch fails, panics, returns the wrong number of results, or
 // ends after the last waiter has given up.
-func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[market.Read[*T]], err error) {
+func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (values []reads.Result[*T], err error) {
 	keys := make([]K, len(b.flights))
 	for i, f := range b.flights {
 		keys[i] = f.key
@@ -139,16 +139,16 @@ func (c *coalescer[K, T]) fetchBatch(b *batch[K, T]) (reads []market.Result[mark
 	if c.store.shared != nil && !c.wantsFresh(b) {
 		return c.askShared(b, keys)
 	}
-	reads = make([]market.Result[market.Read[*T]], len(keys))
+	values = make([]reads.Result[*T], len(keys))
 	all := make([]int, len(keys))
 	for i := range all {
 		all[i] = i
 	}
-	return reads, c.call(b, keys, all, reads)
+	return values, c.call(b, keys, all, values)
 }
 
-// call fetches keys[i] from the venue for each i in indexes, stores the results, and writes them to reads[i].
-func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, reads []market.Result[market.Read[*T]]) (err error) {
+// call fetches keys[i] from the venue for each i in indexes, stores the results, and writes them to values[i].
+func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, values []reads.Result[*T]) (err error) {
 	if len(indexes) == 0 {
 		return nil
 	}
@@ -157,10 +157,10 @@ func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, reads []
 		requested[n] = keys[i]
 		bytes += bytesOf(keys[i])
 	}
-	var results []market.Result[*T]
+	var results []upstream.Result[*T]
 	from := origin{changes: b.change, startedAt: b.startedClock}
 	if c.store.shared != nil {
-		defer func() { c.store.shared.put(keys, indexes, results, reads, from) }()
+		defer func() { c.store.shared.put(keys, indexes, results, values, from) }()
 	}
 	c.store.counters.calls.Add(uint64(c.cost(len(requested), bytes)))
 	c.store.counters.keys.Add(uint64(len(requested)))
@@ -177,8 +177,8 @@ func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, reads []
 	}
 	results = answers
 	for n, i := range indexes {
-		if reads[i].Err = results[n].Err; reads[i].Err == nil {
-			reads[i].Value = c.store.accept(keys[i], results[n].Value, from)
+		if values[i].Err = results[n].Err; values[i].Err == nil {
+			values[i].Value = c.store.accept(keys[i], results[n].Value, from)
 		}
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -19,7 +20,7 @@ func (historyKind) about(cfg *Config) about {
 	return about{kind: upstream.KindHistory, ttl: cfg.History, routes: []route{{upstream.EndpointPriceHistory, upstream.PriorityHistory}}}
 }
 
-func (historyKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (historyKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
 	return v.PriceHistories(ctx, call, keys)
 }
 
@@ -46,6 +47,6 @@ func soundPoints(points []market.PricePoint) bool {
 }
 
 // Histories returns the source of price histories.
-func (c *Cache) Histories() queries.Source[queries.PriceHistory, market.PriceHistory] {
+func (c *Cache) Histories() reads.Source[queries.PriceHistory, market.PriceHistory] {
 	return c.histories
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
@@ -16,7 +15,7 @@ import (
 type kind[K comparable, T any] interface {
 	about(cfg *Config) about
 	// fetch reads keys from one endpoint of the venue.
-	fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []K) ([]market.Result[*T], error)
+	fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []K) ([]upstream.Result[*T], error)
 	// route returns the index of a key's route in about.routes.
 	route(key K) int
 
@@ -124,12 +123,12 @@ func ownID[T any](id string, value *T, text func(*T) string) string {
 }
 
 // answer returns the result of a call for one key.
-func answer[T any](value *T, err error) ([]market.Result[*T], error) {
+func answer[T any](value *T, err error) ([]upstream.Result[*T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return []market.Result[*T]{{Value: value}}, nil
+	return []upstream.Result[*T]{{Value: value}}, nil
 }
 
 // rows is like answer, for a list.
-func rows[T any](list []T, err error) ([]market.Result[*[]T], error) { return answer(&list, err) }
+func rows[T any](list []T, err error) ([]upstream.Result[*[]T], error) { return answer(&list, err) }

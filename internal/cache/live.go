@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // Watcher learns which tokens clients read, so that it can subscribe to tokens that clients read repeatedly.
@@ -87,7 +88,7 @@ func (c *Cache) Scope(ctx context.Context, a market.Address) string {
 
 // StreamAccount stores the streamed data of an account for the caller of topic t. The data is fresh until its session ends or
 // StreamStale is called. If orders, positions or b is nil, the cached orders, positions or balance stays.
-func (c *Cache) StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+func (c *Cache) StreamAccount(s *reads.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m reads.Meta) {
 	key, ok := keyOfTopic(t)
 	if !ok {
 		return
@@ -148,11 +149,11 @@ func (e *entry[T]) overrideEnd(now time.Time, ttl TTL) time.Time {
 
 // stream stores a streamed value. It ignores the value if the cached REST value is newer. It must be called in the order of the
 // streamed values.
-func (s *store[K, T]) stream(slot K, value *T, session *market.Session, m market.Meta) {
+func (s *store[K, T]) stream(slot K, value *T, session *reads.Session, m reads.Meta) {
 	e := &entry[T]{session: session}
 	e.read.Value = value
 	e.read.Meta = m
-	e.read.Handle = market.NewStreamHandle(session)
+	e.read.Handle = reads.NewStreamHandle(session)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old := s.entries.get(slot); old != nil && old.session == nil && s.kind.older(value, old.read.Value) {

@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -17,7 +18,7 @@ func TestStreamedAccountIsPrivate(t *testing.T) {
 		c := open(t, v)
 		topic := messages.Topic{Channel: messages.ChannelUser, ID: string(wallet), Scope: c.Scope(withCredentials(t, "alice"), wallet)}
 		positions := []market.Position{{Outcome: "streamed"}}
-		session := &market.Session{}
+		session := &reads.Session{}
 		c.StreamAccount(session, topic, nil, positions, nil, streamed(time.Now()))
 		for secret, want := range map[string]string{"alice": "streamed", "bob": fingerprint(request.CredentialsFrom(withCredentials(t, "bob"))), "": fingerprint(nil)} {
 			r, err := readOne(withCredentials(t, secret), c.Positions(), wallet)
@@ -79,7 +80,7 @@ func TestStreamedAccountEnds(t *testing.T) {
 			if err1 != nil || err2 != nil || err3 != nil {
 				t.Fatal(err1, err2, err3)
 			}
-			for _, m := range []market.Meta{b.Meta, p.Meta, o.Meta} {
+			for _, m := range []reads.Meta{b.Meta, p.Meta, o.Meta} {
 				if m.Source == market.SourceStream {
 					fromStream++
 				}
@@ -89,11 +90,11 @@ func TestStreamedAccountEnds(t *testing.T) {
 			}
 			return fromStream
 		}
-		for _, end := range []func(s *market.Session){
-			func(s *market.Session) { s.End(time.Now()) },
-			func(*market.Session) { c.StreamStale(topic) },
+		for _, end := range []func(s *reads.Session){
+			func(s *reads.Session) { s.End(time.Now()) },
+			func(*reads.Session) { c.StreamStale(topic) },
 		} {
-			session := &market.Session{}
+			session := &reads.Session{}
 			c.StreamAccount(session, topic, []market.Order{}, []market.Position{}, balance, streamed(at(1)))
 			time.Sleep(time.Hour)
 			if n := read(); n != 3 {
@@ -104,7 +105,7 @@ func TestStreamedAccountEnds(t *testing.T) {
 				t.Errorf("after the end: got %d streamed values, want 0", n)
 			}
 			// The next session streams only positions, so the orders and the balance come from REST.
-			c.StreamAccount(&market.Session{}, topic, nil, []market.Position{}, nil, streamed(at(1)))
+			c.StreamAccount(&reads.Session{}, topic, nil, []market.Position{}, nil, streamed(at(1)))
 			if n := read(); n != 1 {
 				t.Errorf("got %d streamed values, want 1", n)
 			}

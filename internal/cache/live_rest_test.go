@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 )
 
@@ -20,15 +21,15 @@ type quoteVenue struct {
 	book   *market.Book
 }
 
-func (q *quoteVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Price], error) {
+func (q *quoteVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Price], error) {
 	return eachOf(q.testVenue, ctx, call, upstream.EndpointPrices, ids, func(string) *market.Price { return q.price })
 }
 
-func (q *quoteVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Spread], error) {
+func (q *quoteVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Spread], error) {
 	return eachOf(q.testVenue, ctx, call, upstream.EndpointSpreads, ids, func(string) *market.Spread { return q.spread })
 }
 
-func (q *quoteVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (q *quoteVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
 	return eachOf(q.testVenue, ctx, call, upstream.EndpointBook, []string{books[0].TokenID}, func(string) *market.Book {
 		b := *q.book.Cut(books[0].Depth)
 		b.Depth = books[0].Depth
@@ -130,7 +131,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 		mustRead(t, c.Prices(), "t")
 		mustRead(t, c.Spreads(), "t")
 		mustRead(t, c.Books(), depth(20))
-		session := &market.Session{}
+		session := &reads.Session{}
 		c.StreamPrice(session, newPrice(".5", 4), streamed(at(4)))
 		c.StreamSpread(session, newSpread(".4", ".6", 4), streamed(at(4)))
 		c.StreamBook(session, newBook("A", 7, 9, 200, 2), streamed(at(9)))
@@ -156,7 +157,7 @@ func TestStreamStartsWithOlderValue(t *testing.T) {
 				t.Errorf("got %v %v %v, want the last values of the stream", p, s, b)
 			}
 			price, spread, book = newPrice(".45", -1), newSpread(".35", ".5", -1), newBook("A", 2, -1, 200, 5)
-			session = &market.Session{} // the second iteration streams in a new session
+			session = &reads.Session{} // the second iteration streams in a new session
 		}
 	})
 }
@@ -170,14 +171,14 @@ func TestFlightBeforeStream(t *testing.T) {
 				c := openQuotes(t, q)
 				q.latency = time.Second
 				q.setUnknown("t", unknown)
-				var readers [3]market.Read[*market.Price]
-				var book market.Read[*market.Book]
+				var readers [3]reads.Value[*market.Price]
+				var book reads.Value[*market.Book]
 				for i := range readers {
 					go func() { readers[i], _ = readOne(t.Context(), c.Prices(), "t") }()
 				}
 				go func() { book, _ = readOne(t.Context(), c.Books(), depth(20)) }()
 				time.Sleep(500 * time.Millisecond)
-				session, live, liveBook := &market.Session{}, newPrice(".5", 1), newBook("A", 1, 1, 200, 1)
+				session, live, liveBook := &reads.Session{}, newPrice(".5", 1), newBook("A", 1, 1, 200, 1)
 				c.StreamPrice(session, live, streamed(time.Now()))
 				c.StreamBook(session, liveBook, streamed(time.Now()))
 				time.Sleep(time.Second)
@@ -201,7 +202,7 @@ func TestRESTBehindStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &quoteVenue{price: newPrice(".4", 3), book: newBook("A", 6, 3, 200, 6)}
 		c := openQuotes(t, q)
-		session, price, book := &market.Session{}, newPrice(".5", 5), newBook("A", 8, 5, 200, 8)
+		session, price, book := &reads.Session{}, newPrice(".5", 5), newBook("A", 8, 5, 200, 8)
 		c.StreamPrice(session, price, streamed(at(5)))
 		c.StreamBook(session, book, streamed(at(5)))
 		session.End(time.Now())
@@ -222,7 +223,7 @@ func TestRESTBehindStream(t *testing.T) {
 		}
 		// A REST book that is older but deeper than the streamed book is returned to its reader and not cached.
 		shallow := newBook("A", 9, 6, 50, make([]int64, 50)...)
-		again := &market.Session{}
+		again := &reads.Session{}
 		c.StreamBook(again, shallow, streamed(at(6)))
 		again.End(time.Now())
 		deep, err := readOne(t.Context(), c.Books(), depth(200))
@@ -243,7 +244,7 @@ func TestRESTBehindStream(t *testing.T) {
 			t.Errorf("got %+v %+v, want the values of REST", p, b)
 		}
 		// After restLag, REST replaces even a streamed price whose timestamp is far in the future.
-		late := &market.Session{}
+		late := &reads.Session{}
 		c.StreamPrice(late, &market.Price{TokenID: "t", Price: market.MustDecimal(".99"), Timestamp: at(0).AddDate(4000, 0, 0)}, streamed(time.Now()))
 		late.End(time.Now())
 		for range 100 {

@@ -10,11 +10,12 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
-func streamed(received time.Time) market.Meta {
-	return market.Meta{ReceivedAt: received, AsOf: received, Source: market.SourceStream}
+func streamed(received time.Time) reads.Meta {
+	return reads.Meta{ReceivedAt: received, AsOf: received, Source: market.SourceStream}
 }
 
 // TestStreamedValueDuringSession checks that REST does not replace a streamed value before the session ends, and that the value is
@@ -23,7 +24,7 @@ func TestStreamedValueDuringSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testVenue{}
 		c := open(t, v)
-		session := &market.Session{}
+		session := &reads.Session{}
 		rest := mustRead(t, c.Prices(), "k")
 		price := &market.Price{TokenID: "k", Price: market.MustDecimal("0.7")}
 		c.StreamPrice(session, price, streamed(time.Now()))
@@ -65,7 +66,7 @@ func TestStreamedValueReplacesAbsence(t *testing.T) {
 		v.setUnknown("t", true)
 		c := open(t, v)
 		absent := mustRead(t, c.Books(), depth(20))
-		c.StreamBook(&market.Session{}, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
+		c.StreamBook(&reads.Session{}, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
 		if r := mustRead(t, c.Books(), depth(20)); r.Value == nil || absent.Value != nil || absent.Handle.Valid() {
 			t.Error("the handle of the absence does not show the book")
 		}
@@ -79,7 +80,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 		v := &testVenue{}
 		c := open(t, v)
 		live := &market.Book{TokenID: "t", Depth: 50, Bids: market.NewSide(make([]market.Level, 50)), Asks: market.NewSide(make([]market.Level, 50))}
-		session := &market.Session{}
+		session := &reads.Session{}
 		c.StreamBook(session, live, streamed(time.Now()))
 		for range 3 {
 			if r := mustRead(t, c.Books(), depth(200)); r.Value.Depth != 200 || !r.Handle.Valid() || r.Source != market.SourceREST {
@@ -115,7 +116,7 @@ func TestReadDeeperThanStreamedBook(t *testing.T) {
 func TestGapMakesStreamedValuesStale(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &testVenue{blocked: make(chan struct{})})
-		session := &market.Session{}
+		session := &reads.Session{}
 		c.StreamPrice(session, &market.Price{TokenID: "t"}, streamed(time.Now()))
 		c.StreamSpread(session, &market.Spread{TokenID: "t"}, streamed(time.Now()))
 		c.StreamBook(session, &market.Book{TokenID: "t", Depth: 200}, streamed(time.Now()))
@@ -176,9 +177,9 @@ func TestRecordPollOfStreamedTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, w := open(t, &testVenue{}), &watcher{}
 		c.SetWatcher(w)
-		session := &market.Session{}
+		session := &reads.Session{}
 		for _, id := range []string{"s", "t"} {
-			c.StreamPrice(session, &market.Price{TokenID: id}, market.Meta{})
+			c.StreamPrice(session, &market.Price{TokenID: id}, reads.Meta{})
 		}
 		list := []string{"a", "s", "b", "t", "a"}
 		wantPolls := func(want ...string) {
@@ -216,7 +217,7 @@ func TestReadsOfStreamedTokenMakeNoCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testVenue{}
 		c := open(t, v)
-		session := &market.Session{}
+		session := &reads.Session{}
 		for n := range 1000 {
 			price, spread, book := newPrice(fmt.Sprintf(".%04d", n+1), n%60), newSpread(".1", ".2", 7), newBook("A", uint64(n+1), 0, 200, int64(n))
 			c.StreamPrice(session, price, streamed(time.Now()))
@@ -239,7 +240,7 @@ func TestEndOfSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testVenue{blocked: make(chan struct{})}
 		c := open(t, v)
-		ended, lasting := &market.Session{}, &market.Session{}
+		ended, lasting := &reads.Session{}, &reads.Session{}
 		keys := ids("t", 0, 1000)
 		for i, id := range keys {
 			session := ended
@@ -262,12 +263,12 @@ func TestEndOfSession(t *testing.T) {
 		}
 		// Stale values are served until their stale time ends.
 		time.Sleep(30*time.Second - 1)
-		out := make([]market.Result[market.Read[*market.Price]], 1)
+		out := make([]reads.Result[*market.Price], 1)
 		if missing := c.Prices().Lookup(t.Context(), []string{"t001"}, out, nil); len(missing) != 0 || !out[0].Value.Stale {
 			t.Errorf("before the end of the stale time: got %+v, want a stale price", out[0])
 		}
 		time.Sleep(time.Nanosecond)
-		if missing := c.Prices().Lookup(t.Context(), []string{"t001", "t000"}, make([]market.Result[market.Read[*market.Price]], 2), nil); !slices.Equal(missing, []int{0}) {
+		if missing := c.Prices().Lookup(t.Context(), []string{"t001", "t000"}, make([]reads.Result[*market.Price], 2), nil); !slices.Equal(missing, []int{0}) {
 			t.Errorf("after the stale time: got missing indexes %v, want [0]", missing)
 		}
 	})
@@ -278,7 +279,7 @@ func TestEndOfSession(t *testing.T) {
 func TestHandlesOfStreamedValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &testVenue{blocked: make(chan struct{})})
-		session, topic := &market.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
+		session, topic := &reads.Session{}, messages.Topic{Channel: messages.ChannelPrices, ID: "t"}
 		c.StreamStale(topic) // no effect, because nothing is streamed yet
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		one := mustRead(t, c.Prices(), "t")
@@ -298,7 +299,7 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 		if r := mustRead(t, c.Prices(), "t"); !r.Stale {
 			t.Errorf("after the end: got %+v, want a stale price", r)
 		}
-		c.StreamPrice(&market.Session{}, newPrice(".6", 1), streamed(at(1)))
+		c.StreamPrice(&reads.Session{}, newPrice(".6", 1), streamed(at(1)))
 		if r := mustRead(t, c.Prices(), "t"); r.Stale || !r.Handle.Valid() || r.Value.Price.String() != "0.6" {
 			t.Errorf("after the snapshot: got %+v, want a fresh price of 0.6", r)
 		}
@@ -309,12 +310,12 @@ func TestHandlesOfStreamedValues(t *testing.T) {
 func TestGapBeforeEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := open(t, &testVenue{blocked: make(chan struct{})})
-		session := &market.Session{}
+		session := &reads.Session{}
 		c.StreamPrice(session, newPrice(".5", 1), streamed(at(1)))
 		c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "t"})
 		time.Sleep(20 * time.Second)
 		session.End(time.Now())
-		out := make([]market.Result[market.Read[*market.Price]], 1)
+		out := make([]reads.Result[*market.Price], 1)
 		if missing := c.Prices().Lookup(t.Context(), []string{"t"}, out, nil); len(missing) != 0 {
 			t.Error("20 s after the gap: got no value")
 		}

@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
 // Lookup writes the values of cached keys to out and appends the indexes of the other keys to missing. It also serves stale
 // entries; the calling function must then pass their keys to Refresh. Lookup never calls the venue.
-func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (s *store[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
 	l := lookup[K, T]{store: s, now: s.clock.Now(), keys: keys, out: out}
 	if s.routes[0].private {
 		l.credentials = request.CredentialsFrom(ctx)
@@ -50,7 +51,7 @@ type lookup[K comparable, T any] struct {
 	*store[K, T]
 	now    time.Time
 	keys   []K
-	out    []market.Result[market.Read[*T]]
+	out    []reads.Result[*T]
 	counts request.CacheCounts
 	// polled contains the keys to report to the Watcher. It is nil if the read is not reported.
 	polled []K
@@ -111,9 +112,9 @@ func (l *lookup[K, T]) serves(e *entry[T]) bool {
 }
 
 // cause returns the cause to report for a stale entry that is served.
-func (l *lookup[K, T]) cause(e *entry[T]) market.StaleCause {
+func (l *lookup[K, T]) cause(e *entry[T]) reads.StaleCause {
 	if _, staleUntil := e.times(l.now, l.ttl); !l.now.Before(staleUntil) {
-		return max(market.CauseThrottled, e.cause()) // calls are scarce, so the entry is served after its stale time
+		return max(reads.CauseThrottled, e.cause()) // calls are scarce, so the entry is served after its stale time
 	}
 	return e.cause()
 }

@@ -7,7 +7,7 @@ import (
 	"unsafe"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -29,7 +29,7 @@ func (marketKind) about(cfg *Config) about {
 
 func (marketKind) route(key market.MarketRef) int { return int(key.By) }
 
-func (marketKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []market.MarketRef) ([]market.Result[*market.Market], error) {
+func (marketKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, e upstream.Endpoint, keys []market.MarketRef) ([]upstream.Result[*market.Market], error) {
 	if e == upstream.EndpointMarketBySlug {
 		return answer(v.MarketBySlug(ctx, call, keys[0].Value))
 	}
@@ -144,7 +144,7 @@ func (n *marketNames) learn(markets ...*market.Market) {
 }
 
 // Markets returns the source of markets.
-func (c *Cache) Markets() queries.Source[market.MarketRef, market.Market] { return c.markets }
+func (c *Cache) Markets() reads.Source[market.MarketRef, market.Market] { return c.markets }
 
 // StreamMarket records a streamed change of a market, so that the next read fetches the market again. If this fetch fails, the read
 // returns the cached market. For restLag, a status, winner or tick size in the change overrides that of REST values. A market with

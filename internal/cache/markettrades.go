@@ -7,6 +7,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -20,7 +21,7 @@ func (marketTradesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindMarketTrades, ttl: cfg.Search, routes: []route{{upstream.EndpointMarketTrades, upstream.PrioritySearch}}}
 }
 
-func (marketTradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.MarketTrades) ([]market.Result[*queries.TradePage], error) {
+func (marketTradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.MarketTrades) ([]upstream.Result[*queries.TradePage], error) {
 	return answer(v.MarketTrades(ctx, call, keys[0]))
 }
 
@@ -46,6 +47,6 @@ func soundTrade(t *market.Trade) bool {
 }
 
 // MarketTrades returns the source of pages of the public trades of markets.
-func (c *Cache) MarketTrades() queries.Source[queries.MarketTrades, queries.TradePage] {
+func (c *Cache) MarketTrades() reads.Source[queries.MarketTrades, queries.TradePage] {
 	return freshSource[queries.MarketTrades, queries.TradePage]{c.marketTrades}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // keys returns the keys of all items, the oldest first.
@@ -40,9 +41,9 @@ func newLists(n int) (*pool, []*testList) {
 }
 
 // testEntry returns an entry of the given size. It expires after the given time, or is live if session is not nil.
-func testEntry(bytes int, expires time.Duration, session *market.Session) *entry[string] {
+func testEntry(bytes int, expires time.Duration, session *reads.Session) *entry[string] {
 	e := &entry[string]{bytes: bytes, session: session, freshUntil: time.Now().Add(expires)}
-	e.read.Value, e.read.Handle = new(string), market.NewHandle(e.freshUntil)
+	e.read.Value, e.read.Handle = new(string), reads.NewHandle(e.freshUntil)
 	return e
 }
 
@@ -50,7 +51,7 @@ func testEntry(bytes int, expires time.Duration, session *market.Session) *entry
 // evicted, and evictions must follow the rules of pool.
 func TestPoolRandom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r, session := rand.New(rand.NewPCG(1, 1)), &market.Session{}
+		r, session := rand.New(rand.NewPCG(1, 1)), &reads.Session{}
 		p, lists := newLists(3)
 		want := [3]map[string]*entry[string]{{}, {}, {}}
 		var left []*entry[string]
@@ -69,7 +70,7 @@ func TestPoolRandom(t *testing.T) {
 			case 2:
 				time.Sleep(time.Millisecond)
 			default:
-				stored = testEntry(50+r.IntN(151), time.Duration(r.IntN(100))*time.Millisecond, []*market.Session{nil, nil, session}[r.IntN(3)])
+				stored = testEntry(50+r.IntN(151), time.Duration(r.IntN(100))*time.Millisecond, []*reads.Session{nil, nil, session}[r.IntN(3)])
 				lists[n].put(key, stored)
 				want[n][key] = stored
 			}
@@ -127,8 +128,8 @@ func TestPoolRandom(t *testing.T) {
 func TestPoolEvicts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p, lists := newLists(16)
-		session, small, large, expiring := &market.Session{}, lists[0], lists[1], lists[2]
-		put := func(l *testList, prefix string, from, to, bytes int, expires time.Duration, s *market.Session) {
+		session, small, large, expiring := &reads.Session{}, lists[0], lists[1], lists[2]
+		put := func(l *testList, prefix string, from, to, bytes int, expires time.Duration, s *reads.Session) {
 			for _, key := range ids(prefix, from, to) {
 				l.put(key, testEntry(bytes, expires, s))
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -18,7 +18,7 @@ func (priceKind) about(cfg *Config) about {
 	return about{kind: upstream.KindPrice, ttl: cfg.Price, routes: []route{{upstream.EndpointPrices, upstream.PriorityPrices}}}
 }
 
-func (priceKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Price], error) {
+func (priceKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]upstream.Result[*market.Price], error) {
 	return v.Prices(ctx, call, tokens)
 }
 
@@ -46,10 +46,10 @@ var (
 func inUnit(d *market.Decimal) bool { return d == nil || d.Sign() >= 0 && d.Cmp(one) <= 0 }
 
 // Prices returns the source of token prices, by token.
-func (c *Cache) Prices() queries.Source[string, market.Price] { return c.prices }
+func (c *Cache) Prices() reads.Source[string, market.Price] { return c.prices }
 
 // StreamPrice stores a streamed price. It ignores the price if the cached REST price is newer. The stored price is fresh until its
 // session ends or StreamStale is called.
-func (c *Cache) StreamPrice(s *market.Session, p *market.Price, m market.Meta) {
+func (c *Cache) StreamPrice(s *reads.Session, p *market.Price, m reads.Meta) {
 	c.prices.stream(p.TokenID, p, s, m)
 }

@@ -146,7 +146,7 @@ func (t *randomTicket) Release(bool) {
 	}
 }
 
-func (w *randomVenue) Prices(ctx context.Context, _ upstream.Call, tokens []string) ([]market.Result[*market.Price], error) {
+func (w *randomVenue) Prices(ctx context.Context, call upstream.Call, tokens []string) ([]upstream.Result[*market.Price], error) {
 	r := w.mood()
 	w.most.Store(max(w.most.Load(), w.inside.Add(1)))
 	defer w.inside.Add(-1)

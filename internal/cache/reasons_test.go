@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // TestCauses checks the cause that is reported for a stale price in each situation.
@@ -20,13 +21,13 @@ func TestCauses(t *testing.T) {
 		// age is the age of the price at the read.
 		age   time.Duration
 		reads int
-		want  market.StaleCause
+		want  reads.StaleCause
 	}{
-		"the first read after the fresh time": {down, 2 * time.Second, 1, market.CauseExpired},
-		"after a failed refresh":              {down, 2 * time.Second, 2, market.CauseUpstreamDown},
-		"after an unreadable answer":          {errors.New("unreadable"), 2 * time.Second, 2, market.CauseUpstreamDown},
-		"after a throttled refresh":           {limited, 2 * time.Second, 2, market.CauseThrottled},
-		"past the stale time":                 {limited, time.Minute, 1, market.CauseThrottled},
+		"the first read after the fresh time": {down, 2 * time.Second, 1, reads.CauseExpired},
+		"after a failed refresh":              {down, 2 * time.Second, 2, reads.CauseUpstreamDown},
+		"after an unreadable answer":          {errors.New("unreadable"), 2 * time.Second, 2, reads.CauseUpstreamDown},
+		"after a throttled refresh":           {limited, 2 * time.Second, 2, reads.CauseThrottled},
+		"past the stale time":                 {limited, time.Minute, 1, reads.CauseThrottled},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -37,7 +38,7 @@ func TestCauses(t *testing.T) {
 				}
 				v.fail = func(ask) error { return test.fail }
 				time.Sleep(test.age)
-				var r market.Read[*market.Price]
+				var r reads.Value[*market.Price]
 				for range test.reads {
 					r = mustRead(t, c.Prices(), "k")
 					synctest.Wait()
@@ -46,7 +47,7 @@ func TestCauses(t *testing.T) {
 					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, test.want)
 				}
 				v.fail = nil
-				time.Sleep(market.RefreshPause)
+				time.Sleep(reads.RefreshPause)
 				_, _ = readOne(t.Context(), c.Prices(), "k")
 				synctest.Wait()
 				if r := mustRead(t, c.Prices(), "k"); r.Stale {
@@ -60,21 +61,21 @@ func TestCauses(t *testing.T) {
 // TestCauseOfStreamedValue checks the cause that is reported for a streamed price after StreamStale and after the end of the
 // session.
 func TestCauseOfStreamedValue(t *testing.T) {
-	for name, end := range map[string]func(*Cache, *market.Session){
-		"StreamStale": func(c *Cache, _ *market.Session) {
+	for name, end := range map[string]func(*Cache, *reads.Session){
+		"StreamStale": func(c *Cache, _ *reads.Session) {
 			c.StreamStale(messages.Topic{Channel: messages.ChannelPrices, ID: "k"})
 		},
-		"end of the session": func(_ *Cache, s *market.Session) { s.End(time.Now()) },
+		"end of the session": func(_ *Cache, s *reads.Session) { s.End(time.Now()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				c, session := open(t, &testVenue{}), new(market.Session)
-				c.StreamPrice(session, &market.Price{TokenID: "k"}, market.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
+				c, session := open(t, &testVenue{}), new(reads.Session)
+				c.StreamPrice(session, &market.Price{TokenID: "k"}, reads.Meta{ReceivedAt: time.Now(), Source: market.SourceStream})
 				end(c, session)
-				out := make([]market.Result[market.Read[*market.Price]], 1)
+				out := make([]reads.Result[*market.Price], 1)
 				c.Prices().Lookup(context.Background(), []string{"k"}, out, nil)
-				if r := out[0].Value; !r.Stale || r.Cause != market.CauseStreamDown {
-					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, market.CauseStreamDown)
+				if r := out[0].Value; !r.Stale || r.Cause != reads.CauseStreamDown {
+					t.Errorf("got stale %v with cause %d, want stale true with cause %d", r.Stale, r.Cause, reads.CauseStreamDown)
 				}
 			})
 		})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -42,7 +43,7 @@ func (s *store[K, T]) RefreshKeys(ctx context.Context, keys []any) {
 }
 
 // claimRefresh reports whether the calling function must refresh the entry. After claimRefresh has returned true, it returns false
-// until the refresh has ended and market.RefreshPause has passed.
+// until the refresh has ended and reads.RefreshPause has passed.
 func (e *entry[T]) claimRefresh(now time.Time) bool {
 	due := e.refreshAt.Load()
 	return now.UnixNano() >= due && e.refreshAt.CompareAndSwap(due, never)
@@ -60,10 +61,10 @@ func (s *store[K, T]) refresh(ctx context.Context, keys []K, stale []*entry[T]) 
 		wait, cancel := context.WithTimeout(s.tasks.ctx, refreshTimeout)
 		defer cancel()
 		results := s.fetch(request.With(wait, func(r *request.Request) { r.Identify(caller, credentials) }), keys, true)
-		again := s.clock.Now().Add(market.RefreshPause).UnixNano()
+		again := s.clock.Now().Add(reads.RefreshPause).UnixNano()
 		for i, e := range stale {
 			if err := results[i].Err; err != nil {
-				e.failure.Store(uint32(market.CauseOf(err)))
+				e.failure.Store(uint32(reads.CauseOf(err)))
 			}
 			e.refreshAt.Store(again) // matters only if the refresh failed, because a successful refresh replaces the entry
 		}

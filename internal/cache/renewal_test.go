@@ -7,10 +7,11 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 )
 
-// TestRefreshByHandle checks that market.Refresh refreshes a stale value, and that its handle stays valid only if the new value is
+// TestRefreshByHandle checks that reads.Refresh refreshes a stale value, and that its handle stays valid only if the new value is
 // equal.
 func TestRefreshByHandle(t *testing.T) {
 	for _, changed := range []bool{false, true} {
@@ -29,7 +30,7 @@ func TestRefreshByHandle(t *testing.T) {
 			if changed {
 				at = time.Now()
 			}
-			market.Refresh(t.Context(), []*market.Handle{h})
+			reads.Refresh(t.Context(), []*reads.Handle{h})
 			synctest.Wait()
 			if calls := v.calls(); len(calls) != 2 || calls[1].endpoint != upstream.EndpointBook || v.depths()[1] != 50 {
 				t.Fatalf("got calls %v with depths %v, want a second call of the same depth", calls, v.depths())

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -20,7 +20,7 @@ func (searchKind) about(cfg *Config) about {
 	return about{kind: upstream.KindSearch, ttl: cfg.Search, routes: []route{{upstream.EndpointSearch, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (searchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]market.Result[*queries.SearchPage], error) {
+func (searchKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []queries.SearchKey) ([]upstream.Result[*queries.SearchPage], error) {
 	return answer(v.Search(ctx, call, keys[0].Search()))
 }
 
@@ -43,4 +43,4 @@ func (searchKind) sound(_ queries.SearchKey, p *queries.SearchPage) bool {
 func (k searchKind) learn(p *queries.SearchPage) { k.names.learn(p.Markets...) }
 
 // Searches returns the source of pages of market searches.
-func (c *Cache) Searches() queries.Source[queries.SearchKey, queries.SearchPage] { return c.searches }
+func (c *Cache) Searches() reads.Source[queries.SearchKey, queries.SearchPage] { return c.searches }

@@ -11,7 +11,9 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/shared"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
+	"oddsgraph/internal/upstream"
 )
 
 // Shared is a cache of public data that several processes share. It may lose its content at any time. All times in its
@@ -97,12 +99,12 @@ func (s *sharedCache[K, T]) names(keys []K, selected []int) (names []string, ind
 
 // found returns a shared.Found for the keys at the given indexes. The function stores each usable record in the cache, writes the
 // value to out, and marks the key's index in answered.
-func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[market.Read[*T]], answered map[int]bool) shared.Found {
+func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []reads.Result[*T], answered map[int]bool) shared.Found {
 	return func(n int, value []byte, requestedAt, receivedAt time.Time) bool {
 		i := indexes[n]
 		read, ok := s.store.acceptShared(keys[i], value, requestedAt, receivedAt)
 		if ok {
-			out[i], answered[i] = market.Result[market.Read[*T]]{Value: read}, true
+			out[i], answered[i] = reads.Result[*T]{Value: read}, true
 		}
 		return ok
 	}
@@ -110,7 +112,7 @@ func (s *sharedCache[K, T]) found(keys []K, indexes []int, out []market.Result[m
 
 // lookup looks up keys in the shared cache and writes their values to out. It returns the set of the indexes of the keys with a
 // value. It does not look up keys with a fresh entry in this process.
-func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) map[int]bool {
+func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []reads.Result[*T]) map[int]bool {
 	answered := map[int]bool{}
 	missing := make([]int, 0, len(keys))
 	now := s.store.clock.Now()
@@ -132,7 +134,7 @@ func (s *sharedCache[K, T]) lookup(ctx context.Context, keys []K, out []market.R
 
 // claim looks up keys in the shared cache and writes their values to out. For the other keys, claim returns two lists of indexes.
 // ours contains the keys that this process must fetch, and theirs contains the keys that other processes have claimed.
-func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, out []market.Result[market.Read[*T]]) (ours, theirs []int) {
+func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, out []reads.Result[*T]) (ours, theirs []int) {
 	answered, claimedElsewhere, all := map[int]bool{}, map[int]bool{}, make([]int, len(keys))
 	for i := range all {
 		all[i] = i
@@ -162,7 +164,7 @@ func (s *sharedCache[K, T]) claim(ctx context.Context, keys []K, out []market.Re
 // await waits until other processes have stored the values of some keys in the shared cache, and writes these values to out. theirs
 // contains the indexes of these keys. await gives up at the deadline, or when ctx ends. It returns the indexes of the keys that
 // have no value by then. await overwrites the elements of theirs.
-func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []market.Result[market.Read[*T]]) (overdue []int) {
+func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, deadline time.Time, out []reads.Result[*T]) (overdue []int) {
 	defer func() { s.store.counters.shared.overdue.Add(uint64(len(overdue))) }()
 	for len(theirs) > 0 {
 		answered := map[int]bool{}
@@ -192,7 +194,7 @@ func (s *sharedCache[K, T]) await(ctx context.Context, keys []K, theirs []int, d
 
 // put stores results in the shared cache. results[n] belongs to keys[selected[n]]. put ends the claims of all selected keys. It
 // does not store failures, partial values, or values that may be older than a change of the key.
-func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Result[*T], reads []market.Result[market.Read[*T]], from origin) {
+func (s *sharedCache[K, T]) put(keys []K, selected []int, results []upstream.Result[*T], values []reads.Result[*T], from origin) {
 	var records []shared.Record
 	for n, i := range selected {
 		name, ok := s.name(keys[i])
@@ -200,7 +202,7 @@ func (s *sharedCache[K, T]) put(keys []K, selected []int, results []market.Resul
 			continue
 		}
 		r := shared.Record{Key: name}
-		if n < len(results) && results[n].Err == nil && !reads[i].Value.Stale {
+		if n < len(results) && results[n].Err == nil && !values[i].Value.Stale {
 			r.Value, r.Keep = s.encode(keys[i], name, results[n].Value)
 		}
 		records = append(records, r)
@@ -236,7 +238,7 @@ func (s *sharedCache[K, T]) decode(key K, text []byte) (v sharedValue[T], ok boo
 // acceptShared stores a record of the shared cache as an entry. ok is false if the value of the record is not fresh or cannot be
 // decoded, or if its times are impossible. ok is also false in three cases: the present entry is live, the present entry is at least
 // as new as the record, or the record may be older than a streamed change.
-func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt time.Time) (read market.Read[*T], ok bool) {
+func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt time.Time) (read reads.Value[*T], ok bool) {
 	slot, now := s.slotOf(key), s.clock.Now()
 	v, ok := s.shared.decode(key, text)
 	if !ok || receivedAt.Before(requestedAt) || receivedAt.After(now.Add(maxAhead)) {
@@ -264,8 +266,8 @@ func (s *store[K, T]) acceptShared(key K, text []byte, requestedAt, receivedAt t
 }
 
 // fetchShared reads keys from the shared cache and passes the missing keys to fetchRoutes.
-func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
-	out := make([]market.Result[market.Read[*T]], len(keys))
+func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) []reads.Result[*T] {
+	out := make([]reads.Result[*T], len(keys))
 	answered := s.shared.lookup(ctx, keys, out)
 	if len(answered) == 0 {
 		return s.fetchRoutes(ctx, keys, refresh)
@@ -288,8 +290,8 @@ func (s *store[K, T]) fetchShared(ctx context.Context, keys []K, refresh bool) [
 // askShared returns the values of a batch's keys. It first takes the values that are in the shared cache, and tries to claim the
 // other keys. It fetches the claimed keys from the venue. Then it waits for the values of the keys that other processes have
 // claimed. If some of these values do not arrive in time, askShared fetches their keys from the venue, too.
-func (c *coalescer[K, T]) askShared(b *batch[K, T], keys []K) ([]market.Result[market.Read[*T]], error) {
-	reads := make([]market.Result[market.Read[*T]], len(keys))
+func (c *coalescer[K, T]) askShared(b *batch[K, T], keys []K) ([]reads.Result[*T], error) {
+	values := make([]reads.Result[*T], len(keys))
 	until := c.store.clock.Now().Add(hold)
 	if deadline, ok := c.deadline(b); ok {
 		// Wait for other processes for at most a third of the time until the deadline. This process may need the rest of the time for its
@@ -297,11 +299,11 @@ func (c *coalescer[K, T]) askShared(b *batch[K, T], keys []K) ([]market.Result[m
 		now := c.store.clock.Now()
 		until = market.Earlier(until, now.Add(deadline.Sub(now)/3))
 	}
-	ours, theirs := c.store.shared.claim(b.ctx, keys, reads)
-	if err := c.call(b, keys, ours, reads); err != nil {
+	ours, theirs := c.store.shared.claim(b.ctx, keys, values)
+	if err := c.call(b, keys, ours, values); err != nil {
 		return nil, err
 	}
-	theirs = c.store.shared.await(b.ctx, keys, theirs, until, reads)
+	theirs = c.store.shared.await(b.ctx, keys, theirs, until, values)
 	if err := b.ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -310,5 +312,5 @@ func (c *coalescer[K, T]) askShared(b *batch[K, T], keys []K) ([]market.Result[m
 		f.shared = !slices.Contains(ours, i) && !slices.Contains(theirs, i)
 	}
 	c.mu.Unlock()
-	return reads, c.call(b, keys, theirs, reads)
+	return values, c.call(b, keys, theirs, values)
 }

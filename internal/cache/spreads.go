@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -17,7 +17,7 @@ func (spreadKind) about(cfg *Config) about {
 	return about{kind: upstream.KindSpread, ttl: cfg.Spread, routes: []route{{upstream.EndpointSpreads, upstream.PriorityPrices}}}
 }
 
-func (spreadKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]market.Result[*market.Spread], error) {
+func (spreadKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, tokens []string) ([]upstream.Result[*market.Spread], error) {
 	return v.Spreads(ctx, call, tokens)
 }
 
@@ -37,9 +37,9 @@ func (spreadKind) sound(token string, s *market.Spread) bool {
 }
 
 // Spreads returns the source of spreads, by token.
-func (c *Cache) Spreads() queries.Source[string, market.Spread] { return c.spreads }
+func (c *Cache) Spreads() reads.Source[string, market.Spread] { return c.spreads }
 
 // StreamSpread stores a streamed spread; see StreamPrice.
-func (c *Cache) StreamSpread(s *market.Session, sp *market.Spread, m market.Meta) {
+func (c *Cache) StreamSpread(s *reads.Session, sp *market.Spread, m reads.Meta) {
 	c.spreads.stream(sp.TokenID, sp, s, m)
 }

@@ -15,6 +15,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -89,7 +90,7 @@ func (s *store[K, T]) scarce(credentials *market.Credentials) bool {
 // Fetch fetches keys from the shared cache or the venue, and waits for the results until ctx ends. The results are in the order of
 // keys. A key that several requests need at the same time is fetched once. If the venue or the rate limit makes the fetch of a key
 // fail, Fetch returns the cached value until the end of the stale time. Config.Stretch replaces a shorter stale time.
-func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []reads.Result[*T] {
 	if s.streamer != nil && !request.From(ctx).NoPoll && s.scarce(nil) {
 		s.streamer.AutoWatch(s.watched.topics(keys))
 	}
@@ -112,7 +113,7 @@ func (s *store[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[marke
 }
 
 // serveStale replaces an error of the venue or of the rate limit with the cached value, if the cached value may still be served.
-func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
+func (s *store[K, T]) serveStale(key K, r *reads.Result[*T]) {
 	switch market.CodeOf(r.Err) {
 	case market.CodeRateLimited, market.CodeUpstreamUnavailable, market.CodeUpstreamTimeout, market.CodeUpstreamBadResponse:
 	default:
@@ -126,8 +127,8 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 	freshUntil, staleUntil := e.times(now, s.ttl)
 	staleUntil = market.Later(staleUntil, s.stretched(e, freshUntil))
 	if now.Before(staleUntil) {
-		cause := market.CauseOf(r.Err)
-		*r = market.Result[market.Read[*T]]{Value: e.read}
+		cause := reads.CauseOf(r.Err)
+		*r = reads.Result[*T]{Value: e.read}
 		if !now.Before(freshUntil) {
 			r.Value.MarkStale(cause)
 		}
@@ -136,7 +137,7 @@ func (s *store[K, T]) serveStale(key K, r *market.Result[market.Read[*T]]) {
 }
 
 // fetch fetches keys from the shared cache or the venue. If refresh is true, the calls have the lowest priority.
-func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
+func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []reads.Result[*T] {
 	if s.aliased != nil {
 		keys = slices.Clone(keys)
 		for i := range keys {
@@ -150,7 +151,7 @@ func (s *store[K, T]) fetch(ctx context.Context, keys []K, refresh bool) []marke
 }
 
 // fetchRoutes fetches keys through the coalescers of their routes.
-func (s *store[K, T]) fetchRoutes(ctx context.Context, keys []K, refresh bool) []market.Result[market.Read[*T]] {
+func (s *store[K, T]) fetchRoutes(ctx context.Context, keys []K, refresh bool) []reads.Result[*T] {
 	split := make([][]int, len(s.routes))
 	for i, key := range keys {
 		l := s.kind.route(key)
@@ -161,7 +162,7 @@ func (s *store[K, T]) fetchRoutes(ctx context.Context, keys []K, refresh bool) [
 			return s.routes[l].do(ctx, keys, refresh)
 		}
 	}
-	out := make([]market.Result[market.Read[*T]], len(keys))
+	out := make([]reads.Result[*T], len(keys))
 	var wg sync.WaitGroup
 	for l, indexes := range split {
 		if len(indexes) == 0 {
@@ -199,7 +200,7 @@ func (s *store[K, T]) Calls(keys []K) (calls int) {
 	return calls
 }
 
-// Batches implements queries.Source.
+// Batches implements reads.Source.
 func (s *store[K, T]) Batches(keys []K) (batches [][]K) {
 	split := make([][]K, len(s.routes))
 	if len(s.routes) == 1 {
@@ -238,11 +239,11 @@ func (s *store[K, T]) slotOf(key K) K {
 }
 
 // fresh returns the value of a key's fresh entry, or false. Coalescers call it before they fetch.
-func (s *store[K, T]) fresh(key K) (market.Read[*T], bool) {
+func (s *store[K, T]) fresh(key K) (reads.Value[*T], bool) {
 	if e := s.get(key); e != nil && e.fresh(s.clock.Now()) {
 		return e.read, true
 	}
-	return market.Read[*T]{}, false
+	return reads.Value[*T]{}, false
 }
 
 // freshFor returns the fresh time of a value. For public data, it returns the configured time. So values that one call has read
@@ -270,13 +271,13 @@ func (s *store[K, T]) newEntry(key K, value *T, receivedAt time.Time) *entry[T] 
 	if value == nil || s.ttl.Fresh == 0 {
 		e.staleUntil = e.freshUntil
 	}
-	e.read.Handle = market.NewHandle(e.freshUntil)
+	e.read.Handle = reads.NewHandle(e.freshUntil)
 	return e
 }
 
 // accept stores a fetched value, or an absence if value is nil. It returns the value to serve for the key. If the cache keeps a
 // better value, such as a newer streamed value, accept returns that value.
-func (s *store[K, T]) accept(key K, value *T, from origin) market.Read[*T] {
+func (s *store[K, T]) accept(key K, value *T, from origin) reads.Value[*T] {
 	now := s.clock.Now()
 	receivedAt := now
 	if !from.receivedAt.IsZero() {

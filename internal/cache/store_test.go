@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -17,7 +18,7 @@ import (
 const wallet = market.Address("0x1111111111111111111111111111111111111111")
 
 // present returns the Meta of a read, whether the read has a value, and the error.
-func present[T any](r market.Read[*T], err error) (market.Meta, bool, error) {
+func present[T any](r reads.Value[*T], err error) (reads.Meta, bool, error) {
 	return r.Meta, r.Value != nil, err
 }
 
@@ -26,54 +27,54 @@ var kinds = []struct {
 	name         string
 	key          string
 	fresh, stale time.Duration
-	read         func(ctx context.Context, c *Cache) (market.Meta, bool, error)
+	read         func(ctx context.Context, c *Cache) (reads.Meta, bool, error)
 }{
-	{"price", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"price", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Prices(), "k"))
 	}},
-	{"spread", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"spread", "k", time.Second, 30 * time.Second, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Spreads(), "k"))
 	}},
-	{"book", "k", 500 * time.Millisecond, 10 * time.Second, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"book", "k", 500 * time.Millisecond, 10 * time.Second, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Books(), queries.Book{TokenID: "k", Depth: 20}))
 	}},
-	{"history", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"history", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Histories(), queries.PriceHistory{TokenID: "k", From: 1, To: 2}))
 	}},
-	{"market by id", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"market by id", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.ByMarketID, Value: "k"}))
 	}},
-	{"market by slug", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"market by slug", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.BySlug, Value: "k"}))
 	}},
-	{"market by token", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"market by token", "k", time.Minute, time.Hour, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Markets(), market.MarketRef{By: market.ByToken, Value: "k"}))
 	}},
-	{"event", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"event", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Events(), market.EventRef{EventID: "k"}))
 	}},
-	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Searches(), queries.Search{Text: "k"}.Key()))
 	}},
-	{"event search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"event search", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.EventSearches(), queries.Search{Text: "k"}.Key()))
 	}},
-	{"market trades", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"market trades", "k", 15 * time.Second, 5 * time.Minute, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.MarketTrades(), queries.MarketTrades{MarketID: "k", Limit: 10}))
 	}},
-	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"balance", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Balances(), wallet))
 	}},
-	{"positions", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"positions", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Positions(), wallet))
 	}},
-	{"orders", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"orders", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Orders(), wallet))
 	}},
-	{"trades", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"trades", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Trades(), queries.Trades{Limit: 10}.Key(wallet)))
 	}},
-	{"user history", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (market.Meta, bool, error) {
+	{"user history", string(wallet), 2 * time.Second, 0, func(ctx context.Context, c *Cache) (reads.Meta, bool, error) {
 		return present(readOne(ctx, c.Records(), queries.History{Limit: 10}.Key(wallet)))
 	}},
 }
@@ -86,7 +87,7 @@ func TestTimesOfEveryKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &testVenue{}
 				c := open(t, v)
-				expect := func(when string, calls int, stale bool) market.Meta {
+				expect := func(when string, calls int, stale bool) reads.Meta {
 					t.Helper()
 					meta, there, err := k.read(t.Context(), c)
 					if err != nil || !there || meta.Stale != stale || meta.Source != market.SourceREST || meta.Handle == nil {
@@ -141,7 +142,7 @@ func TestAbsenceOfEveryKind(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &testVenue{}
 				c := open(t, v)
-				read := func(when string, calls int, there bool) market.Meta {
+				read := func(when string, calls int, there bool) reads.Meta {
 					t.Helper()
 					meta, found, err := k.read(t.Context(), c)
 					if err != nil || found != there || meta.Stale || meta.Handle == nil || meta.ReceivedAt.IsZero() {
@@ -210,7 +211,7 @@ func TestStaleKeysAreRefreshedOnce(t *testing.T) {
 		time.Sleep(time.Second)
 		v.blocked = make(chan struct{})
 		for range 5 {
-			out := make([]market.Result[market.Read[*market.Price]], len(keys))
+			out := make([]reads.Result[*market.Price], len(keys))
 			if missing := c.Prices().Lookup(t.Context(), keys, out, nil); len(missing) != 0 {
 				t.Fatalf("got missing indexes %v, want none, because Lookup serves stale entries", missing)
 			}
@@ -268,7 +269,7 @@ func TestRefreshIsNotPersonal(t *testing.T) {
 }
 
 // TestFailedRefreshIsRetried checks that a failed refresh keeps the stale value, and that many reads repeat the refresh only once
-// in each market.RefreshPause.
+// in each reads.RefreshPause.
 func TestFailedRefreshIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &testVenue{}
@@ -286,7 +287,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 			if n := len(v.calls()); n != 2+try {
 				t.Fatalf("got %d calls after %d failed refreshes, want %d", n, try+1, 2+try)
 			}
-			time.Sleep(market.RefreshPause)
+			time.Sleep(reads.RefreshPause)
 		}
 		v.fail = nil
 		mustRead(t, c.Prices(), "k")
@@ -296,7 +297,7 @@ func TestFailedRefreshIsRetried(t *testing.T) {
 		}
 		v.fail = func(ask) error { return market.Errorf(market.CodeUpstreamUnavailable, "down") }
 		time.Sleep(15*time.Minute + time.Second - 1)
-		if r := mustRead(t, c.Prices(), "k"); !r.Stale || r.Cause != market.CauseUpstreamDown {
+		if r := mustRead(t, c.Prices(), "k"); !r.Stale || r.Cause != reads.CauseUpstreamDown {
 			t.Errorf("while the venue is down: got %+v, want a stale price", r)
 		}
 		time.Sleep(time.Nanosecond)
@@ -378,7 +379,7 @@ func TestHitsDoNotAllocate(t *testing.T) {
 	defer c.Close()
 	keys := ids("t", 0, 50)
 	readAll(t.Context(), c.Prices(), keys...)
-	out, missing := make([]market.Result[market.Read[*market.Price]], len(keys)), make([]int, 0, len(keys))
+	out, missing := make([]reads.Result[*market.Price], len(keys)), make([]int, 0, len(keys))
 	if n := testing.AllocsPerRun(100, func() { missing = c.Prices().Lookup(t.Context(), keys, out, missing[:0]) }); n != 0 || len(missing) != 0 {
 		t.Errorf("got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}
@@ -392,7 +393,7 @@ func TestLongList(t *testing.T) {
 		v.setUnknown(keys[7], true)
 		c := open(t, v)
 		readAll(t.Context(), c.Prices(), keys...)
-		out := make([]market.Result[market.Read[*market.Price]], len(keys)+2)
+		out := make([]reads.Result[*market.Price], len(keys)+2)
 		missing := c.Prices().Lookup(t.Context(), slices.Concat([]string{"x"}, keys, []string{"y"}), out, nil)
 		if !slices.Equal(missing, []int{0, len(out) - 1}) {
 			t.Fatalf("got missing indexes %v, want the first and the last", missing)

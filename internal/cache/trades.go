@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -31,12 +31,12 @@ func (tradesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindTrades, ttl: cfg.User, routes: []route{{upstream.EndpointTrades, upstream.PriorityUser}}}
 }
 
-func (tradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]market.Result[*queries.TradePage], error) {
+func (tradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]upstream.Result[*queries.TradePage], error) {
 	return answer(v.Trades(ctx, call, keys[0].address, keys[0].query))
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.
-func (c *Cache) Trades() queries.Source[queries.TradesKey, queries.TradePage] {
+func (c *Cache) Trades() reads.Source[queries.TradesKey, queries.TradePage] {
 	return freshSource[queries.TradesKey, queries.TradePage]{userSource[queries.TradesKey, tradesKey, queries.TradePage]{
 		c.trades, func(ctx context.Context, key queries.TradesKey) tradesKey {
 			return tradesKey{c.scope.keyFor(ctx, key.Address), key.Query}

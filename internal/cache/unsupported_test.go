@@ -70,7 +70,7 @@ type bookLists struct{ *testVenue }
 
 func (v *bookLists) MaxKeys(upstream.Endpoint) int { return 3 }
 
-func (v *bookLists) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (v *bookLists) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
 	ids, i := make([]string, len(books)), 0
 	for n, q := range books {
 		ids[n] = q.TokenID

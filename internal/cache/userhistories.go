@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -32,12 +32,12 @@ func (userHistoryKind) about(cfg *Config) about {
 	return about{kind: upstream.KindUserHistory, ttl: cfg.User, routes: []route{{upstream.EndpointHistory, upstream.PriorityUser}}}
 }
 
-func (userHistoryKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]market.Result[*queries.HistoryPage], error) {
+func (userHistoryKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]upstream.Result[*queries.HistoryPage], error) {
 	return answer(v.History(ctx, call, keys[0].address, keys[0].key.Query()))
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.
-func (c *Cache) Records() queries.Source[queries.HistoryKey, queries.HistoryPage] {
+func (c *Cache) Records() reads.Source[queries.HistoryKey, queries.HistoryPage] {
 	return freshSource[queries.HistoryKey, queries.HistoryPage]{userSource[queries.HistoryKey, historyKey, queries.HistoryPage]{
 		c.userHistories, func(ctx context.Context, key queries.HistoryKey) historyKey {
 			return historyKey{c.scope.keyFor(ctx, key.Address), key}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -104,12 +104,12 @@ func (u userSource[P, K, T]) keys(ctx context.Context, public []P) []K {
 }
 
 // Lookup implements Source.
-func (u userSource[P, K, T]) Lookup(ctx context.Context, keys []P, out []market.Result[market.Read[*T]], missing []int) []int {
+func (u userSource[P, K, T]) Lookup(ctx context.Context, keys []P, out []reads.Result[*T], missing []int) []int {
 	return u.store.Lookup(ctx, u.keys(ctx, keys), out, missing)
 }
 
 // Fetch implements Source.
-func (u userSource[P, K, T]) Fetch(ctx context.Context, keys []P) []market.Result[market.Read[*T]] {
+func (u userSource[P, K, T]) Fetch(ctx context.Context, keys []P) []reads.Result[*T] {
 	return u.store.Fetch(ctx, u.keys(ctx, keys))
 }
 
@@ -121,16 +121,16 @@ func (u userSource[P, K, T]) Refresh(ctx context.Context, keys []P) {
 // Calls implements Source. It counts no ids in URLs, because each call is for one account.
 func (u userSource[P, K, T]) Calls(keys []P) int { return u.store.routes[0].calls(len(keys), 0) }
 
-// Batches implements queries.Source.
+// Batches implements reads.Source.
 func (u userSource[P, K, T]) Batches(keys []P) [][]P {
 	return slices.Collect(batchesOf(keys, u.store.routes[0].maxKeys))
 }
 
 // freshSource is a Source whose Lookup finds nothing for a request that needs fresh data.
-type freshSource[K comparable, T any] struct{ queries.Source[K, T] }
+type freshSource[K comparable, T any] struct{ reads.Source[K, T] }
 
 // Lookup implements Source.
-func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (f freshSource[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
 	if !request.From(ctx).Fresh {
 		return f.Source.Lookup(ctx, keys, out, missing)
 	}

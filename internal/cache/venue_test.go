@@ -15,6 +15,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 )
@@ -139,11 +140,11 @@ func (v *testVenue) setUnknown(id string, unknown bool) {
 	v.unknown[id] = unknown
 }
 
-func eachOf[T any](v *testVenue, ctx context.Context, call upstream.Call, e upstream.Endpoint, keys []string, value func(id string) *T) ([]market.Result[*T], error) {
+func eachOf[T any](v *testVenue, ctx context.Context, call upstream.Call, e upstream.Endpoint, keys []string, value func(id string) *T) ([]upstream.Result[*T], error) {
 	if err := v.call(ctx, call, e, keys...); err != nil {
 		return nil, err
 	}
-	out := make([]market.Result[*T], len(keys))
+	out := make([]upstream.Result[*T], len(keys))
 	for i, id := range keys {
 		switch {
 		case strings.HasPrefix(id, "bad"):
@@ -165,11 +166,11 @@ func single[T any](v *testVenue, ctx context.Context, call upstream.Call, e upst
 	return value(), nil
 }
 
-func (v *testVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Price], error) {
+func (v *testVenue) Prices(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Price], error) {
 	return eachOf(v, ctx, call, upstream.EndpointPrices, ids, func(id string) *market.Price { return &market.Price{TokenID: id, Basis: market.BasisVenue} })
 }
 
-func (v *testVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Spread], error) {
+func (v *testVenue) Spreads(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Spread], error) {
 	return eachOf(v, ctx, call, upstream.EndpointSpreads, ids, func(id string) *market.Spread { return &market.Spread{TokenID: id} })
 }
 
@@ -195,11 +196,11 @@ func (v *testVenue) Cost(_ upstream.Endpoint, keys, _ int) int {
 	return v.cost(keys)
 }
 
-func (v *testVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (v *testVenue) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
 	return answer(v.Book(ctx, call, books[0].TokenID, books[0].Depth))
 }
 
-func (v *testVenue) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (v *testVenue) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
 	return answer(v.PriceHistory(ctx, call, histories[0].TokenID, histories[0].From, histories[0].To))
 }
 
@@ -283,11 +284,11 @@ func (v *testVenue) marketOf(id string) *market.Market {
 	return &market.Market{MarketID: id, Status: market.StatusOpen}
 }
 
-func (v *testVenue) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+func (v *testVenue) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Market], error) {
 	return eachOf(v, ctx, call, upstream.EndpointMarketsByID, ids, v.marketOf)
 }
 
-func (v *testVenue) MarketsByToken(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+func (v *testVenue) MarketsByToken(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Market], error) {
 	return eachOf(v, ctx, call, upstream.EndpointMarketsByToken, ids, v.marketOf)
 }
 
@@ -352,8 +353,8 @@ func open(t *testing.T, v venue.Reader, change ...func(*Config)) *Cache {
 }
 
 // readAll reads keys as package loaders does: it looks up all keys, refreshes the stale ones and fetches the missing ones.
-func readAll[K comparable, T any](ctx context.Context, s queries.Source[K, T], keys ...K) []market.Result[market.Read[*T]] {
-	out := make([]market.Result[market.Read[*T]], len(keys))
+func readAll[K comparable, T any](ctx context.Context, s reads.Source[K, T], keys ...K) []reads.Result[*T] {
+	out := make([]reads.Result[*T], len(keys))
 	missing := s.Lookup(ctx, keys, out, nil)
 	var stale []K
 	for i := range out {
@@ -375,12 +376,12 @@ func readAll[K comparable, T any](ctx context.Context, s queries.Source[K, T], k
 	return out
 }
 
-func readOne[K comparable, T any](ctx context.Context, s queries.Source[K, T], key K) (market.Read[*T], error) {
+func readOne[K comparable, T any](ctx context.Context, s reads.Source[K, T], key K) (reads.Value[*T], error) {
 	r := readAll(ctx, s, key)[0]
 	return r.Value, r.Err
 }
 
-func mustRead[K comparable, T any](t *testing.T, s queries.Source[K, T], key K) market.Read[*T] {
+func mustRead[K comparable, T any](t *testing.T, s reads.Source[K, T], key K) reads.Value[*T] {
 	t.Helper()
 	r, err := readOne(t.Context(), s, key)
 	if err != nil {

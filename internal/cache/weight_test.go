@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // number returns a decimal that shares its memory with no other decimal.
@@ -178,9 +179,9 @@ func TestWeights(t *testing.T) {
 // TestMemoryIsBounded checks that the cache stays within Config.Memory when it gets much more data, and that absences get an eighth.
 func TestMemoryIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, session, positions := open(t, &testVenue{}), &market.Session{}, samplePositions(2000)
+		c, session, positions := open(t, &testVenue{}), &reads.Session{}, samplePositions(2000)
 		for n := range 500 {
-			c.StreamAccount(session, account(n), nil, *positions, nil, market.Meta{})
+			c.StreamAccount(session, account(n), nil, *positions, nil, reads.Meta{})
 			c.markets.accept(byID(fmt.Sprint("m", n)), &market.Market{MarketID: fmt.Sprint("m", n), Description: strings.Repeat("d", 100_000)}, origin{})
 			for i := range 30 {
 				c.prices.accept(fmt.Sprint(strings.Repeat("x", 200), i, n), nil, origin{})
@@ -253,7 +254,7 @@ func wantCached[K comparable, T any](t *testing.T, s *store[K, T], n int, key fu
 		keys[i] = key(i)
 	}
 	before := s.stats().Hits
-	missing := s.Lookup(t.Context(), keys, make([]market.Result[market.Read[*T]], n), nil)
+	missing := s.Lookup(t.Context(), keys, make([]reads.Result[*T], n), nil)
 	if hits := s.stats().Hits - before; len(missing) > 0 || hits != uint64(n) {
 		t.Errorf("%s: got %d hits and %d missing, want %d hits", s.name, hits, len(missing), n)
 	}
@@ -263,8 +264,8 @@ func wantCached[K comparable, T any](t *testing.T, s *store[K, T], n int, key fu
 func TestWeighingDoesNotAllocate(t *testing.T) {
 	c := New(&testVenue{}, DefaultConfig())
 	defer c.Close()
-	c.StreamBook(&market.Session{}, sampleBook(200), market.Meta{ReceivedAt: time.Now()})
-	keys, out, missing := []queries.Book{{TokenID: name(78), Depth: 20}}, make([]market.Result[market.Read[*market.Book]], 1), make([]int, 0, 1)
+	c.StreamBook(&reads.Session{}, sampleBook(200), reads.Meta{ReceivedAt: time.Now()})
+	keys, out, missing := []queries.Book{{TokenID: name(78), Depth: 20}}, make([]reads.Result[*market.Book], 1), make([]int, 0, 1)
 	if n := testing.AllocsPerRun(100, func() { missing = c.Books().Lookup(t.Context(), keys, out, missing[:0]) }); n > 0 || len(missing) > 0 {
 		t.Errorf("look-up: got %v allocations and %d missing, want 0 and 0", n, len(missing))
 	}

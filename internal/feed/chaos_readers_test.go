@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // replayer is a subscription that sends deltas of a book, together with a client that applies these deltas.
@@ -133,7 +134,7 @@ func (c *chaos) checkBook(b *market.Book, depth int) error {
 // checkQuery reads a token's book from the cache as a query does, and checks the book. If the cache has no book, a goroutine
 // fetches the book from the venue, checks it and offers it to the topic. While the token is live, the cache must have a book.
 func (c *chaos) checkQuery(ctx context.Context, k *token, depth int, w *Watch, live State) error {
-	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]market.Result[market.Read[*market.Book]], 1)
+	keys, out := []queries.Book{{TokenID: k.id, Depth: depth}}, make([]reads.Result[*market.Book], 1)
 	if missing := c.cache.Books().Lookup(ctx, keys, out, nil); len(missing) > 0 {
 		if live.Live {
 			return fmt.Errorf("wrong: the book of %s is live, but a query must fetch it", k.id)

@@ -352,7 +352,7 @@ func (c *chaos) MaxKeys(upstream.Endpoint) int { return 1 }
 
 func (c *chaos) Cost(upstream.Endpoint, int, int) int { return 1 }
 
-func (c *chaos) Books(ctx context.Context, _ upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (c *chaos) Books(ctx context.Context, _ upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
 	id, depth := books[0].TokenID, books[0].Depth
 	c.mu.Lock()
 	k := c.tokenOf(id)
@@ -364,9 +364,9 @@ func (c *chaos) Books(ctx context.Context, _ upstream.Call, books []queries.Book
 	b.Timestamp = time.Now()
 	c.mu.Unlock()
 	c.delayRead(ctx, id)
-	return []market.Result[*market.Book]{{Value: b}}, ctx.Err()
+	return []upstream.Result[*market.Book]{{Value: b}}, ctx.Err()
 }
 
-func (c *chaos) Prices(context.Context, upstream.Call, []string) ([]market.Result[*market.Price], error) {
+func (c *chaos) Prices(context.Context, upstream.Call, []string) ([]upstream.Result[*market.Price], error) {
 	return nil, errNoPrices
 }

@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // Upstream is the client of the venue's stream. Its methods do not wait for the network.
@@ -25,9 +26,9 @@ type Upstream interface {
 // Sink stores live values for queries. Its methods must not wait.
 type Sink interface {
 	// StreamPrice, StreamSpread and StreamBook store a value that stays fresh until the session s ends.
-	StreamPrice(s *market.Session, p *market.Price, m market.Meta)
-	StreamSpread(s *market.Session, sp *market.Spread, m market.Meta)
-	StreamBook(s *market.Session, b *market.Book, m market.Meta)
+	StreamPrice(s *reads.Session, p *market.Price, m reads.Meta)
+	StreamSpread(s *reads.Session, sp *market.Spread, m reads.Meta)
+	StreamBook(s *reads.Session, b *market.Book, m reads.Meta)
 	// StreamStale marks the values of a topic as stale, for example after a lost message.
 	StreamStale(t messages.Topic)
 	// StreamMarket reports that a market has changed and that earlier reads of the market are therefore out of date. change is nil if
@@ -35,7 +36,7 @@ type Sink interface {
 	StreamMarket(marketID string, change *market.MarketChange)
 	// StreamAccount stores an account that stays fresh until the session s ends. A nil list or balance is unknown, and StreamAccount
 	// does not store it.
-	StreamAccount(s *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta)
+	StreamAccount(s *reads.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m reads.Meta)
 	// StreamUnread reports a change of an account's list whose rows the feed does not know, so that earlier reads of the list are out
 	// of date. kind is KindOrder, KindPosition or KindBalance.
 	StreamUnread(t messages.Topic, kind messages.Kind)

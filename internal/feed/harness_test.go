@@ -12,6 +12,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -102,9 +103,9 @@ func (u *testUpstream) open() []string {
 
 // sinkEntry is the last value that a sink got for a topic.
 type sinkEntry struct {
-	session *market.Session
+	session *reads.Session
 	stale   bool
-	meta    market.Meta
+	meta    reads.Meta
 	price   *market.Price
 	spread  *market.Spread
 	book    *market.Book
@@ -135,7 +136,7 @@ func newSink() *sink {
 	return &sink{topics: make(map[messages.Topic]*sinkEntry), spreads: make(map[string]*sinkEntry)}
 }
 
-func (s *sink) put(t messages.Topic, in *market.Session, m market.Meta, k *sinkEntry) {
+func (s *sink) put(t messages.Topic, in *reads.Session, m reads.Meta, k *sinkEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, ended := in.Ended(); ended || m.Stale || m.Source != market.SourceStream && m.Source != market.SourceREST {
@@ -145,17 +146,17 @@ func (s *sink) put(t messages.Topic, in *market.Session, m market.Meta, k *sinkE
 	s.topics[t] = k
 }
 
-func (s *sink) StreamPrice(in *market.Session, p *market.Price, m market.Meta) {
+func (s *sink) StreamPrice(in *reads.Session, p *market.Price, m reads.Meta) {
 	s.put(priceOf(p.TokenID), in, m, &sinkEntry{price: p})
 }
 
-func (s *sink) StreamSpread(in *market.Session, sp *market.Spread, m market.Meta) {
+func (s *sink) StreamSpread(in *reads.Session, sp *market.Spread, m reads.Meta) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spreads[sp.TokenID] = &sinkEntry{session: in, spread: sp}
 }
 
-func (s *sink) StreamBook(in *market.Session, b *market.Book, m market.Meta) {
+func (s *sink) StreamBook(in *reads.Session, b *market.Book, m reads.Meta) {
 	s.put(bookOf(b.TokenID), in, m, &sinkEntry{book: b})
 }
 
@@ -177,7 +178,7 @@ func (s *sink) StreamMarket(id string, _ *market.MarketChange) {
 	s.markets = append(s.markets, id)
 }
 
-func (s *sink) StreamAccount(in *market.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m market.Meta) {
+func (s *sink) StreamAccount(in *reads.Session, t messages.Topic, orders []market.Order, positions []market.Position, b *market.Balance, m reads.Meta) {
 	s.mu.Lock()
 	s.accountCalls++
 	s.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // message applies one message of the topic.
@@ -243,7 +244,7 @@ func apply(s *State, m *messages.Message) (items Items) {
 func setPosition(s *State, m *messages.Message) {
 	s.Known = true
 	s.Epoch, s.Seq = m.Epoch, m.Seq
-	s.Meta = market.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
+	s.Meta = reads.Meta{AsOf: m.Time, ReceivedAt: m.ReceivedAt, Source: market.SourceStream}
 }
 
 // commit makes next the state of the topic, passes it to Sink, and signals the watches. t.mu must be locked.

@@ -3,12 +3,13 @@ package feed
 import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // Join offers the topic a book that was read over REST, and reports whether the topic is now live with this book. A venue may send
 // changes of a book but no snapshot. If its numbers prove that the book and the buffered changes of the stream fit together without
 // a hole, the topic needs no snapshot. m describes the read.
-func (w *Watch) Join(b *market.Book, m market.Meta) bool {
+func (w *Watch) Join(b *market.Book, m reads.Meta) bool {
 	t := w.topic
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -6,15 +6,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // join offers the topic a book that was read over REST.
 func (p *player) join(number, value string) bool {
 	b := parseBook("T", value)
 	b.Epoch, b.Seq, _, b.Timestamp = numbers(number)
-	return p.w.Join(b, market.Meta{ReceivedAt: time.Now()})
+	return p.w.Join(b, reads.Meta{ReceivedAt: time.Now()})
 }
 
 func TestSplice(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // phase is the state of a topic's subscription.
@@ -25,9 +25,9 @@ const (
 	following
 )
 
-// session is the market.Session of the topics that were opened together on a connection.
+// session is the reads.Session of the topics that were opened together on a connection.
 type session struct {
-	market.Session
+	reads.Session
 	// topics is the number of topics that use the session and have not lost the connection.
 	topics atomic.Int32
 }
@@ -232,7 +232,7 @@ func (t *topic) down() {
 // locked.
 func (t *topic) markStale() {
 	t.state.Live = false
-	t.state.Meta.MarkStale(market.CauseStreamDown)
+	t.state.Meta.MarkStale(reads.CauseStreamDown)
 	t.buffered, t.discarded = nil, nil
 	t.stopWaiting()
 	t.cancelFlush()

@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // State contains the values of a topic at one time. It is read-only.
@@ -19,7 +20,7 @@ type State struct {
 	Epoch string
 	Seq   uint64
 	// Meta describes the value. If Known is true, Meta.Stale is the opposite of Live.
-	Meta market.Meta
+	Meta reads.Meta
 
 	Price  *market.Price
 	Spread *market.Spread

@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
-	"time"
 )
 
 func TestHeldByBuys(t *testing.T) {
@@ -29,21 +28,5 @@ func TestHeldByBuys(t *testing.T) {
 		if got := HeldByBuys(orders); rat(t, got).Cmp(want) != 0 {
 			t.Fatalf("HeldByBuys returned %s, want %s", got, want.FloatString(20))
 		}
-	}
-}
-
-func TestStreamHandle(t *testing.T) {
-	s := &Session{}
-	h := NewStreamHandle(s)
-	if !h.Valid() || !h.Usable(time.Now()) || h.FreshUntil() != 0 || h.Due(time.Now()) {
-		t.Errorf("a new handle: valid %v, usable %v, fresh until %d; want true, true, 0", h.Valid(), h.Usable(time.Now()), h.FreshUntil())
-	}
-	s.End(time.Unix(7, 0))
-	s.End(time.Unix(9, 0))
-	if at, ended := s.Ended(); !ended || !at.Equal(time.Unix(7, 0)) || h.Valid() {
-		t.Errorf("after two calls of End: got ended %v at %s and valid %v, want the time of the first call and false", ended, at, h.Valid())
-	}
-	if late := NewStreamHandle(s); late.Valid() {
-		t.Error("the handle of an ended session is valid")
 	}
 }

@@ -164,6 +164,11 @@ func (m *Market) With(c MarketChange) *Market {
 	return &next
 }
 
+// LeftOut contains the errors of the rows that are missing in a list because they could not be read. The message of an error says
+// which row of the venue's response could not be read. After ten such errors, one last error says how many further rows could not
+// be read.
+type LeftOut []error
+
 // Event is a group of markets.
 type Event struct {
 	EventID, Slug, Title string

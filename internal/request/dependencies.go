@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // Dependencies collects everything on which one response depends: the handles of all cache entries that were read, the client, and
@@ -15,8 +16,8 @@ type Dependencies struct {
 	// mu guards the fields up to stale. grow and record are called with it held.
 	mu sync.Mutex
 	// handles may contain duplicates. Up to 8 handles are stored in first, which saves an allocation.
-	handles []*market.Handle
-	first   [8]*market.Handle
+	handles []*reads.Handle
+	first   [8]*reads.Handle
 	until   time.Time
 	// freshUntil is the earliest end of the fresh times of all values that were fresh when they were read, in nanoseconds since 1970.
 	// renewals is the sum of the ends of all fresh times.
@@ -32,18 +33,18 @@ type Dependencies struct {
 
 // Record adds the handle of a cache entry that was read. h is nil if the read failed or the value has no cache entry. The result of
 // such a read may change at any time, so all later calls of Snapshot return ok = false.
-func (d *Dependencies) Record(h *market.Handle) {
+func (d *Dependencies) Record(h *reads.Handle) {
 	if d == nil {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.grow(1)
-	d.record(&market.Meta{Handle: h})
+	d.record(&reads.Meta{Handle: h})
 }
 
 // RecordAll adds the handles of all results under one lock, and notes stale values.
-func RecordAll[T any](d *Dependencies, results []market.Result[market.Read[T]]) {
+func RecordAll[T any](d *Dependencies, results []reads.Result[T]) {
 	if d == nil {
 		return
 	}
@@ -63,7 +64,7 @@ func (d *Dependencies) grow(n int) {
 }
 
 // record adds a handle without allocating. It is called after grow.
-func (d *Dependencies) record(m *market.Meta) {
+func (d *Dependencies) record(m *reads.Meta) {
 	if m.Handle == nil {
 		d.unknown = true
 		return
@@ -120,7 +121,7 @@ func (d *Dependencies) markPersonal() {
 // and usable and the time Until has not passed. A response that shows when its values were read also changes with each refresh.
 type Snapshot struct {
 	// Handles contains a handle twice only if a loader has read a value again, such as a deeper order book.
-	Handles []*market.Handle
+	Handles []*reads.Handle
 	// Until is the time when the response changes even if no value changes, such as the end of the day. It is zero if there is no such
 	// time. FreshUntil is the time when the first value that was fresh is no longer fresh, or zero.
 	Until, FreshUntil time.Time

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
 )
@@ -41,7 +42,7 @@ func TestEndpointsOfUsers(t *testing.T) {
 
 func TestDependencies(t *testing.T) {
 	until := time.Unix(5, 0)
-	h, other := market.NewHandle(until), market.NewHandle(until)
+	h, other := reads.NewHandle(until), reads.NewHandle(until)
 	d := &request.Dependencies{}
 	ctx := request.With(t.Context(), func(r *request.Request) { r.Respond(d) })
 	if request.From(ctx).Dependencies != d {
@@ -68,7 +69,7 @@ func TestSnapshot(t *testing.T) {
 	if !ok || s.Personal || !s.Until.IsZero() || len(s.Handles) != 0 {
 		t.Errorf("without records: got snapshot %+v, %v; want an empty one", s, ok)
 	}
-	h, early := market.NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
+	h, early := reads.NewHandle(time.Unix(9, 0)), time.Unix(5, 0)
 	d.Record(h)
 	d.Until(early.Add(time.Second))
 	d.Until(early)
@@ -84,7 +85,7 @@ func TestSnapshot(t *testing.T) {
 
 func TestNoDependencies(t *testing.T) {
 	none := request.From(t.Context()).Dependencies
-	none.Record(market.NewHandle(time.Unix(9, 0)))
+	none.Record(reads.NewHandle(time.Unix(9, 0)))
 	none.Until(time.Unix(5, 0))
 	if _, ok := none.Snapshot(); ok || none != nil || request.CredentialsFrom(t.Context()) != nil {
 		t.Error("a context without dependencies has a snapshot, or credentials")

@@ -128,3 +128,9 @@ func (e Endpoint) String() string { return endpointNames[e] }
 
 // User reports whether the endpoint serves data of one account and needs credentials.
 func (e Endpoint) User() bool { return e >= EndpointBalance }
+
+// Result is what the venue returned for one of several keys of a call: a value or an error.
+type Result[T any] struct {
+	Value T
+	Err   error
+}

@@ -23,12 +23,12 @@ type Reader interface {
 	// ids, and bytes is the sum of their lengths in a URL.
 	Cost(endpoint upstream.Endpoint, keys, bytes int) int
 
-	Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error)
-	Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error)
-	Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error)
-	PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error)
-	MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]market.Result[*market.Market], error)
-	MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error)
+	Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error)
+	Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error)
+	Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error)
+	PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error)
+	MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]upstream.Result[*market.Market], error)
+	MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Market], error)
 	MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error)
 	// Event returns an event with all its markets.
 	Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error)

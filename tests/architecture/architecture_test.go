@@ -33,6 +33,7 @@ var arrows = map[string][]string{
 	"internal/fleet":     {},
 	"internal/market":    {},
 	"internal/ratelimit": {},
+	"internal/reads":     {},
 	"internal/request":   {},
 	"internal/telemetry": {},
 	"internal/upstream":  {},
@@ -41,7 +42,7 @@ var arrows = map[string][]string{
 }
 
 // ground lists the packages that every package may import. Each of them may import only those before it.
-var ground = []string{"internal/market", "internal/upstream", "internal/request"}
+var ground = []string{"internal/market", "internal/reads", "internal/upstream", "internal/request"}
 
 // standsOn reports whether a package may import a package of ground.
 func standsOn(pkg, to string) bool {
@@ -182,6 +183,8 @@ func TestArchitectureCheck(t *testing.T) {
 		{"internal/market/decimal.go", "github.com/shopspring/decimal", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/venue", false},
 		{"internal/market/decimal.go", "oddsgraph/internal/upstream", false},
+		{"internal/market/market.go", "oddsgraph/internal/reads", false},
+		{"internal/reads/reads.go", "oddsgraph/internal/market", true},
 		{"internal/upstream/call.go", "oddsgraph/internal/market", true},
 		{"internal/upstream/call.go", "oddsgraph/internal/request", false},
 		{"internal/request/log.go", "oddsgraph/internal/upstream", true},

@@ -16,7 +16,7 @@ import (
 	"oddsgraph/app"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 )
 
@@ -204,16 +204,16 @@ func testSettledPositionsAreNotPriced(t *testing.T, strict bool, flags ...string
 	wantCalls(t, got, want)
 }
 
-// recordingSource wraps a queries.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
+// recordingSource wraps a reads.Source. It records the keys of each call of Fetch, and counts the calls of Lookup and all their keys.
 type recordingSource[K comparable, T any] struct {
-	queries.Source[K, T]
+	reads.Source[K, T]
 	mu      sync.Mutex
 	lists   [][]K
 	lookups int
 	reads   int
 }
 
-func (w *recordingSource[K, T]) Lookup(ctx context.Context, keys []K, out []market.Result[market.Read[*T]], missing []int) []int {
+func (w *recordingSource[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
 	w.mu.Lock()
 	w.lookups++
 	w.reads += len(keys)
@@ -221,7 +221,7 @@ func (w *recordingSource[K, T]) Lookup(ctx context.Context, keys []K, out []mark
 	return w.Source.Lookup(ctx, keys, out, missing)
 }
 
-func (w *recordingSource[K, T]) Fetch(ctx context.Context, keys []K) []market.Result[market.Read[*T]] {
+func (w *recordingSource[K, T]) Fetch(ctx context.Context, keys []K) []reads.Result[*T] {
 	w.mu.Lock()
 	w.lists = append(w.lists, slices.Clone(keys))
 	w.mu.Unlock()

@@ -15,6 +15,7 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 	"oddsgraph/tests/tool"
 )
 
@@ -114,11 +115,11 @@ func priceOf(id, price string) *market.Price {
 	return &market.Price{TokenID: id, Price: market.MustDecimal(price)}
 }
 
-func freshMeta() market.Meta {
-	return market.Meta{Source: market.SourceREST, ReceivedAt: time.Now()}
+func freshMeta() reads.Meta {
+	return reads.Meta{Source: market.SourceREST, ReceivedAt: time.Now()}
 }
 
-func staleMeta() market.Meta {
+func staleMeta() reads.Meta {
 	m := freshMeta()
 	m.Stale = true
 	return m
@@ -196,7 +197,7 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 type restSource[T any] struct {
 	mu       sync.Mutex
 	value    T
-	meta     func() market.Meta
+	meta     func() reads.Meta
 	err      error
 	duration time.Duration
 	calls    int
@@ -220,7 +221,7 @@ func (r *restSource[T]) edit(change func()) {
 	change()
 }
 
-func (r *restSource[T]) read(ctx context.Context) (market.Read[T], error) {
+func (r *restSource[T]) read(ctx context.Context) (reads.Value[T], error) {
 	r.mu.Lock()
 	r.calls++
 	value, meta, err, takes := r.value, freshMeta(), r.err, r.duration
@@ -231,27 +232,27 @@ func (r *restSource[T]) read(ctx context.Context) (market.Read[T], error) {
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
-		return market.Read[T]{}, market.Errorf(market.CodeUpstreamTimeout, "late").Because(ctx.Err())
+		return reads.Value[T]{}, market.Errorf(market.CodeUpstreamTimeout, "late").Because(ctx.Err())
 	}
 	if err != nil {
-		return market.Read[T]{}, err
+		return reads.Value[T]{}, err
 	}
-	return market.Read[T]{Value: value, Meta: meta}, nil
+	return reads.Value[T]{Value: value, Meta: meta}, nil
 }
 
 // list returns the same result for each id.
-func (r *restSource[T]) list(ctx context.Context, ids []string) []market.Result[market.Read[T]] {
+func (r *restSource[T]) list(ctx context.Context, ids []string) []reads.Result[T] {
 	value, err := r.read(ctx)
-	out := make([]market.Result[market.Read[T]], len(ids))
+	out := make([]reads.Result[T], len(ids))
 	for i := range out {
-		out[i] = market.Result[market.Read[T]]{Value: value, Err: err}
+		out[i] = reads.Result[T]{Value: value, Err: err}
 	}
 	return out
 }
 
 var errDown error = market.Errorf(market.CodeUpstreamUnavailable, "down").Because(errors.New("test"))
 
-func mark(m market.Meta) string {
+func mark(m reads.Meta) string {
 	out := " " + string(m.Source)
 	if m.Stale {
 		out += " stale"

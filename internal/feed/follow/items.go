@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // item is the part of a key's state that the bodies states and markets share. A key is the id of a token or a market, or empty for
@@ -15,7 +15,7 @@ type item struct {
 	// feed.State that the subscription used last. But when the body states sends a value from REST, it sets live to false.
 	sent, live bool
 	resyncs    uint64
-	meta       market.Meta
+	meta       reads.Meta
 	// problem is the error of the last failed read. It is nil after the first event for the key.
 	problem error
 }
@@ -28,8 +28,8 @@ type hasItem interface{ asItem() *item }
 // readItems returns a readFunc that calls fetch with the keys of the items. The apply function of this readFunc calls apply with
 // each item and the result for the item. It stops if apply returns an error. If apply has set the problem of items that had no
 // problem before, it also calls report once, with the first of these problems.
-func readItems[I hasItem, V any](items []I, fetch func(context.Context, []string) []market.Result[market.Read[V]],
-	apply func(I, market.Result[market.Read[V]]) error, report func(error) error) readFunc {
+func readItems[I hasItem, V any](items []I, fetch func(context.Context, []string) []reads.Result[V],
+	apply func(I, reads.Result[V]) error, report func(error) error) readFunc {
 	return func(ctx context.Context) func() error {
 		keys := make([]string, len(items))
 		for i, it := range items {

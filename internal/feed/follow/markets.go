@@ -8,19 +8,20 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // MarketUpdate is an event with a market. Change is the kind of the change, such as "STATUS". It is empty if the reason of the
 // event is not Changed.
 type MarketUpdate struct {
 	Market *market.Market
-	Meta   market.Meta
+	Meta   reads.Meta
 	Change string
 }
 
 // ReadMarkets reads markets and returns them in the order of their ids. A market may be older than a change that the feed has
 // passed to its Sink. Such a market must be marked as stale and must contain the status and winner of that change.
-type ReadMarkets func(ctx context.Context, marketIDs []string) []market.Result[market.Read[*market.Market]]
+type ReadMarkets func(ctx context.Context, marketIDs []string) []reads.Result[*market.Market]
 
 // Markets follows markets. The venue's stream announces changes. After a change, the market is read over REST.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
@@ -83,14 +84,14 @@ func (b *markets) handleChange(w *feed.Watch) error {
 	m.live, m.resyncs = s.Live, s.Resyncs
 	if down {
 		m.pending.invalidate()
-		return b.markStale(m, market.CauseStreamDown)
+		return b.markStale(m, reads.CauseStreamDown)
 	}
 	return nil
 }
 
 // markStale sends the last market again, marked as stale. It sends nothing if there was no event yet, or if the last event was
 // already stale for the same cause or a more severe one.
-func (b *markets) markStale(m *marketItem, cause market.StaleCause) error {
+func (b *markets) markStale(m *marketItem, cause reads.StaleCause) error {
 	if !m.sent || m.meta.Stale && m.meta.Cause >= cause {
 		return nil
 	}
@@ -132,7 +133,7 @@ func (b *markets) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 const maxInvalidated = 2
 
 // apply handles the result of a read for one market.
-func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Market]]) error {
+func (b *markets) apply(m *marketItem, r reads.Result[*market.Market]) error {
 	now := r.Value
 	switch {
 	case r.Err != nil:
@@ -141,7 +142,7 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 			m.problem = r.Err
 			return nil
 		}
-		return b.sendAnnounced(m, market.CauseOf(r.Err))
+		return b.sendAnnounced(m, reads.CauseOf(r.Err))
 	case now.Value == nil:
 		m.pending.settle()
 		if m.sent {
@@ -172,7 +173,7 @@ func (b *markets) apply(m *marketItem, r market.Result[market.Read[*market.Marke
 
 // sendChanges sends an event for each change that was not sent yet. If all changes were sent earlier, but the market differs from
 // the market in the last event or is no longer stale, sendChanges sends one event.
-func (b *markets) sendChanges(m *marketItem, now market.Read[*market.Market], changes []*pendingChange) error {
+func (b *markets) sendChanges(m *marketItem, now reads.Value[*market.Market], changes []*pendingChange) error {
 	before, stale, sent := m.market, m.meta.Stale, false
 	m.market, m.meta = now.Value, now.Meta
 	for _, change := range changes {
@@ -197,7 +198,7 @@ func (b *markets) sendChanges(m *marketItem, now market.Read[*market.Market], ch
 
 // sendStale sends the market of a stale read if this market differs from the market in the last event. If not, sendStale calls
 // sendAnnounced. The changes stay pending, because the market may be older than some of them.
-func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) error {
+func (b *markets) sendStale(m *marketItem, now reads.Value[*market.Market]) error {
 	if reflect.DeepEqual(m.market, now.Value) {
 		return b.sendAnnounced(m, now.Cause)
 	}
@@ -212,7 +213,7 @@ func (b *markets) sendStale(m *marketItem, now market.Read[*market.Market]) erro
 
 // sendAnnounced adds announced statuses and winners to the market in the last event, before REST returns them. For each change that
 // alters the market, it sends an event that is marked as stale. At the end it calls markStale. All changes stay pending.
-func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
+func (b *markets) sendAnnounced(m *marketItem, cause reads.StaleCause) error {
 	for _, change := range m.pending.changes {
 		if change.applied {
 			continue
@@ -224,7 +225,7 @@ func (b *markets) sendAnnounced(m *marketItem, cause market.StaleCause) error {
 		}
 		change.sent = true
 		m.market = now
-		m.meta.MarkStale(max(cause, market.CauseChanged))
+		m.meta.MarkStale(max(cause, reads.CauseChanged))
 		if err := b.send(m, Changed, change.Kind); err != nil {
 			return err
 		}

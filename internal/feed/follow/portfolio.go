@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads"
+	"oddsgraph/internal/reads/valuation"
 )
 
 // PortfolioUpdate is an event with an account's positions and their values.
@@ -27,7 +28,7 @@ type Holding struct {
 	Position  *market.Position
 	Quotes    *valuation.Quotes
 	Valuation *valuation.Valuation
-	Meta      market.Meta
+	Meta      reads.Meta
 }
 
 // PortfolioSource reads an account's positions and computes their values.
@@ -35,7 +36,7 @@ type PortfolioSource struct {
 	Account[[]market.Position]
 	// Value returns the quotes and valuations of positions in the order of the positions. meta describes the read of the positions.
 	// If a price cannot be read, Value fails, because the sum of the values would lack a position.
-	Value func(ctx context.Context, positions []market.Position, meta market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
+	Value func(ctx context.Context, positions []market.Position, meta reads.Meta) ([]valuation.Quotes, []*valuation.Valuation, error)
 	// Key returns a unique key for a position.
 	Key func(*market.Position) string
 }
@@ -79,7 +80,7 @@ type valuedPositions struct {
 	positions  []market.Position
 	quotes     []valuation.Quotes
 	valuations []*valuation.Valuation
-	meta       market.Meta
+	meta       reads.Meta
 }
 
 func (b *portfolio) handleChange(w *feed.Watch) error {
@@ -152,7 +153,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 		b.pending.readFailed(time.Now(), err)
 		switch {
 		case b.sent:
-			return b.markStale(market.CauseOf(err)) // new prices must not be combined with positions that may be out of date
+			return b.markStale(reads.CauseOf(err)) // new prices must not be combined with positions that may be out of date
 		case b.problem == nil:
 			b.problem = err
 			return b.out.problem(err)
@@ -168,7 +169,7 @@ func (b *portfolio) apply(s feed.State, v valuedPositions, err error) error {
 
 // markStale sends the last summary again, marked as stale. The event also contains the valuations that were fresh, or stale for a
 // milder cause. markStale sends nothing if the last event was already stale for the same cause or a more severe one.
-func (b *portfolio) markStale(cause market.StaleCause) error {
+func (b *portfolio) markStale(cause reads.StaleCause) error {
 	if b.last.meta.Stale && b.last.meta.Cause >= cause {
 		return nil
 	}

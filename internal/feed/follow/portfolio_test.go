@@ -9,7 +9,8 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/market/valuation"
+	"oddsgraph/internal/reads"
+	"oddsgraph/internal/reads/valuation"
 )
 
 func positionsOf(tokens ...string) *[]market.Position {
@@ -23,7 +24,7 @@ func positionsOf(tokens ...string) *[]market.Position {
 // priced is a source that computes the value of each position from one price.
 type priced struct{ restSource[*market.Price] }
 
-func (p *priced) each(ctx context.Context, positions []market.Position, held market.Meta) ([]valuation.Quotes, []*valuation.Valuation, error) {
+func (p *priced) each(ctx context.Context, positions []market.Position, held reads.Meta) ([]valuation.Quotes, []*valuation.Valuation, error) {
 	price, err := p.read(ctx)
 	quotes, valuations := make([]valuation.Quotes, len(positions)), make([]*valuation.Valuation, len(positions))
 	for i := range positions {

@@ -7,6 +7,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // stateSpec describes a subscription whose values are replaced as a whole.
@@ -24,11 +25,11 @@ type stateSpec[T any] struct {
 	unread func(s feed.State) uint64
 	// offer offers a value from REST to the topic, and reports whether the topic is now live with it. It returns the value for the
 	// event. offer may be nil.
-	offer func(w *feed.Watch, value T, meta market.Meta) (out T, live bool)
+	offer func(w *feed.Watch, value T, meta reads.Meta) (out T, live bool)
 	equal func(a, b T) bool
 	// older reports whether the venue's sequence number of a is lower than that of b. older may be nil.
 	older func(a, b T) bool
-	read  func(ctx context.Context, keys []string) []market.Result[market.Read[T]]
+	read  func(ctx context.Context, keys []string) []reads.Result[T]
 	// absent reports whether a value means that the venue does not know the key. absent may be nil. keyNoun is the noun for a key in
 	// error messages, such as "token".
 	absent  func(value T) bool
@@ -40,7 +41,7 @@ type stateSpec[T any] struct {
 type update[T any] struct {
 	Key   string
 	Value T
-	Meta  market.Meta
+	Meta  reads.Meta
 	// Continues reports whether the readers got an earlier event of the key. If so, Previous is the value in the last such event.
 	// Continues is false in the first event of a key and in events for readers that join.
 	Previous  T
@@ -130,7 +131,7 @@ func (b *states[T]) handleChange(w *feed.Watch) error {
 	case it.sent && it.live: // the last event is now out of date
 		it.live = false
 		it.pending.invalidate()
-		return b.markStale(it, market.CauseStreamDown)
+		return b.markStale(it, reads.CauseStreamDown)
 	default:
 		return nil // REST reads update the value
 	}
@@ -167,7 +168,7 @@ func (b *states[T]) sendStreamed(it *state[T], s feed.State, value T) error {
 
 // markStale sends the last value again, marked as stale. It sends nothing if there was no event yet, or if the last event was
 // already stale for the same cause or a more severe one.
-func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
+func (b *states[T]) markStale(it *state[T], cause reads.StaleCause) error {
 	if !it.sent || it.meta.Stale && it.meta.Cause >= cause {
 		return nil
 	}
@@ -176,7 +177,7 @@ func (b *states[T]) markStale(it *state[T], cause market.StaleCause) error {
 	return b.send(it, Freshness, it.value, meta)
 }
 
-func (b *states[T]) send(it *state[T], reason Reason, value T, meta market.Meta) error {
+func (b *states[T]) send(it *state[T], reason Reason, value T, meta reads.Meta) error {
 	u := update[T]{Key: it.key, Value: value, Meta: meta, Previous: it.value, Continues: it.sent}
 	it.sent, it.value, it.meta, it.problem = true, value, meta, nil
 	return b.out.send(reason, it.key, b.mode, u)
@@ -217,7 +218,7 @@ func (b *states[T]) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 }
 
 // apply handles the result of a read for one key.
-func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
+func (b *states[T]) apply(it *state[T], r reads.Result[T]) error {
 	value, meta := r.Value.Value, r.Value.Meta
 	switch {
 	case it.onStream: // the venue's stream has sent the value during the read
@@ -228,7 +229,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	case r.Err != nil:
 		it.pending.readFailed(time.Now(), r.Err)
 		if it.sent {
-			return b.markStale(it, market.CauseOf(r.Err))
+			return b.markStale(it, reads.CauseOf(r.Err))
 		}
 		it.problem = r.Err
 		return nil
@@ -268,7 +269,7 @@ func (b *states[T]) apply(it *state[T], r market.Result[market.Read[T]]) error {
 	return nil
 }
 
-func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta market.Meta) error {
+func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta reads.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
 }

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // MaxTrades is the maximum number of trades in an Initial event of Trades. UserTrades may add trades that arrive before the end of
@@ -30,7 +31,7 @@ type TradesUpdate struct {
 
 // ReadTrades reads the latest public trades of tokens over REST, newest first, in the order of the tokens. It must read the venue
 // itself. A nil page means that the venue does not know the token.
-type ReadTrades func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*queries.TradePage]]
+type ReadTrades func(ctx context.Context, tokenIDs []string) []reads.Result[*queries.TradePage]
 
 // Trades follows the public trades of tokens. If the feed cannot watch a token that the venue knows, the subscription ends with an
 // error. The first event has the trades that the feed has, and does not wait for REST. If the venue's stream does not begin with the
@@ -215,7 +216,7 @@ func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 }
 
 // apply handles the result of a read for one token. A failure is no problem of the subscription, because the stream still sends the new trades.
-func (b *tapes) apply(t *tape, r market.Result[market.Read[*queries.TradePage]]) error {
+func (b *tapes) apply(t *tape, r reads.Result[*queries.TradePage]) error {
 	page, now := r.Value, time.Now()
 	switch {
 	case isPermanent(r.Err):

@@ -10,6 +10,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/reads"
 )
 
 // UserTrades follows the trades of an account. a.Read returns the latest trades, newest first. UserTrades uses at most MaxTrades of
@@ -25,7 +26,7 @@ func UserTrades(ctx context.Context, s Source, a Account[queries.TradePage], key
 
 type userTrades struct {
 	out  *publisher[TradesUpdate]
-	read func(ctx context.Context) (market.Read[*queries.TradePage], error)
+	read func(ctx context.Context) (reads.Value[*queries.TradePage], error)
 	key  func(*market.Trade) string
 	// sent reports whether an event was sent. live is feed.State.Live of the last state with an account. resyncs is State.Resyncs of
 	// the last such state that was live.
@@ -115,7 +116,7 @@ func (b *userTrades) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 
 // apply sends the trades of a response and the pending trades that the response lacks. It then sends the trades that arrived during
 // the read. If another read is needed, the trades that arrived during the read stay pending instead.
-func (b *userTrades) apply(page market.Read[*queries.TradePage], err error) error {
+func (b *userTrades) apply(page reads.Value[*queries.TradePage], err error) error {
 	if err == nil && page.Value == nil {
 		err = errNoAnswer
 	}

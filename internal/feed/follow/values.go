@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/reads"
 )
 
 // PriceUpdate is an event with a token's price. Spread is nil if only the price is known.
@@ -16,11 +17,11 @@ type PriceUpdate struct {
 	Spread *market.Spread
 	// Previous is the price in the last event. It is nil in the first event and in events for readers that join.
 	Previous *market.Price
-	Meta     market.Meta
+	Meta     reads.Meta
 }
 
 // ReadPrices reads the prices of tokens and returns them in the order of the ids.
-type ReadPrices func(ctx context.Context, tokenIDs []string) []market.Result[market.Read[*market.Price]]
+type ReadPrices func(ctx context.Context, tokenIDs []string) []reads.Result[*market.Price]
 
 // Prices follows the prices of tokens. minInterval is the minimum time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, minInterval time.Duration, read ReadPrices) Stream[PriceUpdate] {
@@ -51,9 +52,9 @@ func prices(read ReadPrices) stateSpec[PriceUpdate] {
 			return PriceUpdate{Price: s.Price, Spread: s.Spread}, s.Price != nil
 		},
 		equal: func(a, b PriceUpdate) bool { return a.Price.Price.Cmp(b.Price.Price) == 0 },
-		read: func(ctx context.Context, ids []string) []market.Result[market.Read[PriceUpdate]] {
+		read: func(ctx context.Context, ids []string) []reads.Result[PriceUpdate] {
 			prices := read(ctx, ids)
-			out := make([]market.Result[market.Read[PriceUpdate]], len(prices))
+			out := make([]reads.Result[PriceUpdate], len(prices))
 			for i, p := range prices {
 				out[i].Err, out[i].Value.Value.Price, out[i].Value.Meta = p.Err, p.Value.Value, p.Value.Meta
 			}
@@ -71,14 +72,14 @@ type BookUpdate struct {
 	// Delta reports whether Bids and Asks contain only the levels that differ from Previous.
 	Delta      bool
 	Bids, Asks []market.Level
-	Meta       market.Meta
+	Meta       reads.Meta
 }
 
 // Book follows a token's book, cut to the given depth. minInterval is the minimum time between two events. If deltas is true and
 // the venue sends sequence numbers, Changed and Freshness events contain only the changed levels. Initial and Resync events always
 // contain the whole book. read must read the book with all levels that the stream changes, because the feed may join the book with
 // the changes of the stream.
-func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, minInterval time.Duration, read func(ctx context.Context) (market.Read[*market.Book], error)) Stream[BookUpdate] {
+func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, minInterval time.Duration, read func(ctx context.Context) (reads.Value[*market.Book], error)) Stream[BookUpdate] {
 	mode := Replace
 	if deltas {
 		mode = Delta
@@ -95,7 +96,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		equal: func(a, b *market.Book) bool { return a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks) },
 		older: func(a, b *market.Book) bool { return a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq },
 		read:  readOne(read),
-		offer: func(w *feed.Watch, b *market.Book, m market.Meta) (*market.Book, bool) {
+		offer: func(w *feed.Watch, b *market.Book, m reads.Meta) (*market.Book, bool) {
 			return b.Cut(depth), w != nil && w.Join(b, m)
 		},
 		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: mode,
@@ -117,7 +118,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 type Account[T any] struct {
 	Topic       messages.Topic
 	Credentials *market.Credentials
-	Read        func(ctx context.Context) (market.Read[*T], error)
+	Read        func(ctx context.Context) (reads.Value[*T], error)
 }
 
 func (a Account[T]) topic(string) messages.Topic { return a.Topic }
@@ -125,7 +126,7 @@ func (a Account[T]) topic(string) messages.Topic { return a.Topic }
 // BalanceUpdate is an event with an account's balance. Balance is nil if the account has no balance.
 type BalanceUpdate struct {
 	Balance *market.Balance
-	Meta    market.Meta
+	Meta    reads.Meta
 }
 
 // Balance follows an account's balance.
@@ -167,7 +168,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 		equal: func(a, b []market.Order) bool {
 			return slices.EqualFunc(a, b, func(x, y market.Order) bool { return x.OrderID == y.OrderID && sameOrder(&x, &y) })
 		},
-		read: readOne(func(ctx context.Context) (r market.Read[[]market.Order], err error) {
+		read: readOne(func(ctx context.Context) (r reads.Value[[]market.Order], err error) {
 			read, err := a.Read(ctx)
 			if r.Meta = read.Meta; err == nil && read.Value == nil {
 				err = errNoAnswer
@@ -211,10 +212,10 @@ func sameOrder(a, b *market.Order) bool {
 }
 
 // readOne converts a read of one value into a read for a list that contains one key.
-func readOne[T any](read func(ctx context.Context) (market.Read[T], error)) func(context.Context, []string) []market.Result[market.Read[T]] {
-	return func(ctx context.Context, _ []string) []market.Result[market.Read[T]] {
+func readOne[T any](read func(ctx context.Context) (reads.Value[T], error)) func(context.Context, []string) []reads.Result[T] {
+	return func(ctx context.Context, _ []string) []reads.Result[T] {
 		value, err := read(ctx)
-		return []market.Result[market.Read[T]]{{Value: value, Err: err}}
+		return []reads.Result[T]{{Value: value, Err: err}}
 	}
 }
 

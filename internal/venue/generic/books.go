@@ -29,14 +29,14 @@ func (c *Client) Book(ctx context.Context, call upstream.Call, tokenID string, d
 }
 
 // Books reads each book with its own call.
-func (c *Client) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]market.Result[*market.Book], error) {
+func (c *Client) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
 	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, call, q.TokenID, q.Depth) })
 }
 
 // readEach calls the function read once for every key, until a call is RATE_LIMITED, and returns the results in the order of the keys.
 // If every call failed, the second result is the error for the first key.
-func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]market.Result[*T], error) {
-	results, errs := make([]market.Result[*T], len(keys)), make([]error, len(keys))
+func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]upstream.Result[*T], error) {
+	results, errs := make([]upstream.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEachUntilLimited(errs, func(i int) (err error) {
 		results[i].Value, err = read(keys[i])
 		return err

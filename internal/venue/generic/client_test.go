@@ -87,8 +87,8 @@ func readOf(reads []read, endpoint string) read {
 
 var reads = readsFor([]string{"101"}, "M1", "will-it-rain", 20000, 20001)
 
-func elementsText[T any](show func(*T) string) func([]market.Result[*T], error) (string, market.LeftOut, error) {
-	return func(results []market.Result[*T], err error) (string, market.LeftOut, error) {
+func elementsText[T any](show func(*T) string) func([]upstream.Result[*T], error) (string, market.LeftOut, error) {
+	return func(results []upstream.Result[*T], err error) (string, market.LeftOut, error) {
 		if err == nil && len(results) == 1 {
 			err = results[0].Err
 		}

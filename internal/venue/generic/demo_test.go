@@ -284,12 +284,12 @@ func checkDetails(t *testing.T, c *Client, q url.Values, ids func(list, single s
 			want = append(want, line)
 		}
 	}
-	var results []market.Result[*market.Market]
+	var results []upstream.Result[*market.Market]
 	var err error
 	switch {
 	case q.Has("slug"):
 		m, e := c.MarketBySlug(t.Context(), upstream.Call{}, q.Get("slug"))
-		results, err = []market.Result[*market.Market]{{Value: m}}, e
+		results, err = []upstream.Result[*market.Market]{{Value: m}}, e
 		find([]string{q.Get("slug")}, func(o object, slug string) bool { return o.text("slug") == slug })
 	case q.Has("tokenIds"):
 		results, err = c.MarketsByToken(t.Context(), upstream.Call{}, ids("tokenIds", ""))

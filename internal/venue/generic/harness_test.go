@@ -229,7 +229,7 @@ func showText(s string) string {
 	return s
 }
 
-func showResults[T any](results []market.Result[*T], show func(*T) string) string {
+func showResults[T any](results []upstream.Result[*T], show func(*T) string) string {
 	var lines []string
 	for _, r := range results {
 		switch {

@@ -31,7 +31,7 @@ func (c *Client) PriceHistory(ctx context.Context, call upstream.Call, tokenID s
 }
 
 // PriceHistories reads each history with its own call.
-func (c *Client) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
+func (c *Client) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
 	return readEach(histories, func(q queries.PriceHistory) (*market.PriceHistory, error) {
 		return c.PriceHistory(ctx, call, q.TokenID, q.From, q.To)
 	})

@@ -36,7 +36,7 @@ type lookup[T any] struct {
 
 // read returns a result for each id, in the order of ids. If the venue refuses every list of several ids, the answer contradicts the
 // setting.
-func (l *lookup[T]) read(ctx context.Context, ids []string) ([]market.Result[*T], error) {
+func (l *lookup[T]) read(ctx context.Context, ids []string) ([]upstream.Result[*T], error) {
 	results, err := rest.Lookup[T]{
 		Client: l.Client.Client, Endpoint: l.endpoint,
 		Split: func(ids []string) [][]string { return l.lists(l.endpoint, ids, l.list == "") },

@@ -77,7 +77,7 @@ func (o *partialVenue) details(w http.ResponseWriter, r *http.Request) {
 // maxBisectCalls is the number of calls that rest.Lookup may make for the parts of a refused list.
 const maxBisectCalls = 12
 
-func marketIDs(results []market.Result[*market.Market]) string {
+func marketIDs(results []upstream.Result[*market.Market]) string {
 	return strings.ReplaceAll(showResults(results, func(m *market.Market) string { return m.MarketID }), "\n", " ")
 }
 
@@ -229,7 +229,7 @@ func TestFailingVenueGetsFewCalls(t *testing.T) {
 	}
 }
 
-func errorsOf[T any](results []market.Result[*T], err error) ([]error, error) {
+func errorsOf[T any](results []upstream.Result[*T], err error) ([]error, error) {
 	errs := make([]error, len(results))
 	for i, r := range results {
 		errs[i] = r.Err

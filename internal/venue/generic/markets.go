@@ -11,7 +11,7 @@ import (
 )
 
 // MarketsByID returns markets with description and resolution.
-func (c *Client) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+func (c *Client) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Market], error) {
 	return c.reading(call).marketsByID().read(ctx, ids)
 }
 
@@ -27,7 +27,7 @@ func (c reading) marketsByID() *lookup[market.Market] {
 }
 
 // MarketsByToken returns the markets of tokens. The results of two tokens of one market may be two copies of the market.
-func (c *Client) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+func (c *Client) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Market], error) {
 	return c.reading(call).marketsByToken().read(ctx, tokenIDs)
 }
 
@@ -135,7 +135,7 @@ func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, 
 		if r.Err == nil {
 			m = readMarket(r, nil)
 		}
-		var result market.Result[*market.Market]
+		var result upstream.Result[*market.Market]
 		if r.Err != nil {
 			note("bad element")
 			result.Err, m = rest.BadElement(e, r.Err), nil

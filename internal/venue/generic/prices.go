@@ -29,7 +29,7 @@ func (c reading) prices() *lookup[market.Price] {
 }
 
 // Prices returns the prices of tokens. The Value of a result is nil if the token has no price.
-func (c *Client) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
+func (c *Client) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {
 	return c.reading(call).prices().read(ctx, tokenIDs)
 }
 

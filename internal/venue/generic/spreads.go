@@ -25,7 +25,7 @@ var spreadDecoder = tokenDecoder[market.Spread]{
 // Spreads returns the best prices of tokens. If the book of a token is empty, both best prices in the Value are nil. Spreads reads the
 // order books of the tokens for which the spreads endpoint fails, or of all tokens if the venue has none. After a call returns
 // RATE_LIMITED, it starts no further call.
-func (c *Client) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (c *Client) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
 	r := c.reading(call)
 	if r.value(settingSpreads) == byBook {
 		return r.topsOfBooks(ctx, tokenIDs)
@@ -46,7 +46,7 @@ func (c reading) spreads() *lookup[market.Spread] {
 // fillFromBooks reads the order books of the tokens for which the spreads endpoint failed or may be missing, and until the setting is
 // decided, those of the tokens without a result. If such a book cannot be read, its error is the result, because it is not known
 // whether the token has a spread. If no order book gives a result, fillFromBooks returns err, which is the error of the endpoint.
-func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results []market.Result[*market.Spread], err error) error {
+func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results []upstream.Result[*market.Spread], err error) error {
 	decided, contradicts, found := c.decided(settingSpreads), false, false
 	var missing []int
 	var ids []string
@@ -57,7 +57,7 @@ func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 		}
 		contradicts = contradicts || decided && absent
 	}
-	failed := slices.ContainsFunc(results, func(r market.Result[*market.Spread]) bool { return isFailure(r.Err) })
+	failed := slices.ContainsFunc(results, func(r upstream.Result[*market.Spread]) bool { return isFailure(r.Err) })
 	for i, top := range c.topsUnlessDown(ctx, ids, failed) {
 		switch r := &results[missing[i]]; {
 		// If the endpoint failed for a token without a book, its error stays, because the venue may still know the token.
@@ -76,7 +76,7 @@ func (c reading) fillFromBooks(ctx context.Context, tokenIDs []string, results [
 
 // topsUnlessDown is like topsOfBooks, but it reads the first book before the others. If the venue limits the calls, all books get
 // the error of the first book. They also get it if endpointFailed is true and the first book fails, because the venue may be down.
-func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []market.Result[*market.Spread] {
+func (c reading) topsUnlessDown(ctx context.Context, tokenIDs []string, endpointFailed bool) []upstream.Result[*market.Spread] {
 	if len(tokenIDs) == 0 {
 		return nil
 	}
@@ -107,7 +107,7 @@ func mayBeMissing(err error) bool {
 }
 
 // topsOfBooks reads spreads from the first levels of order books. After RATE_LIMITED, topsOfBooks starts no further call.
-func (c reading) topsOfBooks(ctx context.Context, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (c reading) topsOfBooks(ctx context.Context, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
 	return readEach(tokenIDs, func(id string) (*market.Spread, error) {
 		book, err := c.Book(ctx, c.call, id, 1)
 		if book == nil {

@@ -120,20 +120,20 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, n
 	return out
 }
 
-func (k *tokenDecoder[T]) number(v wire.Value, id string, note func(string)) market.Result[*T] {
+func (k *tokenDecoder[T]) number(v wire.Value, id string, note func(string)) upstream.Result[*T] {
 	d, ok := v.Decimal()
 	if !ok || k.fromNumber == nil || !wire.InUnit(d) {
 		note("bad element")
-		return market.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
+		return upstream.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
 	}
-	return market.Result[*T]{Value: k.fromNumber(d, id)}
+	return upstream.Result[*T]{Value: k.fromNumber(d, id)}
 }
 
-func (k *tokenDecoder[T]) read(r *wire.Row, id string) market.Result[*T] {
+func (k *tokenDecoder[T]) read(r *wire.Row, id string) upstream.Result[*T] {
 	value := k.row(r, id)
 	if r.Err != nil {
 		r.Note("bad element")
-		return market.Result[*T]{Err: rest.BadElement(k.endpoint, r.Err)}
+		return upstream.Result[*T]{Err: rest.BadElement(k.endpoint, r.Err)}
 	}
-	return market.Result[*T]{Value: value}
+	return upstream.Result[*T]{Value: value}
 }

@@ -19,7 +19,7 @@ import (
 //
 // Kalshi documents that a call for several books needs a key. So without a key, or after the venue has refused the key, Books makes
 // a call for each market.
-func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]market.Result[*market.Book], error) {
+func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]upstream.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
 		ids[i] = q.TokenID
@@ -51,7 +51,7 @@ func (d *Driver) readBooks(ctx context.Context, call upstream.Call, tickers []st
 	for i, ticker := range empty {
 		switch r := known[i]; {
 		case r.Err != nil:
-			found[ticker] = market.Result[*bids]{Err: r.Err}
+			found[ticker] = upstream.Result[*bids]{Err: r.Err}
 		case r.Value == nil:
 			delete(found, ticker)
 		}
@@ -108,7 +108,7 @@ func (d *Driver) readSingly(ctx context.Context, call upstream.Call, tickers []s
 	for _, ticker := range tickers {
 		payload, err := d.client.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathMarkets + "/" + ticker + "/orderbook", Keys: 1})
 		if err = rest.NilIfNotFound(err); err != nil {
-			found[ticker] = market.Result[*bids]{Err: err}
+			found[ticker] = upstream.Result[*bids]{Err: err}
 		} else if !payload.IsNull() {
 			found[ticker] = readBook(wire.NewRow(payload, note))
 		}
@@ -122,7 +122,7 @@ func (d *Driver) readSingly(ctx context.Context, call upstream.Call, tickers []s
 
 // readBook reads the bids of a row of a list, or of a response with one book. The result is the error of a bad element if they are
 // missing or unreadable.
-func readBook(r *wire.Row) market.Result[*bids] {
+func readBook(r *wire.Row) upstream.Result[*bids] {
 	book := r.Child(r.Of(fieldBook))
 	b := readBids(book, false)
 	err := r.Err
@@ -131,9 +131,9 @@ func readBook(r *wire.Row) market.Result[*bids] {
 	}
 	if err != nil {
 		r.Note("bad element")
-		return market.Result[*bids]{Err: rest.BadElement(upstream.EndpointBook, err)}
+		return upstream.Result[*bids]{Err: rest.BadElement(upstream.EndpointBook, err)}
 	}
-	return market.Result[*bids]{Value: &b}
+	return upstream.Result[*bids]{Value: &b}
 }
 
 // readList reads the bids of several markets with a signed call.

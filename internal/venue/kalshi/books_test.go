@@ -70,7 +70,7 @@ func TestRowWithoutTicker(t *testing.T) {
 }
 
 // valuesOf returns which results have a value, and the errors of the results.
-func valuesOf[T any](got []market.Result[*T], err error) (values []bool, errs []error, _ error) {
+func valuesOf[T any](got []upstream.Result[*T], err error) (values []bool, errs []error, _ error) {
 	for _, r := range got {
 		values, errs = append(values, r.Value != nil), append(errs, r.Err)
 	}
@@ -124,7 +124,7 @@ func TestBooksFitTheBucket(t *testing.T) {
 		list = append(list, queries.Book{TokenID: fmt.Sprintf("A-%d:yes", i), Depth: 20})
 	}
 	got, err := d.Books(t.Context(), upstream.Call{}, list)
-	if err != nil || slices.ContainsFunc(got, func(r market.Result[*market.Book]) bool { return r.Value == nil }) {
+	if err != nil || slices.ContainsFunc(got, func(r upstream.Result[*market.Book]) bool { return r.Value == nil }) {
 		t.Errorf("Books returns the error %v and the results %v, want 45 books", err, got)
 	}
 	for _, call := range s.calls {
@@ -171,7 +171,7 @@ func status(code int) func(url.Values) (int, string) {
 }
 
 // describeBooks returns the levels of each book, or "none", or the code of the error.
-func describeBooks(got []market.Result[*market.Book]) (out []string) {
+func describeBooks(got []upstream.Result[*market.Book]) (out []string) {
 	for _, r := range got {
 		switch {
 		case r.Err != nil:

@@ -21,8 +21,8 @@ type history struct {
 // PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a period. The period is a
 // minute in a query for one day, an hour in a query for up to 31 days, and a day of Eastern time in other queries. Queries for the
 // same days share calls. The Value is nil if the venue does not know the token.
-func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
+func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
+	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]upstream.Result[*market.PriceHistory], error) {
 		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
 			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
 		})
@@ -79,7 +79,7 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 				s.set(rq)
 				payload, err := d.client.Get(ctx, call, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
-					found[ticker] = market.Result[*history]{Err: err}
+					found[ticker] = upstream.Result[*history]{Err: err}
 				} else if !payload.IsNull() {
 					found[ticker] = readHistory(payload, s, now, note)
 				}
@@ -90,11 +90,11 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 
 // readHistory reads the candlesticks of one market. A candlestick without a trade yields no point, nor does a candlestick on a day
 // that was not requested. Unreadable candlesticks are reported in leftOut.
-func readHistory(v wire.Value, s span, now time.Time, note func(string)) market.Result[*history] {
+func readHistory(v wire.Value, s span, now time.Time, note func(string)) upstream.Result[*history] {
 	const e = upstream.EndpointPriceHistory
 	list, ok := fieldCandles.Of(v).List()
 	if !ok {
-		return market.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
+		return upstream.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
 	}
 	period := periodOf(s.days())
 	rows, bad := rest.ReadRows(list, note, func(r *wire.Row) *market.PricePoint {
@@ -110,7 +110,7 @@ func readHistory(v wire.Value, s span, now time.Time, note func(string)) market.
 		}
 	}
 	h := &history{points: rest.PointsOfDays(traded, s.from, s.to, note), leftOut: bad.LeftOut(e)}
-	return market.Result[*history]{Value: h}
+	return upstream.Result[*history]{Value: h}
 }
 
 var (

@@ -30,17 +30,17 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 					return nil, err
 				}
 				for _, ticker := range missing { // the archive has failed, but the list had other markets
-					found[ticker] = market.Result[*T]{Err: rest.BadIfNotFound(e, err)}
+					found[ticker] = upstream.Result[*T]{Err: rest.BadIfNotFound(e, err)}
 				}
 				break
 			}
 			for _, v := range list {
 				r := wire.NewRow(v, note)
 				ticker := r.RequireID(fieldTicker)
-				result := market.Result[*T]{Value: read(r)}
+				result := upstream.Result[*T]{Value: read(r)}
 				if r.Err != nil {
 					note("bad element")
-					result = market.Result[*T]{Err: rest.BadElement(e, r.Err)}
+					result = upstream.Result[*T]{Err: rest.BadElement(e, r.Err)}
 				}
 				found[ticker] = result
 			}
@@ -75,12 +75,12 @@ func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }
 func quoteOf(r *wire.Row) *quote { return new(readQuote(r)) }
 
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
-func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Market], error) {
 	return byTicker(d, upstream.EndpointMarketsByID, marketOf).Read(ctx, call, ids)
 }
 
 // MarketsByToken returns the market of each token, in the order of tokenIDs.
-func (d *Driver) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Market], error) {
 	return readTokens(ctx, call, byTicker(d, upstream.EndpointMarketsByToken, marketOf), tokenIDs, func(_ int, _ token, m *market.Market) *market.Market { return m })
 }
 
@@ -96,11 +96,11 @@ func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, s string)
 
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The
 // Value of a result is nil if the token has none of the prices that quote.price lists, or if the venue does not know the token.
-func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
+func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {
 	return readTokens(ctx, call, byTicker(d, upstream.EndpointPrices, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Price { return q.price(t.ticker, t.side) })
 }
 
 // Spreads returns the best prices of each token, in the order of tokenIDs.
-func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
 	return readTokens(ctx, call, byTicker(d, upstream.EndpointSpreads, quoteOf), tokenIDs, func(_ int, t token, q *quote) *market.Spread { return q.spread(t.ticker, t.side) })
 }

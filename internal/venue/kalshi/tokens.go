@@ -79,9 +79,9 @@ type token struct {
 // readTokens reads the data of the tokens' markets, each market once. It returns a result for each token. It calls convert with the
 // data of a token's market to get the value of the token, which may be nil. If every id is the id of a token and every call failed,
 // readTokens also returns an error.
-func readTokens[T, V any](ctx context.Context, call upstream.Call, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]market.Result[*V], error) {
+func readTokens[T, V any](ctx context.Context, call upstream.Call, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]upstream.Result[*V], error) {
 	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
-	out := make([]market.Result[*V], len(ids))
+	out := make([]upstream.Result[*V], len(ids))
 	for i, id := range ids {
 		t := &tokens[i]
 		if t.ticker, t.side, t.ok = parseToken(id); t.ok {

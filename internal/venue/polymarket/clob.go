@@ -5,6 +5,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -106,7 +107,7 @@ func readTokens[T any](payload wire.Value, requested []string, note func(string)
 	}
 	if nameless {
 		for _, id := range out.Missing(requested) {
-			out[id] = market.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
+			out[id] = upstream.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
 		}
 	}
 	return out, nil

@@ -20,7 +20,7 @@ func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(str
 			}
 			for id, r := range got {
 				if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // the functions that read elements return errors without a code
-					got[id] = market.Result[*T]{Err: rest.BadElement(e, r.Err)}
+					got[id] = upstream.Result[*T]{Err: rest.BadElement(e, r.Err)}
 				}
 			}
 			return got, err

@@ -67,12 +67,12 @@ func hasToken(row marketRow, id string) bool { return slices.Contains(tokenIDs(r
 
 // MarketsByID returns the markets with the given condition ids. If Gamma does not state the result of a closed market, MarketsByID
 // also requests the market from the CLOB API.
-func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]upstream.Result[*market.Market], error) {
 	return d.markets(ctx, call, byID, marketIDs)
 }
 
 // MarketsByToken returns the markets of tokens. Like MarketsByID, it requests missing results of closed markets from the CLOB API.
-func (d *Driver) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Market], error) {
 	return d.markets(ctx, call, byToken, tokenIDs)
 }
 
@@ -85,7 +85,7 @@ func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
 // markets reads markets, each with the lookup for the form of its id.
-func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLookup, ids []string) ([]market.Result[*market.Market], error) {
+func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLookup, ids []string) ([]upstream.Result[*market.Market], error) {
 	lists := make([][]string, len(by))
 	places := make([][2]int, len(ids)) // the list of each id, and its index in the list
 	for i, id := range ids {
@@ -93,13 +93,13 @@ func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLoo
 		places[i] = [2]int{n, len(lists[n])}
 		lists[n] = append(lists[n], id)
 	}
-	results, errs := make([][]market.Result[*market.Market], len(by)), make([]error, len(by))
+	results, errs := make([][]upstream.Result[*market.Market], len(by)), make([]error, len(by))
 	rest.ForEach(len(by), func(i int) {
 		if len(lists[i]) > 0 {
 			results[i], errs[i] = d.marketLookup(by[i]).Read(ctx, call, lists[i])
 		}
 	})
-	out := make([]market.Result[*market.Market], len(ids))
+	out := make([]upstream.Result[*market.Market], len(ids))
 	failed := 0
 	for i, at := range places {
 		out[i] = results[at[0]][at[1]]
@@ -141,7 +141,7 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 				missing = slices.DeleteFunc(slices.Clone(missing), func(id string) bool { _, ok := out[id]; return ok })
 				for _, id := range missing {
 					if err != nil {
-						out[id] = market.Result[*market.Market]{Err: err}
+						out[id] = upstream.Result[*market.Market]{Err: err}
 					}
 				}
 				if len(missing) == 0 || err != nil {
@@ -182,7 +182,7 @@ func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, 
 			continue
 		}
 		named = true
-		result := market.Result[*market.Market]{Value: row.market}
+		result := upstream.Result[*market.Market]{Value: row.market}
 		switch {
 		case row.market == nil:
 			result.Err = rest.BadElement(by.endpoint, row.row.Err)

@@ -45,7 +45,7 @@ func body(v any) []byte {
 
 // Prices returns the prices of tokens. A price is the midpoint, or the price of the last trade if a side of the book is empty. If a
 // token has neither price, the Value of the result is nil.
-func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Price], error) {
+func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {
 	const e = upstream.EndpointPrices
 	results, err := tokenLookup(d, e, "", readMidpoints).Read(ctx, call, tokenIDs)
 	if err != nil {
@@ -71,7 +71,7 @@ func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []stri
 }
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
-func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]market.Result[*market.Spread], error) {
+func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
 	return tokenLookup(d, upstream.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
 		return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, call, tokenIDs)
@@ -79,7 +79,7 @@ func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []str
 
 // Books returns the order books of tokens. Each book has up to queries.MaxBookDepth levels a side, even if the query asks for
 // fewer. The Value of a token without a book is nil.
-func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]market.Result[*market.Book], error) {
+func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.Book) ([]upstream.Result[*market.Book], error) {
 	ids := make([]string, len(list))
 	for i, q := range list {
 		ids[i] = q.TokenID
@@ -97,8 +97,8 @@ type historyRequest struct {
 
 // PriceHistories returns the prices of tokens on UTC days, oldest first. The number of days determines the time between two
 // points; see fidelity. Points have no volume. Queries for the same days share calls. The Value of an unknown token is nil.
-func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]market.Result[*market.PriceHistory], error) {
-	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]market.Result[*market.PriceHistory], error) {
+func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
+	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]upstream.Result[*market.PriceHistory], error) {
 		return d.histories(from, to).Read(ctx, call, ids)
 	})
 }
@@ -147,16 +147,16 @@ func readHistories(payload wire.Value, requested []string, from, to market.Date,
 			continue
 		case !ok:
 			note("bad element")
-			out[id] = market.Result[*market.PriceHistory]{Err: errForm}
+			out[id] = upstream.Result[*market.PriceHistory]{Err: errForm}
 			continue
 		}
 		points, bad := readPoints(list, from, to, note)
 		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, Points: points, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}
 		if len(points) == 0 && len(bad) > 0 {
-			out[id] = market.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())}
+			out[id] = upstream.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())}
 			continue
 		}
-		out[id] = market.Result[*market.PriceHistory]{Value: h}
+		out[id] = upstream.Result[*market.PriceHistory]{Value: h}
 	}
 	if len(out) == 0 && len(members) > 0 {
 		return nil, errOtherIDs

@@ -54,7 +54,7 @@ func newCodec(env stream.Env, read readBooksFunc) *codec {
 // subscription and confirms no subscription. After a resync request, the codec delivers its own copy of the book. If the codec has
 // missed a change of the book, the codec first reads the book over REST.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
-	read := func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error) {
+	read := func(ctx context.Context, ids []string) ([]upstream.Result[*market.Book], error) {
 		return d.wholeBooks(ctx, upstream.Call{}, ids) // no operation waits for a repair
 	}
 	return StreamURL, &stream.Protocol{
@@ -66,7 +66,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	}
 }
 
-func (d *Driver) wholeBooks(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*market.Book], error) {
+func (d *Driver) wholeBooks(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Book], error) {
 	return tokenLookup(d, upstream.EndpointBook, "", readBooks).Read(ctx, call, ids)
 }
 

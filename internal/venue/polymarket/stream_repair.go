@@ -10,6 +10,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -37,7 +38,7 @@ const (
 var errFrozen = errors.New("the socket is open, but sends no changes of several books")
 
 // readBooksFunc reads the books of up to maxTokens tokens. If the venue does not have a book, the Value of the result is nil.
-type readBooksFunc func(ctx context.Context, ids []string) ([]market.Result[*market.Book], error)
+type readBooksFunc func(ctx context.Context, ids []string) ([]upstream.Result[*market.Book], error)
 
 // Maintain repairs lost books and finds frozen books. If the socket must be replaced, Maintain returns errFrozen. A separate
 // goroutine makes the REST reads, so that the reads do not delay tick. Maintain implements stream.Maintainer.
@@ -83,23 +84,23 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 		reading.Store(true)
 		reads.Go(func() {
 			defer reading.Store(false)
-			c.readAll(ctx, lost, func(id string, r market.Result[*market.Book]) {
+			c.readAll(ctx, lost, func(id string, r upstream.Result[*market.Book]) {
 				emit(func(now time.Time) []stream.Event { return c.finishRepair(id, r, now) })
 			})
-			c.readAll(ctx, compared, func(id string, r market.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
+			c.readAll(ctx, compared, func(id string, r upstream.Result[*market.Book]) { c.compare(id, r.Value, time.Now()) })
 		})
 	}
 }
 
 // readAll reads books in calls of up to maxTokens ids. It calls use with the result of each id.
-func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r market.Result[*market.Book])) {
+func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r upstream.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
 		for i, id := range part {
 			if err == nil {
 				use(id, books[i])
 			} else {
-				use(id, market.Result[*market.Book]{Err: err})
+				use(id, upstream.Result[*market.Book]{Err: err})
 			}
 		}
 	}
@@ -192,7 +193,7 @@ func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 }
 
 // finishRepair handles the result of a REST read of a lost book. If the book was lost again during the read, the repair has failed.
-func (c *codec) finishRepair(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
+func (c *codec) finishRepair(id string, r upstream.Result[*market.Book], now time.Time) []stream.Event {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a := c.assets[id]

@@ -16,6 +16,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
@@ -72,7 +73,7 @@ func newSocket(t *testing.T, topics ...messages.Topic) *socket {
 	return s
 }
 
-func (s *socket) read(ctx context.Context, ids []string) (out []market.Result[*market.Book], err error) {
+func (s *socket) read(ctx context.Context, ids []string) (out []upstream.Result[*market.Book], err error) {
 	select {
 	case <-time.After(s.takes):
 	case <-ctx.Done():
@@ -82,7 +83,7 @@ func (s *socket) read(ctx context.Context, ids []string) (out []market.Result[*m
 	defer s.mu.Unlock()
 	s.reads = append(s.reads, strings.Join(ids, " "))
 	for _, id := range ids {
-		out = append(out, market.Result[*market.Book]{Value: s.books[id]})
+		out = append(out, upstream.Result[*market.Book]{Value: s.books[id]})
 	}
 	return out, nil
 }
@@ -258,7 +259,7 @@ func TestLaterChangeShowsGap(t *testing.T) {
 	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
 	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
 	// The book from REST has the time 4, so the codec applies the changes of the times 4 and 5 to this book.
-	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
+	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
 }
 
 // TestOpenBurstShowsGap checks a burst whose last frames are lost. If no further frame arrives within burstWithin, the codec must
@@ -304,16 +305,16 @@ func TestFailedRepairs(t *testing.T) {
 	s.frame(bookText("A", 1, "0.311", "0.4"))
 	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
 	s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301"))
-	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Err: errFrozen}, s.now)))
+	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Err: errFrozen}, s.now)))
 	s.expect(s.request(stream.VerbResync, bookA))
-	s.expect(show(s.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
+	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
 	s.expect(s.request(stream.VerbResync, bookA),
 		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
 	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
 }
 
 // finishRepair begins a repair of the lost books, and passes the REST result for one asset to the codec.
-func (s *socket) finishRepair(id string, r market.Result[*market.Book], now time.Time) []stream.Event {
+func (s *socket) finishRepair(id string, r upstream.Result[*market.Book], now time.Time) []stream.Event {
 	s.lostAssets()
 	return s.codec.finishRepair(id, r, now)
 }
@@ -334,10 +335,10 @@ func TestLossDuringRepair(t *testing.T) {
 		if want != "" {
 			events = []string{want}
 		}
-		s.expect(show(s.codec.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
+		s.expect(show(s.codec.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
 	}
 	// No repair is running now, so the codec must ignore this result of a REST call.
-	s.expect(show(s.codec.finishRepair("A", market.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
+	s.expect(show(s.codec.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
 	if lost := s.lostAssets(); len(lost) != 0 {
 		t.Errorf("after maxRepairs failed repairs, the codec reads the books %q again", lost)
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // showLookup returns a line for each result: the market and its tokens, or why there is none.
-func showLookup(results []market.Result[*market.Market], err error) (lines []string) {
+func showLookup(results []upstream.Result[*market.Market], err error) (lines []string) {
 	if err != nil {
 		lines = append(lines, "error "+string(market.CodeOf(err)))
 	}

@@ -35,10 +35,10 @@ func PointsOfDays(points []market.PricePoint, from, to market.Date, note func(st
 // ReadHistories answers queries for price histories. It calls read once for each period, with the tokens of all queries for the
 // period. The function read must return a result for each token, even if it also returns an error. If all calls of read failed,
 // ReadHistories also returns an error. A query whose first day is after its last day gets an error without a call.
-func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, tokenIDs []string) ([]market.Result[*market.PriceHistory], error)) ([]market.Result[*market.PriceHistory], error) {
+func ReadHistories(list []queries.PriceHistory, read func(from, to market.Date, tokenIDs []string) ([]upstream.Result[*market.PriceHistory], error)) ([]upstream.Result[*market.PriceHistory], error) {
 	type days struct{ from, to market.Date }
 	placesByDays := make(map[days][]int)
-	results := make([]market.Result[*market.PriceHistory], len(list))
+	results := make([]upstream.Result[*market.PriceHistory], len(list))
 	for i, q := range list {
 		if q.From > q.To {
 			results[i].Err = BadInput(upstream.EndpointPriceHistory, "the first day is after the last")

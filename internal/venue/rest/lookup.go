@@ -6,22 +6,21 @@ import (
 	"errors"
 	"slices"
 
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
 // Values maps each requested id to its result. An id that the venue does not know has no entry.
-type Values[T any] map[string]market.Result[*T]
+type Values[T any] map[string]upstream.Result[*T]
 
 // Put stores the value of a row. If the row is bad, Put stores the error of the row instead.
 func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	if r.Err != nil {
 		r.Note("bad element")
-		v[id] = market.Result[*T]{Err: r.Err}
+		v[id] = upstream.Result[*T]{Err: r.Err}
 		return
 	}
-	v[id] = market.Result[*T]{Value: value}
+	v[id] = upstream.Result[*T]{Value: value}
 }
 
 // Missing returns the ids without a result.
@@ -38,7 +37,7 @@ func (v Values[T]) Missing(ids []string) (missing []string) {
 // element may belong to any of these ids.
 func (v Values[T]) FailMissing(e upstream.Endpoint, ids []string) {
 	for _, id := range v.Missing(ids) {
-		v[id] = market.Result[*T]{Err: BadElement(e, errNoID)}
+		v[id] = upstream.Result[*T]{Err: BadElement(e, errNoID)}
 	}
 }
 
@@ -68,7 +67,7 @@ const maxHalfCalls = 12
 // Read returns a result for each id, in the order of ids. The Value of an unknown id is nil. After RATE_LIMITED, Read starts no
 // further call. If Read has sent all ids and every call has failed, Read also returns an error. Otherwise, it returns errors only in
 // the results.
-func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) ([]market.Result[*T], error) {
+func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*T], error) {
 	results := make(Values[T], len(ids))
 	var keys []string
 	seen := make(map[string]bool, len(ids))
@@ -78,9 +77,9 @@ func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) (
 		}
 		seen[id] = true
 		if err := CheckID(l.Endpoint, id); err != nil {
-			results[id] = market.Result[*T]{Err: err}
+			results[id] = upstream.Result[*T]{Err: err}
 		} else if err := l.Client.Refusal(l.Endpoint, id); err != nil {
-			results[id] = market.Result[*T]{Err: err}
+			results[id] = upstream.Result[*T]{Err: err}
 		} else if l.IsID == nil || l.IsID(id) {
 			keys = append(keys, id)
 		}
@@ -95,7 +94,7 @@ func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) (
 	for i, list := range lists {
 		errs[i] = l.record(list, found[i], errs[i], results)
 	}
-	out := make([]market.Result[*T], len(ids))
+	out := make([]upstream.Result[*T], len(ids))
 	for i, id := range ids {
 		out[i] = results[id]
 	}
@@ -142,7 +141,7 @@ func (l Lookup[T]) record(list []string, found Values[T], failed error, results 
 	if failed != nil {
 		failed = l.Client.Record(l.Endpoint, BadIfNotFound(l.Endpoint, failed), list...)
 		for _, id := range list {
-			results[id] = market.Result[*T]{Err: failed}
+			results[id] = upstream.Result[*T]{Err: failed}
 		}
 		return failed
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // positionReads is a Reads that returns values from maps. The field fails is the id of a market whose read returns errRead. The
@@ -20,25 +21,25 @@ type positionReads struct {
 
 var errRead = errors.New("the market cannot be read")
 
-func (r *positionReads) Market(ref market.MarketRef) (market.Read[*market.Market], error) {
+func (r *positionReads) Market(ref market.MarketRef) (reads.Value[*market.Market], error) {
 	r.read = append(r.read, "market "+ref.Value)
 	if ref.Value == r.fails {
-		return market.Read[*market.Market]{}, errRead
+		return reads.Value[*market.Market]{}, errRead
 	}
-	return market.Read[*market.Market]{Value: r.markets[ref.Value]}, nil
+	return reads.Value[*market.Market]{Value: r.markets[ref.Value]}, nil
 }
 
-func (r *positionReads) Price(token string) (market.Read[*market.Price], error) {
+func (r *positionReads) Price(token string) (reads.Value[*market.Price], error) {
 	r.read = append(r.read, "price "+token)
 	if p, ok := r.prices[token]; ok {
-		return market.Read[*market.Price]{Value: &market.Price{TokenID: token, Price: market.MustDecimal(p), Basis: market.BasisVenue}}, nil
+		return reads.Value[*market.Price]{Value: &market.Price{TokenID: token, Price: market.MustDecimal(p), Basis: market.BasisVenue}}, nil
 	}
-	return market.Read[*market.Price]{}, nil
+	return reads.Value[*market.Price]{}, nil
 }
 
-func (r *positionReads) Spread(token string) (market.Read[*market.Spread], error) {
+func (r *positionReads) Spread(token string) (reads.Value[*market.Spread], error) {
 	r.read = append(r.read, "spread "+token)
-	return market.Read[*market.Spread]{}, nil
+	return reads.Value[*market.Spread]{}, nil
 }
 
 func positionsOf(ids ...string) (out []*market.Position) {
@@ -50,7 +51,7 @@ func positionsOf(ids ...string) (out []*market.Position) {
 
 func TestSortPositions(t *testing.T) {
 	end := func(day int) *market.Market { return &market.Market{EndsAt: time.Unix(int64(day)*86400, 0)} }
-	reads := &positionReads{
+	from := &positionReads{
 		markets: map[string]*market.Market{"a": end(3), "b": end(1), "c": {}, "d": end(1), "e": nil},
 		prices:  map[string]string{"ta": "0.2", "tb": "0.9", "tc": "0.2", "te": "0.4"},
 	}
@@ -58,7 +59,7 @@ func TestSortPositions(t *testing.T) {
 		SortVenue: "abcde", SortEndsAt: "bdace", SortValue: "beacd", SortPnl: "beacd", SortPnlPercent: "beacd",
 	} {
 		positions := positionsOf("a", "b", "c", "d", "e")
-		if err := SortPositions(reads, positions, market.Meta{}, by); err != nil {
+		if err := SortPositions(from, positions, reads.Meta{}, by); err != nil {
 			t.Fatal(err)
 		}
 		var got string
@@ -75,23 +76,23 @@ func TestSortPositions(t *testing.T) {
 func TestReadsContinueAfterFailure(t *testing.T) {
 	for name, do := range map[string]func(from Reads, positions []*market.Position) error{
 		"sort by end": func(from Reads, p []*market.Position) error {
-			return SortPositions(from, p, market.Meta{}, SortEndsAt)
+			return SortPositions(from, p, reads.Meta{}, SortEndsAt)
 		},
 		"keep redeemable": func(from Reads, p []*market.Position) error {
 			_, err := KeepRedeemable(from, p, new(bool))
 			return err
 		},
 		"value all": func(from Reads, p []*market.Position) error {
-			_, _, err := All(from, p, market.Meta{}, "")
+			_, _, err := All(from, p, reads.Meta{}, "")
 			return err
 		},
 	} {
-		reads := &positionReads{fails: "a"}
-		if err := do(reads, positionsOf("a", "b")); !errors.Is(err, errRead) {
+		from := &positionReads{fails: "a"}
+		if err := do(from, positionsOf("a", "b")); !errors.Is(err, errRead) {
 			t.Errorf("%s: got error %v, want errRead", name, err)
 		}
-		if !slices.Contains(reads.read, "market b") || name == "value all" && !slices.Contains(reads.read, "price ta") {
-			t.Errorf("%s: got reads %v, want the other values to be read, too", name, reads.read)
+		if !slices.Contains(from.read, "market b") || name == "value all" && !slices.Contains(from.read, "price ta") {
+			t.Errorf("%s: got reads %v, want the other values to be read, too", name, from.read)
 		}
 	}
 }
@@ -99,13 +100,13 @@ func TestReadsContinueAfterFailure(t *testing.T) {
 func TestKeepRedeemable(t *testing.T) {
 	won, _ := resolved(true)
 	lost, _ := resolved(false)
-	reads := &positionReads{markets: map[string]*market.Market{"won": won.Value, "lost": lost.Value, "open": {Status: market.StatusOpen}, "unknown": {Status: market.StatusUnknown}}}
+	from := &positionReads{markets: map[string]*market.Market{"won": won.Value, "lost": lost.Value, "open": {Status: market.StatusOpen}, "unknown": {Status: market.StatusUnknown}}}
 	for wanted, want := range map[bool][]string{true: {"won"}, false: {"lost", "open"}} {
 		positions := positionsOf("won", "lost", "open", "unknown", "absent")
 		for _, p := range positions {
 			p.TokenID = "t"
 		}
-		kept, err := KeepRedeemable(reads, positions, &wanted)
+		kept, err := KeepRedeemable(from, positions, &wanted)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -132,9 +133,9 @@ func TestSpreadOfClosedMarketIsNotRead(t *testing.T) {
 		{&market.Market{Status: market.StatusCancelled}, []string{"market a", "price ta"}},
 		{nil, []string{"market a", "price ta", "spread ta"}},
 	} {
-		reads := &positionReads{markets: map[string]*market.Market{"a": c.market}}
-		if _, err := ReadQuotes(reads, positionsOf("a")[0], ""); err != nil || !slices.Equal(reads.read, c.want) {
-			t.Errorf("market %+v: got reads %q, error %v; want reads %q", c.market, reads.read, err, c.want)
+		from := &positionReads{markets: map[string]*market.Market{"a": c.market}}
+		if _, err := ReadQuotes(from, positionsOf("a")[0], ""); err != nil || !slices.Equal(from.read, c.want) {
+			t.Errorf("market %+v: got reads %q, error %v; want reads %q", c.market, from.read, err, c.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // Sort is a sort order of an account's positions.
@@ -24,9 +25,9 @@ const (
 // Reads is the source of the data for valuing and sorting positions. A method returns an error if the read failed, or if the value
 // has not arrived yet.
 type Reads interface {
-	Market(market.MarketRef) (market.Read[*market.Market], error)
-	Price(tokenID string) (market.Read[*market.Price], error)
-	Spread(tokenID string) (market.Read[*market.Spread], error)
+	Market(market.MarketRef) (reads.Value[*market.Market], error)
+	Price(tokenID string) (reads.Value[*market.Price], error)
+	Spread(tokenID string) (reads.Value[*market.Spread], error)
 }
 
 // readMarkets reads the markets of all positions and returns the first error. It continues after an error, so that all markets
@@ -104,7 +105,7 @@ func isClosed(m *market.Market) bool {
 
 // All returns the quotes and the valuation of each position. A valuation is nil if no price of the position is known or a read for
 // the position failed. All returns the error of the first failed read. After an error, the valuations must not be summed.
-func All(from Reads, positions []*market.Position, meta market.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
+func All(from Reads, positions []*market.Position, meta reads.Meta, basis market.PriceBasis) ([]Quotes, []*Valuation, error) {
 	quotes, valuations, failed := make([]Quotes, len(positions)), make([]*Valuation, len(positions)), error(nil)
 	for i, p := range positions {
 		var err error
@@ -119,7 +120,7 @@ func All(from Reads, positions []*market.Position, meta market.Meta, basis marke
 
 // SortPositions sorts positions in place. The sort is stable. Positions without the figure to sort by come last. meta is the Meta
 // of the list.
-func SortPositions(from Reads, positions []*market.Position, meta market.Meta, by Sort) error {
+func SortPositions(from Reads, positions []*market.Position, meta reads.Meta, by Sort) error {
 	switch by {
 	case SortVenue:
 		return nil

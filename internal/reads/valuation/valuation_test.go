@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 func rat(t testing.TB, d market.Decimal) *big.Rat {
@@ -26,11 +27,11 @@ func show(d *market.Decimal) string {
 	return d.String()
 }
 
-func quote(price string, basis market.PriceBasis) market.Read[*market.Price] {
-	return market.Read[*market.Price]{Value: &market.Price{TokenID: "t", Price: market.MustDecimal(price), Basis: basis}, Meta: market.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Stale: basis == market.BasisLast}}
+func quote(price string, basis market.PriceBasis) reads.Value[*market.Price] {
+	return reads.Value[*market.Price]{Value: &market.Price{TokenID: "t", Price: market.MustDecimal(price), Basis: basis}, Meta: reads.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Stale: basis == market.BasisLast}}
 }
 
-func top(bid, ask string) market.Read[*market.Spread] {
+func top(bid, ask string) reads.Value[*market.Spread] {
 	s := &market.Spread{TokenID: "t"}
 	if bid != "" {
 		s.BestBid = new(market.MustDecimal(bid))
@@ -38,21 +39,21 @@ func top(bid, ask string) market.Read[*market.Spread] {
 	if ask != "" {
 		s.BestAsk = new(market.MustDecimal(ask))
 	}
-	return market.Read[*market.Spread]{Value: s, Meta: market.Meta{ReceivedAt: time.Unix(60, 0)}}
+	return reads.Value[*market.Spread]{Value: s, Meta: reads.Meta{ReceivedAt: time.Unix(60, 0)}}
 }
 
-func resolved(won bool) (market.Read[*market.Market], *market.Outcome) {
+func resolved(won bool) (reads.Value[*market.Market], *market.Outcome) {
 	lost := !won
 	m := &market.Market{Status: market.StatusResolved, Outcomes: []market.Outcome{{TokenID: "t", Label: "Yes", Winner: &won}, {TokenID: "u", Label: "No", Winner: &lost}}}
-	return market.Read[*market.Market]{Value: m, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
+	return reads.Value[*market.Market]{Value: m, Meta: reads.Meta{ReceivedAt: time.Unix(10, 0)}}, &m.Outcomes[0]
 }
 
 func TestValuationUsesFirstKnownBasis(t *testing.T) {
 	won, yes := resolved(true)
 	lost, no := resolved(false)
-	open := market.Read[*market.Market]{Value: &market.Market{Status: market.StatusOpen, Outcomes: []market.Outcome{{TokenID: "t"}}}, Meta: market.Meta{ReceivedAt: time.Unix(10, 0)}}
+	open := reads.Value[*market.Market]{Value: &market.Market{Status: market.StatusOpen, Outcomes: []market.Outcome{{TokenID: "t"}}}, Meta: reads.Meta{ReceivedAt: time.Unix(10, 0)}}
 	never := false
-	void := market.Read[*market.Market]{Value: &market.Market{Status: market.StatusResolved, Outcomes: []market.Outcome{{TokenID: "t", Label: "Yes", Winner: &never}, {TokenID: "u", Label: "No", Winner: &never}}}}
+	void := reads.Value[*market.Market]{Value: &market.Market{Status: market.StatusResolved, Outcomes: []market.Outcome{{TokenID: "t", Label: "Yes", Winner: &never}, {TokenID: "u", Label: "No", Winner: &never}}}}
 	stated := new(market.MustDecimal("0.11"))
 	for _, tt := range []struct {
 		name    string
@@ -89,7 +90,7 @@ func TestValuationUsesFirstKnownBasis(t *testing.T) {
 	} {
 		p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: tt.current}
 		got := "-"
-		if v := Of(p, market.Meta{ReceivedAt: time.Unix(55, 0)}, &tt.q, tt.basis); v != nil {
+		if v := Of(p, reads.Meta{ReceivedAt: time.Unix(55, 0)}, &tt.q, tt.basis); v != nil {
 			got = fmt.Sprintf("%s %s", v.Price, v.Basis)
 			if v.Value.Cmp(v.Price.Mul(p.Size)) != 0 || v.UnrealizedPnl != nil || v.UnrealizedPnlPercent != nil {
 				t.Errorf("%s: got %+v, want size × price and no profit", tt.name, v)
@@ -102,30 +103,30 @@ func TestValuationUsesFirstKnownBasis(t *testing.T) {
 }
 
 func TestValuationHasOldestTimes(t *testing.T) {
-	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
+	held := reads.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	p := &market.Position{Size: market.MustDecimal("10"), CurrentPrice: new(market.MustDecimal("0.2"))}
 	got := Of(p, held, &Quotes{Price: quote("0.7", market.BasisLast)}, "").Meta
-	if want := (market.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Source: market.SourceComputed, Stale: true}); got != want {
+	if want := (reads.Meta{ReceivedAt: time.Unix(50, 0), AsOf: time.Unix(40, 0), Source: market.SourceComputed, Stale: true}); got != want {
 		t.Errorf("valuation by the venue's price: got %+v, want %+v", got, want)
 	}
 	got = Of(p, held, &Quotes{}, "").Meta
-	if want := (market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceComputed}); got != want {
+	if want := (reads.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceComputed}); got != want {
 		t.Errorf("valuation by the price of the position: got %+v, want %+v", got, want)
 	}
 }
 
 // TestSettlementsAreFinal checks that the sum ignores the staleness and the age of the market of a settled position.
 func TestSettlementsAreFinal(t *testing.T) {
-	held := market.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
+	held := reads.Meta{ReceivedAt: time.Unix(55, 0), AsOf: time.Unix(54, 0), Source: market.SourceREST}
 	won, yes := resolved(true)
-	won.Meta = market.Meta{ReceivedAt: time.Unix(10, 0), AsOf: time.Unix(1, 0), Stale: true}
+	won.Meta = reads.Meta{ReceivedAt: time.Unix(10, 0), AsOf: time.Unix(1, 0), Stale: true}
 	p := market.Position{Size: market.MustDecimal("10")}
 	settled := Of(&p, held, &Quotes{Market: won, Outcome: yes}, "")
 	price := quote("0.7", market.BasisVenue)
-	price.Meta = market.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0)}
+	price.Meta = reads.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0)}
 	open := Of(&p, held, &Quotes{Price: price}, "")
 	got := Sum([]market.Position{p, p}, []*Valuation{settled, open}, held)
-	if want := (market.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0), Source: market.SourceComputed}); got.Meta != want || got.PositionsValue.String() != "17" {
+	if want := (reads.Meta{ReceivedAt: time.Unix(53, 0), AsOf: time.Unix(52, 0), Source: market.SourceComputed}); got.Meta != want || got.PositionsValue.String() != "17" {
 		t.Errorf("got %s, %+v; want 17, %+v", got.PositionsValue, got.Meta, want)
 	}
 }
@@ -140,7 +141,7 @@ func TestValuationByHand(t *testing.T) {
 		{"12345.678901", "0.8100000092466668", "0.81", "9999.99990981", "-0.0001141562770665", "-0.000001"},
 	} {
 		p := &market.Position{Size: market.MustDecimal(tt.size), AvgPrice: new(market.MustDecimal(tt.avg))}
-		v := Of(p, market.Meta{}, &Quotes{Price: quote(tt.price, market.BasisVenue)}, "")
+		v := Of(p, reads.Meta{}, &Quotes{Price: quote(tt.price, market.BasisVenue)}, "")
 		if v.Value.String() != tt.value || show(v.UnrealizedPnlPercent) != tt.percent {
 			t.Errorf("%+v: got value %s and percent %s", tt, v.Value, show(v.UnrealizedPnlPercent))
 		}
@@ -173,7 +174,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 				price = rat(t, *p.CurrentPrice)
 			}
 			if d := decimal(30); d != nil {
-				q.Price = market.Read[*market.Price]{Value: &market.Price{Price: *d, Basis: market.BasisVenue}}
+				q.Price = reads.Value[*market.Price]{Value: &market.Price{Price: *d, Basis: market.BasisVenue}}
 				price = rat(t, *d)
 			}
 			if r.IntN(4) == 0 {
@@ -183,7 +184,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 					price.SetInt64(1)
 				}
 			}
-			v := Of(p, market.Meta{}, &q, "")
+			v := Of(p, reads.Meta{}, &q, "")
 			valuations[i] = v
 			if (v == nil) != (price == nil) {
 				t.Fatalf("position %+v with quotes %+v: got valuation %+v, want a valuation: %v", p, q, v, price != nil)
@@ -220,7 +221,7 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 				}
 			}
 		}
-		got := Sum(positions, valuations, market.Meta{})
+		got := Sum(positions, valuations, reads.Meta{})
 		if rat(t, got.PositionsValue).Cmp(value) != 0 || got.Unpriced != unpriced || got.Uncosted != uncosted {
 			t.Fatalf("got %+v, want value %s, %d unpriced, %d uncosted", got, value.FloatString(30), unpriced, uncosted)
 		}
@@ -234,13 +235,13 @@ func TestPortfolioAgreesWithBigRat(t *testing.T) {
 }
 
 func TestSumHasOldestTimes(t *testing.T) {
-	held := market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceREST}
-	if got := Sum(nil, nil, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceComputed}) {
+	held := reads.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceREST}
+	if got := Sum(nil, nil, held).Meta; got != (reads.Meta{ReceivedAt: time.Unix(9, 0), Source: market.SourceComputed}) {
 		t.Errorf("sum of an empty portfolio: got %+v, want the times of the list", got)
 	}
 	positions := make([]market.Position, 3)
-	valuations := []*Valuation{{Meta: market.Meta{ReceivedAt: time.Unix(8, 0), AsOf: time.Unix(3, 0)}}, nil, {Meta: market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(4, 0), Stale: true}}}
-	if got := Sum(positions, valuations, held).Meta; got != (market.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(3, 0), Stale: true, Source: market.SourceComputed}) {
+	valuations := []*Valuation{{Meta: reads.Meta{ReceivedAt: time.Unix(8, 0), AsOf: time.Unix(3, 0)}}, nil, {Meta: reads.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(4, 0), Stale: true}}}
+	if got := Sum(positions, valuations, held).Meta; got != (reads.Meta{ReceivedAt: time.Unix(7, 0), AsOf: time.Unix(3, 0), Stale: true, Source: market.SourceComputed}) {
 		t.Errorf("got %+v, want the oldest times of the valuations, and stale", got)
 	}
 }

@@ -3,14 +3,15 @@ package valuation
 
 import (
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 // Quotes contains the data from which a position can be valued. Each value may be nil.
 type Quotes struct {
-	Market  market.Read[*market.Market]
+	Market  reads.Value[*market.Market]
 	Outcome *market.Outcome
-	Price   market.Read[*market.Price]
-	Spread  market.Read[*market.Spread]
+	Price   reads.Value[*market.Price]
+	Spread  reads.Value[*market.Spread]
 }
 
 // Valuation is the value of a position at one price.
@@ -23,13 +24,13 @@ type Valuation struct {
 	UnrealizedPnl *market.Decimal
 	// UnrealizedPnlPercent is 100 × UnrealizedPnl / cost, rounded half-even to 6 decimals. It is nil if the cost is unknown or 0.
 	UnrealizedPnlPercent *market.Decimal
-	Meta                 market.Meta
+	Meta                 reads.Meta
 }
 
 // Of computes the valuation of a position by a basis. If basis is empty, Of uses the first known price in this order: the
 // settlement price of a resolved market, the venue's price, MIDPOINT, BEST_BID, POSITION. Of returns nil if no price is known. meta
 // is the Meta of the position.
-func Of(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
+func Of(p *market.Position, meta reads.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	if basis != "" {
 		return valueBy(p, meta, q, basis)
 	}
@@ -37,7 +38,7 @@ func Of(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis
 		return v
 	}
 	if price := q.Price.Value; price != nil {
-		return valueAt(p, price.Price, price.Basis, market.Combine(meta, q.Price.Meta))
+		return valueAt(p, price.Price, price.Basis, reads.Combine(meta, q.Price.Meta))
 	}
 	for _, b := range [...]market.PriceBasis{market.BasisMidpoint, market.BasisBestBid, market.BasisPosition} {
 		if v := valueBy(p, meta, q, b); v != nil {
@@ -48,9 +49,9 @@ func Of(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis
 }
 
 // valueBy computes the valuation of a position by one basis. It returns nil if the price is not known.
-func valueBy(p *market.Position, meta market.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
+func valueBy(p *market.Position, meta reads.Meta, q *Quotes, basis market.PriceBasis) *Valuation {
 	var price *market.Decimal
-	from := market.Meta{}
+	from := reads.Meta{}
 	switch basis {
 	case market.BasisSettlement:
 		if q.Market.Value != nil { // a settlement is final, so the valuation does not get the Meta of the market
@@ -77,10 +78,10 @@ func valueBy(p *market.Position, meta market.Meta, q *Quotes, basis market.Price
 	if price == nil {
 		return nil
 	}
-	return valueAt(p, *price, basis, market.Combine(meta, from))
+	return valueAt(p, *price, basis, reads.Combine(meta, from))
 }
 
-func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, meta market.Meta) *Valuation {
+func valueAt(p *market.Position, price market.Decimal, basis market.PriceBasis, meta reads.Meta) *Valuation {
 	v := &struct { // one allocation instead of three
 		Valuation
 		pnl, percent market.Decimal
@@ -107,14 +108,14 @@ type Portfolio struct {
 	// Unpriced is the number of positions without a price. Uncosted is the number of positions with a price but without an average
 	// price.
 	Unpriced, Uncosted int
-	Meta               market.Meta
+	Meta               reads.Meta
 }
 
 // Sum adds up positions and their valuations. The valuation of a position without a known price is nil. meta is the Meta of the
 // list.
-func Sum(positions []market.Position, valuations []*Valuation, meta market.Meta) *Portfolio {
+func Sum(positions []market.Position, valuations []*Valuation, meta reads.Meta) *Portfolio {
 	var total, cost, pnl market.Decimal
-	out := &Portfolio{Meta: market.Combine(meta)}
+	out := &Portfolio{Meta: reads.Combine(meta)}
 	costed := false
 	for i := range positions {
 		v := valuations[i]
@@ -123,7 +124,7 @@ func Sum(positions []market.Position, valuations []*Valuation, meta market.Meta)
 			continue
 		}
 		total = total.Add(v.Value)
-		out.Meta = market.Combine(out.Meta, v.Meta)
+		out.Meta = reads.Combine(out.Meta, v.Meta)
 		c := positions[i].CostBasis()
 		if c == nil {
 			out.Uncosted++
