@@ -5,7 +5,7 @@ package mutations
 var replicas = []mutation{
 	{
 		name: "a venue that is down makes replicas unready", tests: "tests/e2e",
-		file: "app/ready.go", oldText: "u.clock.Now().Sub(u.started) >= startWait", newText: "u.health.reach.ok() && u.health.answered.Load()",
+		file: "app/ready.go", oldText: "u.clock.Now().Sub(u.started) >= startWait", newText: "u.health.reach.ok() && u.health.hasAnswered()",
 		run: "^TestReadyWithoutTheVenue$",
 	},
 	{
