@@ -143,9 +143,14 @@ func TestHungEndpointLeavesRoomForOtherRequests(t *testing.T) {
 					}
 				})
 			}
+			// Equal requests leave a place free for the execution that they wait for. It may have got one before them.
+			least := 24
+			if query(0) == query(1) {
+				least = 23
+			}
 			eventually(t, "24 operations of the client execute, and its other requests are refused", func() bool {
 				stats := s.API.Stats()
-				return stats.Executing == 24 && stats.Waiting == 0
+				return stats.Executing >= least && stats.Executing <= 24 && stats.Waiting == 0
 			})
 			for n := range 5 {
 				if got := s.do(t, ask(strings.Replace(cached, "price }", fmt.Sprintf("a%d: price }", n), 1))); got.status != http.StatusOK || strings.Contains(got.body, "errors") {
