@@ -31,7 +31,7 @@ type setting struct{ args, reason string }
 var (
 	graphFlag    = setting{"--venue-public-per-minute=1000000 --venue-key-per-minute=1000000", "the venue allows as many calls as the service can count, and the service counts them"}
 	uncachedFlag = setting{"--cache-responses=0", "uncached executes every query"}
-	crowdFlag    = setting{"--max-connections=11000", "10,000 subscribers need more connections than the default of 3,000"}
+	crowdFlag    = setting{"--max-connections=11000 --client-operations=30000", "10,000 subscribers at one address need more connections than the default of 3,000, and follow 80,000 ids"}
 )
 
 // venueMode is a kind of venue. parts returns what is measured over it.
