@@ -93,12 +93,15 @@ func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 	defer text.Release()
 	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
 	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
-		memory := g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
-		if !memory.hold(len(cached.Body)) {
-			g.writeError(w, r, log, memory.err)
-			return
+		var memory reservation
+		if len(cached.Body) > quota.FreeBytes {
+			memory = g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
+			if !memory.hold(len(cached.Body)) {
+				g.writeError(w, r, log, memory.err)
+				return
+			}
+			defer memory.settle(0)
 		}
-		defer memory.settle(0)
 		g.writeCached(w, r, log, cached, &memory)
 		return
 	}
