@@ -24,7 +24,9 @@ func Observer(metrics *telemetry.Metrics, log *telemetry.Operations, tracer *tel
 		o.EventFailed = metrics.EventFailed
 	}
 	if tracer != nil {
-		o.Began = func(j *request.Log, hints httpapi.Hints, trusted bool) { tracer.Began(j, hints.Get("Traceparent"), trusted) }
+		o.Began = func(j *request.Log, hints httpapi.Hints, trusted bool) {
+			tracer.Began(j, hints.Get("Traceparent"), trusted)
+		}
 	}
 	return o
 }
