@@ -4,52 +4,7 @@ import (
 	"maps"
 	"testing"
 	"time"
-
-	"github.com/coder/websocket"
 )
-
-// TestConnections checks the maximum number of connections, and that Close closes all connections.
-func TestConnections(t *testing.T) {
-	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Connections = 3 })
-	var listeners []*listener
-	for range 3 {
-		listeners = append(listeners, s.dial(t))
-	}
-	dialRefused := func() (int, string) {
-		_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
-		if err == nil || response == nil {
-			t.Fatalf("got response %v and error %v, want a refused handshake", response, err)
-		}
-		return response.StatusCode, response.Header.Get("Retry-After")
-	}
-	if status, after := dialRefused(); status != 503 || after == "" {
-		t.Errorf("fourth connection: got status %d and Retry-After %q, want 503 and a time", status, after)
-	}
-	_ = listeners[0].ws.Close(websocket.StatusNormalClosure, "")
-	s.eventually(t, "one connection has ended", func() bool { return s.Stats().Stream.Connections == 2 })
-	listeners[0] = s.dial(t)
-
-	done := make(chan int, len(listeners))
-	for _, l := range listeners {
-		go func() { done <- l.closed() }()
-	}
-	s.Close()
-	for range listeners {
-		if code := <-done; code != int(websocket.StatusGoingAway) {
-			t.Errorf("after Close: got close code %d, want 1001", code)
-		}
-	}
-	if n := s.Stats().Stream; n.Connections != 0 || n.Closes["1001"] != 3 {
-		t.Errorf("after Close: got stats %+v, want no connections and 3 closes with 1001", n)
-	}
-	if status, _ := dialRefused(); status != 503 {
-		t.Errorf("after Close: got %d, want 503", status)
-	}
-	if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
-		t.Errorf("REST after Close: got %d, want 200", w.Code)
-	}
-	s.Close()
-}
 
 // TestCloseWithoutAnswer checks that Close disconnects a client that does not answer the close frame.
 func TestCloseWithoutAnswer(t *testing.T) {

@@ -135,16 +135,6 @@ func (l *listener) take(kind string) object {
 	return f
 }
 
-// until discards frames up to the first frame of the given type, and returns that frame.
-func (l *listener) until(kind string) object {
-	l.t.Helper()
-	for {
-		if f := l.next(); f["type"] == kind {
-			return f
-		}
-	}
-}
-
 // settle reads all frames that the venue has already sent, and returns them without the heartbeats.
 func (l *listener) settle() []object {
 	l.t.Helper()

@@ -2,18 +2,6 @@ package polymarket_test
 
 import "testing"
 
-func TestValueIsTheSumOfPositions(t *testing.T) {
-	r := newRig(t)
-	sum := 0.0
-	for _, p := range r.pages("/v2/positions?limit=500&user="+address, "data", "cursor", dataCursor) {
-		sum += p["current_value"].(float64)
-	}
-	value := r.get("/v2/value?user=" + address)["data"].(object)["value"].(float64)
-	if diff := sum - value; diff > 0.01 || diff < -0.01 {
-		t.Errorf("got value %v, want %v as the sum of the positions", value, sum)
-	}
-}
-
 func TestControl(t *testing.T) {
 	r := newRig(t)
 	m := r.markets("limit=1&order=volume24hr")[0]
