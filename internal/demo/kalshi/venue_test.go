@@ -184,11 +184,11 @@ func TestREST(t *testing.T) {
 	if len(markets) != 1 || markets[0]["status"] != "active" {
 		t.Errorf("got markets %v, want one active market", markets)
 	}
-	if status, _ := r.call("/markets/KXABSENT"); status != http.StatusNotFound {
-		t.Errorf("unknown market: got status %d, want 404", status)
+	if status, _ := r.call("/events/KXABSENT"); status != http.StatusNotFound {
+		t.Errorf("unknown event: got status %d, want 404", status)
 	}
 	if spent := spentTokens(r); spent != 40 {
-		t.Errorf("the calls for two books, one list and one market cost %d tokens, want 40", spent)
+		t.Errorf("the calls for two books, one list and one event cost %d tokens, want 40", spent)
 	}
 	// In a request for books, the simulator does not split the value of tickers at commas. The whole value is one ticker.
 	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {

@@ -8,11 +8,11 @@ func TestControl(t *testing.T) {
 	if status, answer := r.call("/__control/price", object{"tokenId": m.tokens[0], "price": 0.5}); status != 200 {
 		t.Fatal(answer)
 	}
-	demoID, ok := r.DemoTokenID(m.tokens[0])
+	demoID := r.DemoID(m.tokens[0])
 	if r.ID(demoID) != m.tokens[0] || r.ID("unknown") != "" {
 		t.Errorf("ID(%s): got %s, want %s; and ID(unknown): got %q, want none", demoID, r.ID(demoID), m.tokens[0], r.ID("unknown"))
 	}
-	if q, _ := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
+	if q, ok := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
 		t.Errorf("got price %v, want 0.5", q.Price)
 	}
 	if status, _ := r.call("/__control/reset", object{}); status != 200 || len(r.Stats().Requests) > 0 {

@@ -7,7 +7,7 @@ import (
 
 func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
 	r := newRig(t)
-	ids := r.TokenIDs()
+	ids := r.tokenIDs()
 	if len(ids) < 501 {
 		t.Fatalf("got only %d tokens, want at least 501", len(ids))
 	}

@@ -205,14 +205,6 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. The demo venue has one
-// token for each outcome of a market with several outcomes. The simulator has two tokens for each of these outcomes, and ok is
-// false for the second.
-func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
-	id = v.DemoID(tokenID)
-	return id, id != tokenID
-}
-
 // Book returns the present book of a token, and whether the token is listed. The book's field At is the timestamp in messages and
 // responses.
 func (v *Venue) Book(tokenID string) (demo.Book, bool) {
@@ -228,19 +220,6 @@ func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 
 // Labels returns the names of the two outcomes of a token's market.
 func (v *Venue) Labels(tokenID string) [2]string { return v.tokens[tokenID].market.labels }
-
-// TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
-func (v *Venue) TokenIDs() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var ids []string
-	for _, m := range v.markets {
-		if m.hasBooks() {
-			ids = append(ids, m.tokenIDs[:]...)
-		}
-	}
-	return ids
-}
 
 // binary reports whether this market is also a binary market of the demo venue.
 func (m *market) binary() bool { return !m.event.negRisk }
