@@ -58,8 +58,8 @@ type streamConn struct {
 	addresses         map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
-	subs  map[topicKey]*subscription
-	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
+	subs  map[topicKey]*topic
+	turns [channels][]*topic // by channel, in the order in which heartbeats list the topics
 	// Used only by Beat. For each channel, the index in turns of the last topic that the previous heartbeat listed.
 	lastBeat [channels]int
 }
@@ -67,7 +67,7 @@ type streamConn struct {
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	served := v.stream.sockets.Serve(w, r, func(s *server.Socket) server.Client {
 		return &streamConn{
-			Socket: s, v: v, subs: make(map[topicKey]*subscription), addresses: make(map[string]bool),
+			Socket: s, v: v, subs: make(map[topicKey]*topic), addresses: make(map[string]bool),
 			handled: server.Limiter{Span: time.Second}, received: server.Limiter{Span: time.Second},
 		}
 	})
@@ -139,8 +139,8 @@ func (v *Venue) Restart(code int) {
 			c.Shut(code, "the venue restarts", true)
 		} else if c.greeted.Load() {
 			c.greet()
-			for _, s := range c.subs {
-				s.group.sendSnapshot(c)
+			for _, t := range c.subs {
+				t.sendSnapshot(c)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ func TestRestart(t *testing.T) {
 		s.nudge(t, tok)
 	}
 	l := s.dial(t)
-	l.subscribe("orderbook", 10, tok.id)
+	l.subscribe("orderbook", tok.id)
 	b := &bookCopy{}
 	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
 		t.Fatalf("before the restart: got seq %d, want 6", b.seq)
@@ -35,11 +35,11 @@ func TestRestart(t *testing.T) {
 	if again.epoch == l.epoch || again.epoch != s.Epoch() {
 		t.Errorf("got epoch %s after %s, want the new epoch %s", again.epoch, l.epoch, s.Epoch())
 	}
-	again.subscribe("orderbook", 10, tok.id)
+	again.subscribe("orderbook", tok.id)
 	if b.take(t, again.take("orderbook_snapshot")); b.seq != 1 {
 		t.Errorf("got seq %d, want 1", b.seq)
 	}
-	again.subscribe("prices", 0, tok.id)
+	again.subscribe("prices", tok.id)
 	again.take("price_update")
 	again.subscribeUser(small, "demo")
 
@@ -57,5 +57,5 @@ func TestRestart(t *testing.T) {
 	if !maps.Equal(seqs, want) || again.epoch != s.Epoch() {
 		t.Errorf("after the restart: got epoch %s and sequence numbers %v, want %s and %v", again.epoch, seqs, s.Epoch(), want)
 	}
-	b.check(t, s, tok.id, 10, again.epoch)
+	b.check(t, s, tok.id, again.epoch)
 }

@@ -88,7 +88,7 @@ func (c *streamConn) heartbeat() frame {
 		inner := byte('{')
 		for range min(len(turns), maxBeatIDs) {
 			c.lastBeat[ch] = (c.lastBeat[ch] + 1) % len(turns)
-			t := turns[c.lastBeat[ch]].group.topic
+			t := turns[c.lastBeat[ch]]
 			b = appendText(append(b, inner), t.id)
 			b = strconv.AppendUint(append(b, ':'), t.seq(), 10)
 			inner = ','
@@ -146,15 +146,15 @@ func priceFrame(t *token) frame {
 	return finishFrame(framePriceUpdate, addTime(b, "timestamp", t.priceAt))
 }
 
-func bookFrame(t *token, g *group) frame {
-	b := beginToken(frameBookSnapshot, t, t.bookSeq, 256+32*(len(g.bids)+len(g.asks)))
-	b = appendLevels(addName(b, "bids"), t.eachBid, g.depth)
-	b = appendLevels(addName(b, "asks"), t.eachAsk, g.depth)
+func bookFrame(t *token) frame {
+	b := beginToken(frameBookSnapshot, t, t.bookSeq, 2048)
+	b = appendLevels(addName(b, "bids"), t.eachBid, maxDepth)
+	b = appendLevels(addName(b, "asks"), t.eachAsk, maxDepth)
 	return finishFrame(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
 }
 
-// bookUpdateFrame returns a frame with the changes from the old levels of g to its present levels.
-func bookUpdateFrame(t *token, g *group) frame {
+// bookUpdateFrame returns a frame with the changes from the old levels of a topic to its present levels.
+func bookUpdateFrame(t *token, g *topic) frame {
 	b := addNumber(beginToken(frameBookUpdate, t, t.bookSeq, 512), "prevSeq", t.bookSeq-1)
 	b = append(addName(b, "changes"), '[')
 	start := len(b)

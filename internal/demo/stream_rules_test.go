@@ -65,7 +65,7 @@ func TestSubscribe(t *testing.T) {
 				t.Fatalf("got %v, want a snapshot of token %s", f, tok.id)
 			}
 		}
-		l.subscribe(channel, 0, b.id, a.id)
+		l.subscribe(channel, b.id, a.id)
 		if frames := l.settle(); len(frames) > 0 {
 			t.Fatalf("after a repeated subscribe: got %v, want nothing", frames)
 		}
@@ -79,11 +79,6 @@ func TestSubscribe(t *testing.T) {
 		t.Fatalf("after a change of the price: got %v, want an orderbook_update and a price_update", frames)
 	}
 
-	// After a subscribe with another depth, the venue sends a new snapshot.
-	l.subscribe("orderbook", 1, a.id)
-	if f := l.take("orderbook_snapshot"); len(f["bids"].([]any)) != 1 {
-		t.Fatalf("got %v, want a snapshot with one bid", f)
-	}
 	// After a resync, the venue sends a new snapshot.
 	for channel, snapshot := range map[string]string{"prices": "price_update", "orderbook": "orderbook_snapshot", "trades": "trades_snapshot"} {
 		l.send("resync", `"channel":"`+channel+`","tokenId":"`+a.id+`"`)
