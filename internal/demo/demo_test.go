@@ -77,7 +77,6 @@ type (
 		Seq        uint64
 		Epoch      string
 	}
-	priceAnswer  struct{ Price json.Number }
 	marketAnswer struct {
 		Question    string
 		Description *string

@@ -116,7 +116,6 @@ func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.epoch = newEpoch()
-	v.lag.clear()
 	for _, in := range v.listing.instruments {
 		in.bookSeq, in.priceSeq = 1, 1
 	}

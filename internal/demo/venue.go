@@ -59,8 +59,6 @@ type Config struct {
 	// Strict limits the venue to its documented features. It refuses unknown parameters and sends no additional members. It
 	// accepts credentials only in the query, and compares them byte by byte.
 	Strict bool
-	// Lag is the time for which the venue may answer REST requests from a cache. The header Age gives the age of an answer.
-	Lag time.Duration
 	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
@@ -87,7 +85,6 @@ type Venue struct {
 	counts  server.Counts
 	limits  struct{ public, key server.Limiter }
 	derived walletCache
-	lag     lag
 	stream  streams
 
 	// mu guards instruments, markets, wallets, topics and the fields below. It is held while greet and heartbeat of a stream run.
@@ -180,8 +177,6 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case c.err != nil:
 			a.fail(c.err)
-		case v.config.Lag > 0:
-			v.answerWithLag(&endpoints[i], c, a)
 		default:
 			v.answer(&endpoints[i], c, a)
 		}
