@@ -226,6 +226,17 @@ func (d *Dialect) Open(config Config, watch Watcher) {
 	})
 }
 
+// Each calls f for each market of the dialect: once for a binary market, or for each outcome of any other market.
+func (d *Dialect) Each(f func(m Market, outcome int)) {
+	for _, m := range d.engine.Markets() {
+		for i := range m.TokenIDs {
+			if i == 0 || !m.Binary {
+				f(m, i)
+			}
+		}
+	}
+}
+
 // Run moves the market until the context ends, see [Venue.Run].
 func (d *Dialect) Run(ctx context.Context) error { return d.engine.Run(ctx) }
 

@@ -93,20 +93,21 @@ func New(config demo.Config) *Venue {
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
 	}
 	v.Open(config, v)
-	for _, s := range v.Engine().Markets() {
-		v.addMarkets(s)
-	}
+	v.Each(v.addMarket)
 	v.addOldMarkets()
 	v.API.TooLong = refuse(http.StatusRequestURITooLong, "URI too long")
 	v.routes()
 	return v
 }
 
-// addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
-func (v *Venue) addMarkets(s demo.Market) {
+// eventOf returns the event of a market of the demo venue, and adds it if it is new. A market that is not binary becomes an event.
+func (v *Venue) eventOf(s demo.Market, outcome int) *event {
 	e := v.eventBySlug[s.EventSlug]
-	if !s.Binary {
-		e = nil // the market becomes a separate event
+	switch {
+	case !s.Binary && outcome == 0:
+		e = nil
+	case !s.Binary:
+		e = v.events[len(v.events)-1]
 	}
 	if e == nil {
 		e = &event{id: strconv.Itoa(20_000 + len(v.events)), slug: s.EventSlug, title: s.EventTitle, negRisk: !s.Binary}
@@ -124,18 +125,12 @@ func (v *Venue) addMarkets(s demo.Market) {
 			v.tags[slug] = object{"id": strconv.Itoa(100 + len(v.tags)), "label": tag, "slug": slug, "forceShow": false, "requiresTranslation": false}
 		}
 	}
-	if s.Binary {
-		v.addMarket(s, e, 0)
-		return
-	}
-	for i := range s.TokenIDs {
-		v.addMarket(s, e, i)
-	}
+	return e
 }
 
 // addMarket adds the simulator's market for a binary market, or for one outcome of any other market.
-func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
-	n, demoToken := len(v.markets), s.TokenIDs[outcome]
+func (v *Venue) addMarket(s demo.Market, outcome int) {
+	n, e, demoToken := len(v.markets), v.eventOf(s, outcome), s.TokenIDs[outcome]
 	m := &market{
 		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken), version: versionV1,
 		slug: s.Slug, question: s.Question, group: s.GroupTitle, labels: [2]string{"Yes", "No"}, event: e, outcome: outcome, state: s,
