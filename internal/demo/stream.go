@@ -79,8 +79,6 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (c *streamConn) push(f frame) { c.Push(f.kind, f.data) }
-
 // Begin implements [server.Client].
 func (c *streamConn) Begin() {
 	c.v.mu.RLock() // the epoch must not change between greet and greeted.Store
@@ -93,7 +91,7 @@ func (c *streamConn) Begin() {
 func (c *streamConn) Beat() {
 	c.v.mu.RLock()
 	defer c.v.mu.RUnlock()
-	c.push(c.heartbeat())
+	c.Push(c.heartbeat())
 }
 
 // End implements [server.Client].

@@ -40,11 +40,11 @@ type request struct {
 }
 
 func (c *streamConn) refuse(rid, code, text string) {
-	c.push(finishFrame(frameError, errorFrame(rid, code, text)))
+	c.Push(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
-	c.push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+	c.Push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
 // Receive runs a request.
@@ -63,14 +63,14 @@ func (c *streamConn) Receive(message []byte, text bool) {
 	}
 	if wait, _, _ := c.handled.Take("", perSecond, now, false); wait > 0 {
 		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(perSecond)+" frames a second")
-		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		c.Push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
 	switch {
 	case bad:
 		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
-		c.push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
+		c.Push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
@@ -97,7 +97,7 @@ func (c *streamConn) authenticate(r *request) {
 	default:
 		c.addresses[address] = true
 		b := answerFrame(frameAuthenticated, r.Rid, 128)
-		c.push(finishFrame(frameAuthenticated, addText(b, "address", address)))
+		c.Push(finishFrame(frameAuthenticated, addText(b, "address", address)))
 	}
 }
 
@@ -204,12 +204,12 @@ func (c *streamConn) act(r *request, ch channel, ids []string, reportUnknown fun
 	case "subscribe":
 		ids, refused := c.admit(ch, ids)
 		if len(ids) > 0 {
-			c.push(ackFrame(frameSubscribed, r.Rid, ch, ids))
+			c.Push(ackFrame(frameSubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 		if len(refused) > 0 {
 			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(maxTopics)+" topics; not subscribed: "+abbreviate(refused))
-			c.push(finishFrame(frameError, addIDs(b, ch, refused)))
+			c.Push(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
 			c.subscribe(topicKey{ch, id})
@@ -221,7 +221,7 @@ func (c *streamConn) act(r *request, ch channel, ids []string, reportUnknown fun
 		}
 		c.v.mu.Unlock()
 		if len(ids) > 0 {
-			c.push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
+			c.Push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 	default:

@@ -118,14 +118,14 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	}
 }
 
-func (t *topic) publish(f frame) {
+func (t *topic) publish(f server.Frame) {
 	for c := range t.subs {
-		c.push(f)
+		c.Push(f)
 	}
 }
 
 func (t *topic) sendSnapshot(c *streamConn) {
-	var f frame
+	var f server.Frame
 	switch t.channel {
 	case channelPrices:
 		f = priceFrame(t.token)
@@ -141,7 +141,7 @@ func (t *topic) sendSnapshot(c *streamConn) {
 	case channelUser:
 		f = userFrame(t.wallet)
 	}
-	c.push(f)
+	c.Push(f)
 }
 
 func (v *Venue) publishPrice(t *token) {

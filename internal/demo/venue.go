@@ -174,30 +174,21 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.admit(&endpoints[i], c)
 	}
 	if v.limit(c, a) {
-		switch {
-		case c.err != nil:
+		if c.err == nil && endpoints[i].user {
+			c.authorize()
+		}
+		if c.err == nil {
+			a.body = endpoints[i].answer(v, c, nil)
+		}
+		if c.err != nil {
 			a.fail(c.err)
-		default:
-			v.answer(&endpoints[i], c, a)
+		} else if v.config.Strict {
+			endpoints[i].strict.shape(a)
 		}
 	}
 	v.counts.Add(server.Statuses, strconv.Itoa(a.status), 1)
 	if server.Pause(r.Context(), v.config.Latency) {
 		a.send(w)
-	}
-}
-
-func (v *Venue) answer(e *endpoint, c *call, a *answer) {
-	if e.user {
-		c.authorize()
-	}
-	if c.err == nil {
-		a.body = e.answer(v, c, nil)
-	}
-	if c.err != nil {
-		a.fail(c.err)
-	} else if v.config.Strict {
-		e.strict.shape(a)
 	}
 }
 

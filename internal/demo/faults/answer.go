@@ -19,6 +19,7 @@ type Answer struct {
 	Status int
 	Body   []byte
 	header http.Header
+	keptAt time.Time // for the kind Stale
 }
 
 func newAnswer() *Answer { return &Answer{Status: http.StatusOK, header: make(http.Header)} }
@@ -51,11 +52,6 @@ func (a *Answer) Begin(w http.ResponseWriter) {
 // maxKept is the number of answers that are kept. When there are more, all are forgotten.
 const maxKept = 1000
 
-type keptAnswer struct {
-	at   time.Time
-	body []byte
-}
-
 // keyOf returns what the answer to a call depends on: its URL, its credentials and its body.
 func keyOf(r *http.Request) string {
 	body, _ := io.ReadAll(r.Body)
@@ -68,18 +64,17 @@ func (p *Proxy) repeat(key string, a *Answer, maxAge time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	k, ok := p.kept[key]
-	if !ok || now.Sub(k.at) >= maxAge {
+	k := p.kept[key]
+	if k == nil || now.Sub(k.keptAt) >= maxAge {
 		if len(p.kept) >= maxKept {
 			clear(p.kept)
 		}
-		k = keptAnswer{now, a.Body}
-		p.kept[key] = k
+		k, a.keptAt, p.kept[key] = a, now, a
 	}
-	a.Body = k.body
+	a.Body = k.Body
 	// max-age is rounded down and Age up, so that no client caches the answer for too long.
 	a.header.Set("Cache-Control", "max-age="+strconv.Itoa(int(maxAge/time.Second)))
-	a.header.Set("Age", strconv.Itoa(int((now.Sub(k.at)+time.Second-1)/time.Second)))
+	a.header.Set("Age", strconv.Itoa(int((now.Sub(k.keptAt)+time.Second-1)/time.Second)))
 }
 
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, a *Answer) {

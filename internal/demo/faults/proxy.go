@@ -27,7 +27,7 @@ type Proxy struct {
 
 	mu      sync.Mutex // guards the fields below
 	rules   []rule
-	kept    map[string]keptAnswer // for the kind Stale
+	kept    map[string]*Answer // for the kind Stale
 	streams map[*stream]struct{}
 }
 
@@ -53,7 +53,7 @@ func (p *Proxy) Set(faults []Fault) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rules, p.kept = make([]rule, len(faults)), make(map[string]keptAnswer)
+	p.rules, p.kept = make([]rule, len(faults)), make(map[string]*Answer)
 	for i, f := range faults {
 		p.rules[i] = rule{f, rand.New(rand.NewPCG(f.Seed, 8))}
 	}

@@ -13,19 +13,8 @@ const (
 	maxHistories = 20
 )
 
-func (t token) restBook() object {
-	b := t.market.wholeBook(t.index)
-	b["min_order_size"], b["neg_risk"] = t.market.state.MinOrder.String(), t.market.event.negRisk
-	return b
-}
-
-type wantedToken struct {
-	token
-	id string
-}
-
 // wantedTokens reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
-func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
+func (v *Venue) wantedTokens(r *request) (out []token) {
 	var in []struct {
 		TokenID string `json:"token_id"`
 	}
@@ -39,7 +28,7 @@ func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
 	}
 	for _, row := range in {
 		if t, ok := v.tokens[row.TokenID]; ok && t.market.hasBooks() {
-			out = append(out, wantedToken{t, row.TokenID})
+			out = append(out, t)
 		}
 	}
 	v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] }) // Polymarket answers in another order
@@ -47,7 +36,7 @@ func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
 }
 
 // answerRows answers a list with a row for each requested token that has an order book.
-func (v *Venue) answerRows(r *request, row func(wantedToken) object) any {
+func (v *Venue) answerRows(r *request, row func(token) object) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows := []object{}
@@ -58,7 +47,11 @@ func (v *Venue) answerRows(r *request, row func(wantedToken) object) any {
 }
 
 func (v *Venue) answerBooks(r *request) any {
-	return v.answerRows(r, func(w wantedToken) object { return w.restBook() })
+	return v.answerRows(r, func(t token) object {
+		b := t.market.wholeBook(t.index)
+		b["min_order_size"], b["neg_risk"] = t.market.state.MinOrder.String(), t.market.event.negRisk
+		return b
+	})
 }
 
 func (v *Venue) answerMidpoints(r *request) any {
@@ -67,18 +60,18 @@ func (v *Venue) answerMidpoints(r *request) any {
 	out := object{}
 	for _, w := range v.wantedTokens(r) {
 		if p, ok := w.market.book.forToken(w.index).middle(); ok {
-			out[w.id] = p.String()
+			out[w.id()] = p.String()
 		}
 	}
 	return out
 }
 
 func (v *Venue) answerLastTrades(r *request) any {
-	return v.answerRows(r, func(w wantedToken) object {
+	return v.answerRows(r, func(w token) object {
 		if last := w.market.last[w.index]; last.side != "" {
-			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
+			return object{"token_id": w.id(), "price": last.price.String(), "side": string(last.side)}
 		}
-		return object{"token_id": w.id, "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
+		return object{"token_id": w.id(), "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
 	})
 }
 

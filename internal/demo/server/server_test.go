@@ -54,7 +54,7 @@ func (f flood) Beat()  {}
 func (f flood) End()   {}
 func (f flood) Receive([]byte, bool) {
 	for range 100 {
-		f.Push("flood", bytes.Repeat([]byte("x"), 10_000))
+		f.Push(server.Frame{Kind: "flood", Data: bytes.Repeat([]byte("x"), 10_000)})
 	}
 }
 
