@@ -96,11 +96,13 @@ func TestEveryFieldOfABook(t *testing.T) {
 	b := books["11"].Value
 	equal(t, []string{showBook(b)}, "11 bids 0.25*10 0.2*3 asks 0.75*4 spread 0.5 top 0.25/0.75 at 2030-03-17T17:46:40.123Z hash h depth 200")
 	for text, want := range map[string]string{
-		`[{"asset_id":"11","bids":[],"asks":[]}]`:                                       "11 bids asks spread - top -/- at - hash  depth 200",
-		`[{"asset_id":"11","timestamp":"soon","bids":[],"asks":null}]`:                  "11 bids asks spread - top -/- at - hash  depth 200; timestamp unreadable",
-		`[{"asset_id":"11","bids":[["0.5","1"]],"asks":[["0.5","2"]]}]`:                 "11 bids 0.5*1 asks 0.5*2 spread 0 top 0.5/0.5 at - hash  depth 200",
-		`[{"asset_id":"11","bids":[{"price":"0.51","size":"1"}],"asks":[["0.5","2"]]}]`: errCrossed.Error() + "; crossed book; bad element",
-		`[{"asset_id":"11","bids":[]}]`:                                                 "asks is not a list; bad element",
+		`[{"asset_id":"11","bids":[],"asks":[]}]`:                                                                   "11 bids asks spread - top -/- at - hash  depth 200",
+		`[{"asset_id":"11","timestamp":"soon","bids":[],"asks":null}]`:                                              "11 bids asks spread - top -/- at - hash  depth 200; timestamp unreadable",
+		`[{"asset_id":"11","bids":[["0.5","1"]],"asks":[["0.5","2"]]}]`:                                             "11 bids 0.5*1 asks 0.5*2 spread 0 top 0.5/0.5 at - hash  depth 200",
+		`[{"asset_id":"11","bids":[{"price":"0.51","size":"1"}],"asks":[["0.5","2"]]}]`:                             errCrossed.Error() + "; crossed book; bad element",
+		`[{"asset_id":"11","bids":[["0.1","1000"],["0.305","20"],["0.2","0"]],"asks":[["0.99","5"],["0.31","7"]]}]`: "11 bids 0.305*20 0.1*1000 asks 0.31*7 0.99*5 spread 0.005 top 0.305/0.31 at - hash  depth 200",
+		`[{"asset_id":"11","bids":[["0.6","-1"]],"asks":[]}]`:                                                       "bids has a bad level: size is negative; bad element",
+		`[{"asset_id":"11","bids":[]}]`:                                                                             "asks is not a list; bad element",
 	} {
 		got := ""
 		notes := noted(t, text, func(v wire.Value, note func(string)) {
