@@ -24,10 +24,9 @@ const (
 )
 
 const (
-	heartbeat    = 15 * time.Second
-	maxBeatIDs   = 100 // identifiers of each channel in one heartbeat
-	retryConnect = "5" // seconds
-	maxTopics    = 500 // of a stream
+	heartbeat  = 15 * time.Second
+	maxBeatIDs = 100 // identifiers of each channel in one heartbeat
+	maxTopics  = 500 // of a stream
 	// framesPerSecond limits the frames from a client. Beyond this rate, requests are refused, and beyond twice this rate, the stream
 	// is closed.
 	framesPerSecond = 20
@@ -73,7 +72,7 @@ func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	})
 	if !served {
 		a := newAnswer()
-		a.header.Set("Retry-After", retryConnect)
+		a.header.Set("Retry-After", "5") // seconds
 		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
 		a.send(w)
 	}

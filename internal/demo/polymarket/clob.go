@@ -60,7 +60,7 @@ func (v *Venue) answerMidpoints(r *request) any {
 	out := object{}
 	for _, w := range v.wantedTokens(r) {
 		if p, ok := w.market.book.forToken(w.index).middle(); ok {
-			out[w.id()] = p.String()
+			out[w.market.tokenIDs[w.index]] = p.String()
 		}
 	}
 	return out
@@ -69,9 +69,9 @@ func (v *Venue) answerMidpoints(r *request) any {
 func (v *Venue) answerLastTrades(r *request) any {
 	return v.answerRows(r, func(w token) object {
 		if last := w.market.last[w.index]; last.side != "" {
-			return object{"token_id": w.id(), "price": last.price.String(), "side": string(last.side)}
+			return object{"token_id": w.market.tokenIDs[w.index], "price": last.price.String(), "side": string(last.side)}
 		}
-		return object{"token_id": w.id(), "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
+		return object{"token_id": w.market.tokenIDs[w.index], "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
 	})
 }
 

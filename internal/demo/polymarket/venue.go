@@ -85,8 +85,6 @@ type token struct {
 	index  int
 }
 
-func (t token) id() string { return t.market.tokenIDs[t.index] }
-
 // New returns a simulator. Call its Run to let the prices move.
 func New(config demo.Config) *Venue {
 	v := &Venue{
