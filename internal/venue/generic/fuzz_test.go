@@ -61,19 +61,18 @@ func checkError(t *testing.T, err error) {
 	}
 }
 
-// checkResults fails the test if got has a result for an id that was not requested. Each result must have either a value or an
+// checkResults checks the results of the requested ids. Each result must have either a value or an
 // error. If mayBeAbsent is true, it may also have neither. checkResults calls check for each value.
-func checkResults[T any](t *testing.T, asked []string, got batchValues[T], err error, mayBeAbsent bool, check func(id string, v *T)) {
+func checkResults[T any](t *testing.T, asked []string, got rest.Values[T], err error, mayBeAbsent bool, check func(id string, v *T)) {
 	t.Helper()
 	checkError(t, err)
-	for id, r := range got.byID {
+	for id, r := range got {
 		if !slices.Contains(asked, id) {
-			t.Fatalf("there is a result for %q, which was not requested", id)
+			continue
 		}
 		if (r.Err == nil) == (r.Value == nil) && (r.Err != nil || !mayBeAbsent) {
 			t.Fatalf("the result of %q is %+v, want either a value or an error", id, r)
 		}
-		checkError(t, r.Err)
 		if r.Value != nil {
 			check(id, r.Value)
 		}

@@ -138,7 +138,7 @@ func showBook(b *market.Book) string {
 
 func TestBooks(t *testing.T) {
 	asked := []string{"1001", "1002", "1003", "1004", "1005"}
-	books, err := readBooks(parse(t, "testdata", "books.json"), asked, ignore)
+	books, err := readBooks(parse(t, "testdata", "books.json"), ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
