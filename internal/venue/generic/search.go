@@ -212,8 +212,8 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// ensureOrder checks that the markets are sorted as requested. If more than one in rest.OutOfOrderShare pairs of neighbours is out of
-// order, the error is UNSUPPORTED. If fewer are, ensureOrder sorts, and markets without the field of the sort come last.
+// ensureOrder checks that the markets are sorted as requested. If the venue probably ignores the sort, the error is UNSUPPORTED. If
+// few pairs are out of order, ensureOrder sorts, and markets without the field of the sort come last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
 	field, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
@@ -221,16 +221,10 @@ func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) 
 	}
 	compare := field.Comparer(q.Direction)
 	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !field.Has(m) })
-	wrong := 0
-	for i := 1; i < len(known); i++ {
-		if compare(known[i-1], known[i]) > 0 {
-			wrong++
-		}
-	}
-	switch {
+	switch wrong, ignored := rest.OutOfOrder(known, compare); {
 	case wrong == 0:
 		return nil
-	case wrong*rest.OutOfOrderShare > len(known)-1:
+	case ignored:
 		return unsupportedError("the venue's search does not sort by " + sortNames[q.Sort])
 	}
 	drift.Add("rows out of order")
