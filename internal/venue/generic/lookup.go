@@ -55,7 +55,7 @@ func (l *lookup[T]) read(ctx context.Context, ids []string) ([]upstream.Result[*
 func (l *lookup[T]) ask(ctx context.Context, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(ids)}
 	rq.Query.List(parameter, ids)
-	payload, err := l.get(ctx, rq)
+	payload, err := l.Get(ctx, l.call, rq)
 	notFound := market.CodeOf(err) == market.CodeNotFound && l.endpoint != upstream.EndpointSpreads
 	if len(ids) == 1 && (notFound || err == nil && payload.IsNull()) {
 		return nil, nil
@@ -70,7 +70,7 @@ func (l *lookup[T]) ask(ctx context.Context, parameter string, ids []string, not
 // same key start a backoff.
 func readOne[T any](ctx context.Context, c reading, key string, rq *rest.Request, decode func(payload wire.Value, drift *rest.Drift) (*T, error)) (*T, error) {
 	return rest.WithBackoff(c.Client.Client, rq.Endpoint, key, func() (*T, error) {
-		payload, err := c.get(ctx, rq)
+		payload, err := c.Get(ctx, c.call, rq)
 		if err != nil || payload.IsNull() {
 			return nil, rest.NilIfNotFound(err)
 		}

@@ -137,7 +137,6 @@ func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) (
 	return out, ErrorIfAllFailed(errs)
 }
 
-// lists divides ids into the lists of the calls.
 func (l Lookup[T]) lists(ids []string) [][]string {
 	if l.Split != nil {
 		return l.Split(ids)
