@@ -15,7 +15,6 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
@@ -91,7 +90,7 @@ func validate(cfg *config.Config) error {
 	if cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
-	if _, err := streamConfig(cfg, nil, market.SystemClock{}); err != nil {
+	if _, err := venueKey(cfg.Venue, nil); err != nil {
 		return err
 	}
 	if err := validateJWT(cfg); err != nil {

@@ -71,7 +71,7 @@ func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
 	if u.fleet != nil {
 		u.fleet.OnFlush(u.Cache.FlushLocal)
 	}
-	if u.Live, err = openLive(withProtocol(u.Client, w.Stream), w.Linger, u.Cache, u.process); err != nil {
+	if u.Live, err = openLive(withProtocol(cfg, u.Client, w.Stream), w.Linger, u.Cache, u.process); err != nil {
 		return nil, err
 	}
 	u.Cache.SetWatcher(u.Live.Feed)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -31,13 +32,14 @@ type Wiring struct {
 
 // wiring returns the configuration of the venue's clients and of the cache. The functions in options can change it.
 func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) (w Wiring, err error) {
+	w = Wiring{Reads: cacheConfig(cfg, s.clock), Fresh: s.Demo != nil}
 	rest := cfg.Venue.URL
+	w.Stream.URL = cfg.StreamURL
 	if s.Demo != nil {
 		rest = s.Demo.URL() + s.Demo.path
-	}
-	w = Wiring{Reads: cacheConfig(cfg, s.clock), Fresh: s.Demo != nil}
-	if w.Stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
-		return w, err
+		if cfg.Demo.Stream {
+			w.Stream.URL = "ws://" + s.Demo.Addr().String() + s.Demo.streamPath
+		}
 	}
 	key, err := venueKey(cfg.Venue, s.Demo)
 	if err != nil {
@@ -55,10 +57,16 @@ func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) (w Wiring, err
 	return w, nil
 }
 
-// withProtocol returns c with the protocol of the driver's stream. It returns c unchanged if the driver has no stream.
-func withProtocol(client venue.Driver, c stream.Config) stream.Config {
-	if d, ok := client.(venue.Streamer); ok {
-		_, c.Protocol = d.Stream()
+// withProtocol returns c with the protocol of the driver's stream. If c has no URL, it also sets the driver's address, unless the
+// service uses the embedded demo venue. The URL of the result is empty if there is no stream.
+func withProtocol(cfg *config.Config, client venue.Driver, c stream.Config) stream.Config {
+	address, protocol := client.Stream()
+	c.Protocol = protocol
+	switch {
+	case protocol == nil:
+		c.URL = ""
+	case !embedded(cfg):
+		c.URL = cmp.Or(c.URL, address)
 	}
 	return c
 }

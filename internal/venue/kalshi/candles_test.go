@@ -191,9 +191,10 @@ func TestOtherDays(t *testing.T) {
 	}
 	day := market.DateOf(start)
 	var notes []string
-	h := readHistory(v, span{day, day}, start.AddDate(0, 0, 9), func(what string) { notes = append(notes, what) })
-	if h.Err != nil || len(h.Value.points) != 1 || h.Value.points[0].Price.String() != "0.2000" || len(h.Value.leftOut) != 1 {
-		t.Errorf("readHistory returns %+v and the error %v, want the price 0.2000 and one row left out", h.Value, h.Err)
+	r := wire.NewRow(v, func(what string) { notes = append(notes, what) })
+	h := readHistory(r, span{day, day}, start.AddDate(0, 0, 9))
+	if r.Err != nil || len(h.points) != 1 || h.points[0].Price.String() != "0.2000" || len(h.leftOut) != 1 {
+		t.Errorf("readHistory returns %+v and the error %v, want the price 0.2000 and one row left out", h, r.Err)
 	}
 	if want := []string{"bad row", "point on another day", "point on another day"}; !slices.Equal(notes, want) {
 		t.Errorf("the drift is %q, want %q", notes, want)
