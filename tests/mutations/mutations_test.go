@@ -131,6 +131,11 @@ var mutations = []mutation{
 		file: "internal/feed/messages.go", oldText: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.previousEpoch {", newText: "if true {",
 		run: "^TestChaos$/^seed_1$", message: "hang: ",
 	},
+	{
+		name: "the reads of all venues wait for each other",
+		file: "internal/feed/follow/follow.go", oldText: "	return s.Names.Find(id) + 1\n", newText: "	return 0\n",
+		run: "^TestReadsOfVenues$", message: "one read asks for",
+	},
 }
 
 // TestDefencesAreInTheSource checks that each mutation's file contains oldText exactly once, and that the mutation's test
