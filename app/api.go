@@ -204,7 +204,7 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
 	s.events = telemetry.NewOperations(s.log, loggedPerSecond)
-	front.Observer = &Observer{Metrics: s.Metrics, Log: s.events, tracer: s.Tracer}
+	front.Observer = Observer(s.Metrics, s.events, s.Tracer)
 	s.API = httpapi.New(front)
 	return nil
 }

@@ -9,36 +9,26 @@ import (
 	"oddsgraph/internal/telemetry"
 )
 
-// Observer passes the outcome of operations to metrics, log and traces.
-type Observer struct {
-	Metrics *telemetry.Metrics // nil without metrics
-	Log     *telemetry.Operations
-	tracer  *telemetry.Tracer // nil without traces
-}
-
-// Began implements httpapi.Observer.
-func (o *Observer) Began(j *request.Log, hints httpapi.Hints, trusted bool) {
-	if o.tracer != nil {
-		o.tracer.Began(j, hints.Get("Traceparent"), trusted)
+// Observer returns an observer that passes the outcome of operations to metrics, log and traces. metrics and tracer may be nil.
+func Observer(metrics *telemetry.Metrics, log *telemetry.Operations, tracer *telemetry.Tracer) (o httpapi.Observer) {
+	o.Ended = func(ctx context.Context, j *request.Log) {
+		if metrics != nil {
+			metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
+		}
+		log.Ended(ctx, j)
+		if tracer != nil {
+			tracer.Ended(ctx, j)
+		}
 	}
-}
-
-// EventFailed implements httpapi.Observer.
-func (o *Observer) EventFailed(codes []string) {
-	if o.Metrics != nil {
-		o.Metrics.EventFailed(codes)
+	if metrics != nil {
+		o.EventFailed = metrics.EventFailed
 	}
-}
-
-// Ended implements httpapi.Observer.
-func (o *Observer) Ended(ctx context.Context, j *request.Log) {
-	if o.Metrics != nil {
-		o.Metrics.Operation(j.Type(), j.Trusted, j.Outcome, j.Rule, j.Elapsed)
+	if tracer != nil {
+		o.Began = func(j *request.Log, hints httpapi.Hints, trusted bool) {
+			tracer.Began(j, hints.Get("Traceparent"), trusted)
+		}
 	}
-	o.Log.Ended(ctx, j)
-	if o.tracer != nil {
-		o.tracer.Ended(ctx, j)
-	}
+	return o
 }
 
 // SendTraces sends the remaining traces. It gives up after the timeout.

@@ -69,6 +69,7 @@ type operation struct {
 	// name is the operationName of the request. It may be "" if the document has one operation.
 	name       string
 	definition *ast.OperationDefinition
+	literal    bool // see persisted.Document
 	// variables are the decoded variables with default values.
 	variables map[string]any
 	points    int64 // cost of the operation
@@ -153,7 +154,7 @@ func (e *engine) compile(ctx context.Context, log *request.Log, p *params, named
 		return validationErrors(gqlerror.Errorf("operation %.128s not found", p.OperationName))
 	}
 	op.memory, op.document, op.plan = e.newReservation(e.identities.countedIn(ctx), log.Transport), doc, doc.plans[definition]
-	op.name, op.definition = p.OperationName, definition
+	op.name, op.definition, op.literal = p.OperationName, definition, named.Literal
 	log.Info, log.Trusted = op.plan.info, named.Name
 	err := e.cfg.Guard.Variables(p.Variables)
 	if err != nil {

@@ -10,19 +10,11 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// failures is an Observer of failed events.
-type failures struct {
-	onEnd
-	codes *[]string
-}
-
-func (f failures) EventFailed(codes []string) { *f.codes = append(*f.codes, codes...) }
-
 // TestEventsForClientsThatHaveLeft checks that the Observer does not receive the failure of an event whose clients have left.
 func TestEventsForClientsThatHaveLeft(t *testing.T) {
 	var codes []string
 	cfg := testConfig(t)
-	cfg.Observer = failures{codes: &codes}
+	cfg.Observer.EventFailed = func(failed []string) { codes = append(codes, failed...) }
 	ctx, leave := context.WithCancel(t.Context())
 	cut := &graphql.Response{Data: json.RawMessage(`{"a":null}`), Errors: gqlerror.List{{Message: "cut", Extensions: map[string]any{"code": "INTERNAL_SERVER_ERROR"}}}}
 	e := newEngine(cfg, nil)

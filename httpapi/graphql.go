@@ -93,12 +93,15 @@ func (g *graphQL) serve(w http.ResponseWriter, r *httpRequest) {
 	defer text.Release()
 	log := g.engine.newLog(r.Context(), transportHTTP, r.Header)
 	if cached := g.engine.findByBytes(r, log, text.Bytes()); cached != nil {
-		memory := g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
-		if !memory.hold(len(cached.Body)) {
-			g.writeError(w, r, log, memory.err)
-			return
+		var memory reservation
+		if len(cached.Body) > quota.FreeBytes {
+			memory = g.engine.newReservation(g.engine.identities.counted(r.identity), transportHTTP)
+			if !memory.hold(len(cached.Body)) {
+				g.writeError(w, r, log, memory.err)
+				return
+			}
+			defer memory.settle(0)
 		}
-		defer memory.settle(0)
 		g.writeCached(w, r, log, cached, &memory)
 		return
 	}
@@ -196,17 +199,6 @@ func (g *graphQL) perform(r *httpRequest, log *request.Log, p *params) (done res
 	return done, err
 }
 
-// readText reads the body or the query string of a request. The calling function must release the text. The error is an httpError.
-func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.Body, err error) {
-	if r.Method == http.MethodPost {
-		return g.readBody(w, r)
-	}
-	if text, err = g.incoming.Read(r.address, strings.NewReader(r.URL.RawQuery)); err != nil {
-		err = errBusy
-	}
-	return text, err
-}
-
 // parseText parses the body or the query string. The error is an httpError.
 func (g *graphQL) parseText(r *httpRequest, text []byte) (p *params, err error) {
 	if r.Method != http.MethodPost {
@@ -229,9 +221,16 @@ func (g *graphQL) parseText(r *httpRequest, text []byte) (p *params, err error) 
 	return p, nil
 }
 
-// readBody reads a JSON body of at most Config.MaxBody bytes. The server's read timeout bounds the time.
-func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, error) {
-	if err := checkContentType(r.header("Content-Type")); err != nil {
+// readText reads the query string of a request, or its JSON body of at most Config.MaxBody bytes. The server's read timeout bounds the
+// time. The calling function must release the text. The error is an httpError.
+func (g *graphQL) readText(w http.ResponseWriter, r *httpRequest) (text *quota.Body, err error) {
+	if r.Method != http.MethodPost {
+		if text, err = g.incoming.Read(r.address, strings.NewReader(r.URL.RawQuery)); err != nil {
+			err = errBusy
+		}
+		return text, err
+	}
+	if err = checkContentType(r.header("Content-Type")); err != nil {
 		return nil, err
 	}
 	switch coding := r.header("Content-Encoding"); {
@@ -246,8 +245,7 @@ func (g *graphQL) readBody(w http.ResponseWriter, r *httpRequest) (*quota.Body, 
 	if r.ContentLength < 0 { // otherwise the server reads at most ContentLength
 		body = http.MaxBytesReader(w, r.Body, g.engine.cfg.MaxBody)
 	}
-	text, err := g.incoming.Read(r.address, body)
-	if err == nil {
+	if text, err = g.incoming.Read(r.address, body); err == nil {
 		_ = r.Body.Close() // after this the server does not try to read more
 		return text, nil
 	}

@@ -61,14 +61,10 @@ func (noRefusals) Refused(netip.Addr, auth.Key)      {}
 func (noRefusals) Accepted(auth.Key, market.Address) {}
 func (noRefusals) Account(auth.Key) market.Address   { return "" }
 
-// onEnd is an Observer. It calls the function with the log of each ended operation.
-type onEnd func(j *request.Log)
-
-func (onEnd) Began(*request.Log, Hints, bool) {}
-
-func (onEnd) EventFailed([]string) {}
-
-func (e onEnd) Ended(_ context.Context, j *request.Log) { e(j) }
+// onEnd returns an Observer that calls a function with the log of each ended operation.
+func onEnd(f func(j *request.Log)) Observer {
+	return Observer{Ended: func(_ context.Context, j *request.Log) { f(j) }}
+}
 
 // testConfig returns the configuration of an API whose source of prices is empty.
 func testConfig(t testing.TB) Config {
@@ -86,9 +82,8 @@ func testConfig(t testing.TB) Config {
 		Compiler: compiler, Sources: loaders.Sources{Prices: &nothing{}}, Log: slog.New(slog.DiscardHandler),
 		MaxBody: 1 << 20, BodyTimeout: time.Minute, Timeout: time.Minute, Operations: 64, Queue: 64, QueueTimeout: time.Minute,
 		Introspection: true, Suggestions: true, Guard: g, Documents: d, Refusals: noRefusals{},
-		Client:   func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
-		Shared:   func(ctx context.Context) context.Context { return ctx },
-		Observer: onEnd(func(*request.Log) {}),
+		Client: func(*http.Request) netip.Addr { return netip.MustParseAddr("192.0.2.1") },
+		Shared: func(ctx context.Context) context.Context { return ctx },
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"oddsgraph/httpapi/auth"
+	"oddsgraph/httpapi/content"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
@@ -104,15 +105,22 @@ func clientFrom(ctx context.Context) *client {
 
 func identityFrom(ctx context.Context) identity { return clientFrom(ctx).identity }
 
-// fromHeaders stores the identity of the sender in r. From then on, the context of r also ends when the sender's account becomes
-// invalid. For invalid credentials fromHeaders returns a market.Error, so that their sender is not served as an anonymous client.
-func (i *identities) fromHeaders(r *httpRequest) (err error) {
-	r.ctx.Context, r.identity, err = i.identify(r.ctx.Context, i.client(r.Request), r.Header[CredentialsHeader], r.Header[authorization])
-	r.proxied = i.trusted != nil && i.trusted(r.Request)
+// fromHeaders returns a request with the identity of its sender. The context of the request also ends when the sender's account
+// becomes invalid. For invalid credentials the request has no identity, and the error is a market.Error, so that their sender is not
+// served as an anonymous client.
+func (i *identities) fromHeaders(plain *http.Request) (r *httpRequest, err error) {
+	r = &httpRequest{Request: plain, Header: plain.Header, Accepted: content.Negotiate(plain.Header["Accept"])}
+	r.ctx.Derive(plain.Context())
+	r.ctx.Client = &r.client
+	r.address = i.client(plain)
+	if credentials, bearer := plain.Header[CredentialsHeader], plain.Header[authorization]; len(credentials)+len(bearer) > 0 {
+		r.ctx.Context, r.identity, err = i.identify(r.ctx.Context, r.address, credentials, bearer)
+	}
+	r.proxied = i.trusted != nil && i.trusted(plain)
 	if r.credentials != nil {
 		r.withoutCredentials()
 	}
-	return err
+	return r, err
 }
 
 // reading returns a context for reads by the client in ctx. If log is not nil, the reads are counted in it.
@@ -166,15 +174,12 @@ func (i *identities) fromInit(ctx context.Context, payload map[string]any, addre
 	return i.reading(withClient(ctx, &client{identity: now}), nil), nil
 }
 
-// identify returns the identity of the credentials or of the bearer token. If both are empty, the identity contains only the client's
-// address. limited is ctx, or for a bearer token a context that also ends when the account becomes invalid. With an error, the
-// identity is empty.
+// identify returns the identity of the credentials or of the bearer token, of which at least one must not be empty. limited is ctx, or
+// for a bearer token a context that also ends when the account becomes invalid. With an error, the identity is empty.
 func (i *identities) identify(ctx context.Context, address netip.Addr, credentials, bearer []string) (limited context.Context, id identity, err error) {
 	switch {
 	case len(credentials) > 0 && len(bearer) > 0:
 		return ctx, id, badInput("send either %s or %s, not both", CredentialsHeader, authorization)
-	case len(credentials) == 0 && len(bearer) == 0:
-		return ctx, identity{address: address}, nil
 	case len(credentials) > 1:
 		return ctx, id, badInput("%s was sent %d times; send it once", CredentialsHeader, len(credentials))
 	case len(bearer) > 1:

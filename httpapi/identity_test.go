@@ -115,8 +115,7 @@ func TestIdentities(t *testing.T) {
 
 // readingOf returns the context for the reads of a request.
 func readingOf(who *identities, plain *http.Request) (context.Context, error) {
-	r := newRequest(plain)
-	err := who.fromHeaders(r)
+	r, err := who.fromHeaders(plain)
 	return who.reading(r.Context(), nil), err
 }
 
@@ -264,8 +263,8 @@ func TestCredentialHeadersAreRemoved(t *testing.T) {
 		who, _ := newTestIdentities(t)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		r.Header.Set(name, value)
-		own := newRequest(r)
-		if err := who.fromHeaders(own); err != nil || own.Header.Get(name) != "" {
+		own, err := who.fromHeaders(r)
+		if err != nil || own.Header.Get(name) != "" {
 			t.Errorf("the request has the headers %v and the error %v, want no %s", own.Header, err, name)
 		}
 		got := own.plain(who.reading(own.Context(), nil))

@@ -35,17 +35,17 @@ const (
 // maxName bounds an operation's name in the log, in bytes.
 const maxName = 64
 
-// Observer observes operations. Its methods are called concurrently and must not block.
-type Observer interface {
+// Observer observes operations. Its functions may be nil. They are called concurrently and must not block.
+type Observer struct {
 	// Began is called at the start of an operation. hints contain the client's trace context. trusted reports whether a trusted
 	// proxy sent the request.
-	Began(log *request.Log, hints Hints, trusted bool)
+	Began func(log *request.Log, hints Hints, trusted bool)
 	// EventFailed is called for an event with errors if the subscription continues. codes are the different codes of the errors.
 	// It is called once for an event, even if several subscribers get the event.
-	EventFailed(codes []string)
+	EventFailed func(codes []string)
 	// Ended is called for a subscription at its end, and for every other operation right before its response is sent. The observer may
 	// keep the log after the call. But reads that are still running may then write to the log.
-	Ended(ctx context.Context, log *request.Log)
+	Ended func(ctx context.Context, log *request.Log)
 }
 
 // Hints are the client's trace context (W3C Trace Context) and its request for an explanation. Get returns the value of a header,
@@ -56,8 +56,10 @@ func (e *engine) newLog(ctx context.Context, transport string, hints Hints) *req
 	id := identityFrom(ctx)
 	log := &request.Log{Operation: request.Operation{Transport: transport, Caller: id.callerKind(), Started: time.Now()}}
 	log.Explained = e.wantsExplanation(hints)
-	// No proxy checks the messages of a WebSocket, so their trace context is never trusted.
-	e.cfg.Observer.Began(log, hints, id.proxied && transport != transportWebSocket)
+	if began := e.cfg.Observer.Began; began != nil {
+		// No proxy checks the messages of a WebSocket, so their trace context is never trusted.
+		began(log, hints, id.proxied && transport != transportWebSocket)
+	}
 	return log
 }
 
@@ -102,7 +104,9 @@ func clientLeft(ctx context.Context) bool {
 func (e *engine) report(ctx context.Context, log *request.Log, bytes int) {
 	defer e.catch(ctx, func(*graphql.Response) {})
 	log.Bytes = int64(bytes)
-	e.cfg.Observer.Ended(ctx, log)
+	if ended := e.cfg.Observer.Ended; ended != nil {
+		ended(ctx, log)
+	}
 }
 
 func operationInfo(doc *document, op *ast.OperationDefinition) *request.OperationInfo {

@@ -128,13 +128,15 @@ func (g *graphQL) send(w http.ResponseWriter, r *httpRequest, log *request.Log, 
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := out.encode(encoding, memory)
+	body := out.body
 	if encoding == "" {
 		h["Content-Length"] = out.contentLength[:]
 	} else {
+		body = out.encode(encoding, memory)
 		h.Set("Content-Encoding", encoding)
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
+	out.body, out.cached = nil, nil // can be garbage collected while the client reads
 	log.Status = out.status
 	deadline := log.Started.Add(log.Elapsed + writeTimeout)
 	g.engine.report(r.Context(), log, len(body))
@@ -181,27 +183,18 @@ func (out *reply) notModified(h http.Header, r *httpRequest, encoding string) bo
 	return true
 }
 
-// encode returns the body in a content coding, or unchanged if encoding is "". It adjusts the reservation to the size of
-// the result. It also removes the body from the reply, so that the body can be garbage collected after compression.
+// encode returns the body in a content coding, and adjusts the reservation to the size of the result.
 func (out *reply) encode(encoding string, memory *reservation) (body []byte) {
-	body = out.body
-	switch {
-	case encoding == "":
-	case out.cached != nil:
-		body = out.cached.Encoded(encoding)
-	default:
-		coded := getBuffer()
-		content.Compress(coded, body, encoding)
-		putBuffer(out.buffer)
-		out.buffer = memory.fit(coded)
-		body = out.buffer.Bytes()
-	}
-	out.body = nil
 	if out.cached != nil {
+		body = out.cached.Encoded(encoding)
 		memory.settle(len(body))
-		out.cached = nil
+		return body
 	}
-	return body
+	coded := getBuffer()
+	content.Compress(coded, out.body, encoding)
+	putBuffer(out.buffer)
+	out.buffer = memory.fit(coded)
+	return out.buffer.Bytes()
 }
 
 // retryAfterOf returns the delay in the first error of a response, or 0 if there is none.

@@ -44,14 +44,6 @@ func (r *httpRequest) plain(ctx context.Context) *http.Request {
 	return out
 }
 
-// newRequest returns a request without an identity.
-func newRequest(plain *http.Request) *httpRequest {
-	r := &httpRequest{Request: plain, Header: plain.Header, Accepted: content.Negotiate(plain.Header["Accept"])}
-	r.ctx.Derive(plain.Context())
-	r.ctx.Client = &r.client
-	return r
-}
-
 // withoutCredentials removes credentials from Header. It does not change the headers of Request.
 func (r *httpRequest) withoutCredentials() {
 	r.Header = maps.Clone(r.Header) // a shallow copy is sufficient, because nobody changes the values

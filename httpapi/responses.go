@@ -189,19 +189,23 @@ func (e *engine) findByBytes(r *httpRequest, log *request.Log, text []byte) *res
 	return cached
 }
 
-// storeByBytes stores a response under the bytes of its request. Each hit resolves the document again, because the id in the
-// request may now be unknown, or may now stand for another text.
+// storeByBytes stores a response under the bytes of its request. If the request names its document by an id, each hit resolves the
+// document again, because the id may now be unknown, or may now stand for another text.
 func (e *engine) storeByBytes(r *httpRequest, log *request.Log, text []byte, p *params, op *operation, cached *respcache.Response) {
 	if !e.cacheableByBytes(r, log) {
 		return
 	}
-	request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
-	e.responses.StoreRequest(cached, form(r.Method, r.Media), text, func() bool {
-		named, err := e.cfg.Documents.Resolve(request)
-		if err != nil || named.Text != meant {
-			return false
+	var current func() bool
+	if !op.literal {
+		request, meant := persisted.Request{Query: p.Query, DocumentID: p.DocumentID, Extensions: p.Extensions}, op.document.text
+		current = func() bool {
+			named, err := e.cfg.Documents.Resolve(request)
+			if err != nil || named.Text != meant {
+				return false
+			}
+			named.Register()
+			return true
 		}
-		named.Register()
-		return true
-	})
+	}
+	e.responses.StoreRequest(cached, form(r.Method, r.Media), text, current)
 }

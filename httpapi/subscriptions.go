@@ -249,8 +249,8 @@ func (e *engine) payload(ctx context.Context, resp *graphql.Response) []byte {
 	if ctx.Err() != nil {
 		return nil
 	}
-	if len(resp.Errors) > 0 {
-		e.cfg.Observer.EventFailed(codesIn(resp.Errors))
+	if failed := e.cfg.Observer.EventFailed; failed != nil && len(resp.Errors) > 0 {
+		failed(codesIn(resp.Errors))
 	}
 	return appendResponse(make([]byte, 0, len(resp.Data)+64), resp)
 }

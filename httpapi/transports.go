@@ -62,8 +62,8 @@ func addressOf(r *http.Request) netip.Addr { return identityFrom(r.Context()).ad
 
 // ServeHTTP identifies the sender of a request, and serves the request if the sender is not refused.
 func (t *transports) ServeHTTP(w http.ResponseWriter, plain *http.Request) {
-	r := newRequest(plain)
-	if err := t.engine.identities.fromHeaders(r); err != nil {
+	r, err := t.engine.identities.fromHeaders(plain)
+	if err != nil {
 		t.reject(w, r, err)
 		return
 	}

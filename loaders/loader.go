@@ -34,7 +34,7 @@ const (
 	maxKept = 1000
 )
 
-// Loader reads one kind of data for one response. The Set's goroutine uses it. Only fetch and ask run on goroutines of the
+// Loader reads one kind of data for one response. The Set's goroutine uses it. Only fetch runs on goroutines of the
 // dataloader.
 type Loader[K comparable, T any] struct {
 	*response
@@ -264,32 +264,27 @@ func (l *Loader[K, T]) waits() (venues uint32) {
 	return venues
 }
 
-// fetch is the dataloader's batch function.
-func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) []*dataloader.Result[reads.Value[*T]] {
-	results := l.ask(ctx, keys)
-	out := make([]*dataloader.Result[reads.Value[*T]], len(results))
-	for i, r := range results {
-		out[i] = &dataloader.Result[reads.Value[*T]]{Data: r.Value, Error: r.Err}
-	}
-	return out
-}
-
-// ask calls Source.Fetch and recovers a panic, because the dataloader would print the panic without the service's logger.
-func (l *Loader[K, T]) ask(ctx context.Context, keys []K) (results []reads.Result[*T]) {
+// fetch is the dataloader's batch function. It recovers a panic of the source, because the dataloader would print the panic without
+// the service's logger.
+func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) (out []*dataloader.Result[reads.Value[*T]]) {
 	failed := errNoAnswer
 	defer func() {
 		if p := recover(); p != nil {
 			failed = fmt.Errorf("reading %d keys: panic: %v\n%s", len(keys), p, debug.Stack())
 		}
-		if len(results) == len(keys) {
-			return
-		}
-		results = make([]reads.Result[*T], len(keys)) // the source's results cannot be assigned to keys
-		for i := range results {
-			results[i].Err = failed
+		for len(out) < len(keys) {
+			out = append(out, &dataloader.Result[reads.Value[*T]]{Error: failed})
 		}
 	}()
-	return (*l.source).Fetch(ctx, keys)
+	results := (*l.source).Fetch(ctx, keys)
+	if len(results) != len(keys) { // the results cannot be assigned to keys
+		return nil
+	}
+	out = make([]*dataloader.Result[reads.Value[*T]], len(keys))
+	for i, r := range results {
+		out[i] = &dataloader.Result[reads.Value[*T]]{Data: r.Value, Error: r.Err}
+	}
+	return out
 }
 
 // store stores the values of a batch. Its thunks do not wait any more.

@@ -175,6 +175,8 @@ type Document struct {
 	// the manifest or in Config.Pages. A trusted text is valid. Clients cannot add names, because only operators can add trusted
 	// documents.
 	Name string
+	// Literal is true if the request names the document by its text alone, so that it stands for the same document forever.
+	Literal bool
 
 	registry *registry // nil if Register must not store the document
 	hash     hash
@@ -209,7 +211,9 @@ func (s *Store) Resolve(r Request) (Document, error) {
 	case r.Query == "":
 		return s.byID(i)
 	}
-	return s.byText(r.Query, i)
+	d, err := s.byText(r.Query, i)
+	d.Literal = err == nil && !i.isSet() && s.mode != ModeRequire
+	return d, err
 }
 
 // identify returns the id in a request's documentId or extensions. If the request has no id, it returns the zero id.

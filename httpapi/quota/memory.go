@@ -48,11 +48,32 @@ type Body struct {
 func (m *Memory) Read(from netip.Addr, r io.Reader) (*Body, error) {
 	b, _ := m.bodies.Get().(*Body)
 	b.client = Anonymous(from)
-	if err := b.fill(r); err != nil {
-		b.Release()
-		return nil, err
+	for {
+		allowed := FreeBytes + b.heldBytes
+		if len(b.text) == cap(b.text) {
+			size := max(2*len(b.text), 512)
+			if size >= allowed {
+				size = allowed + 1 // one more byte shows whether r has ended
+			}
+			b.text = append(make([]byte, 0, size), b.text...)
+		}
+		n, err := r.Read(b.text[len(b.text):min(cap(b.text), allowed+1)])
+		b.text = b.text[:len(b.text)+n]
+		if len(b.text) > allowed {
+			if !m.Take(b.client, allowed) {
+				b.Release()
+				return nil, ErrNoMemory
+			}
+			b.heldBytes += allowed
+		}
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			b.Release()
+			return nil, err
+		}
 	}
-	return b, nil
 }
 
 // Bytes returns the body, which is valid until Release.
@@ -68,33 +89,6 @@ func (b *Body) Release() {
 		b.text = nil // Memory does not count the buffers in the pool, so they must be small
 	}
 	b.memory.bodies.Put(b)
-}
-
-func (b *Body) fill(r io.Reader) error {
-	for {
-		allowed := FreeBytes + b.heldBytes
-		if len(b.text) == cap(b.text) {
-			size := max(2*len(b.text), 512)
-			if size >= allowed {
-				size = allowed + 1 // one more byte shows whether r has ended
-			}
-			b.text = append(make([]byte, 0, size), b.text...)
-		}
-		n, err := r.Read(b.text[len(b.text):min(cap(b.text), allowed+1)])
-		b.text = b.text[:len(b.text)+n]
-		if len(b.text) > allowed {
-			if !b.memory.Take(b.client, allowed) {
-				return ErrNoMemory
-			}
-			b.heldBytes += allowed
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // Take counts n bytes for a client. It returns false if there is not enough memory. Give undoes Take.

@@ -358,7 +358,7 @@ func TestBytesAreCounted(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			g.StoreRequest(r, "", fmt.Appendf(nil, "%500d", i), always)
+			g.StoreRequest(r, "", fmt.Appendf(nil, "%500d", i), nil)
 		}
 		if held, counted := heap()-before, g.Stats().Bytes; held > counted || counted > 3*held {
 			t.Errorf("%d bytes, %d handles: a response takes %d bytes of the heap and counts %d, want 1 to 3 times as many", test.body, test.handles, held/int64(n), counted/int64(n))
@@ -368,8 +368,6 @@ func TestBytesAreCounted(t *testing.T) {
 		runtime.KeepAlive(g)
 	}
 }
-
-func always() bool { return true }
 
 func TestFindRequest(t *testing.T) {
 	g := newRig(1 << 20)
@@ -413,18 +411,18 @@ func TestFindRequest(t *testing.T) {
 
 	r := g.FindRequest(t.Context(), bob, "POST", []byte("{ public }"))
 	for i := range 100 {
-		g.StoreRequest(r, "POST", fmt.Appendf(nil, "{ public %d }", i), always)
+		g.StoreRequest(r, "POST", fmt.Appendf(nil, "{ public %d }", i), nil)
 	}
 	if len(g.requests) != maxRequests {
 		t.Errorf("%d requests are stored, want %d", len(g.requests), maxRequests)
 	}
-	g.StoreRequest(r, "POST", make([]byte, 1<<16), always)
+	g.StoreRequest(r, "POST", make([]byte, 1<<16), nil)
 	if s := g.Stats(); s.Bytes != g.countedBytes() || s.Bytes > 10_000 {
 		t.Errorf("the cache counts %d bytes, want %d and at most 10,000", s.Bytes, g.countedBytes())
 	}
 	public.Invalidate()
 	want("after a change of the public value", bob, "POST", "{ public }", false)
-	g.StoreRequest(r, "POST", []byte("{ late }"), always)
+	g.StoreRequest(r, "POST", []byte("{ late }"), nil)
 	if s := g.Stats(); len(g.requests) != 0 || s.Bytes != 0 || s.Entries != 0 {
 		t.Errorf("%d requests are stored and the counters are %+v, want an empty cache", len(g.requests), s)
 	}
@@ -435,7 +433,7 @@ func TestHashCollision(t *testing.T) {
 	g := newRig(1 << 20)
 	g.ask(t, g.keyFor("q", Identity{1}), recording(g.freshHandle(time.Second)))
 	r, _, _ := g.Do(t.Context(), g.keyFor("q", Identity{1}), nil, nil)
-	g.StoreRequest(r, "POST", []byte("{ one }"), always)
+	g.StoreRequest(r, "POST", []byte("{ one }"), nil)
 	for key, q := range g.requests {
 		q.body = []byte("{ another }")
 		g.requests[key] = q
@@ -476,7 +474,7 @@ func TestAHitAllocatesNothing(t *testing.T) {
 	key := g.keyFor("q", g.Identity(c))
 	g.ask(t, key, recordingPersonal(handles...))
 	r, _, _ := g.Do(t.Context(), key, nil, nil)
-	g.StoreRequest(r, "POST", body, always)
+	g.StoreRequest(r, "POST", body, nil)
 	r.Encoded("br")
 	ctx := t.Context()
 	for name, f := range map[string]func() bool{

@@ -18,7 +18,7 @@ type requestKey struct {
 type storedRequest struct {
 	form string
 	body []byte
-	// current reports whether the request still means the same operation.
+	// current reports whether the request still means the same operation. It is nil for a request that always does.
 	current  func() bool
 	response *Response
 }
@@ -39,19 +39,20 @@ func (c *Cache) FindRequest(ctx context.Context, identity Identity, form string,
 	}
 	_, _ = c.lru.Get(q.response.key) // makes the response the most recently used
 	c.mu.Unlock()
-	if !q.current() || !c.use(ctx, q.response) {
+	if q.current != nil && !q.current() || !c.use(ctx, q.response) {
 		return nil
 	}
 	return q.response
 }
 
 // StoreRequest stores a request with its response for FindRequest. The response must come from Do. StoreRequest copies the body.
-// FindRequest calls current, which must report whether the request still stands for the same operation. current must not wait.
+// FindRequest calls current, which must report whether the request still stands for the same operation. current must not wait; it is
+// nil for a request that always stands for the same operation.
 // StoreRequest stores nothing if the response has left the cache, already has maxRequests requests, or would become too large. It
 // also stores nothing if a request with the same hash is already stored.
 func (c *Cache) StoreRequest(r *Response, form string, body []byte, current func() bool) {
 	hash := maphash.Bytes(c.seed, body)
-	size := int64(perRequest + 2*len(body)) // twice, because current also keeps a copy of the body
+	size := int64(perRequest + 2*len(body)) // twice, because current may also keep a copy of the body
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := requestKey{hash, r.key.Identity}

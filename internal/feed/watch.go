@@ -136,22 +136,6 @@ func (r *Reader) Close() {
 	clear(r.watches)
 }
 
-// markChanged adds a watch to the next result of Take and signals the reader.
-func (r *Reader) markChanged(w *Watch) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w.queued {
-		w.topic.feed.counts.conflated.Add(1)
-		return
-	}
-	w.queued = true
-	r.changed = append(r.changed, w)
-	select {
-	case r.signal <- struct{}{}:
-	default:
-	}
-}
-
 // Watch is a reference to a topic. A watch without a reader only keeps the topic live, so that queries find its value.
 type Watch struct {
 	topic  *topic
@@ -203,10 +187,23 @@ func (w *Watch) ended() bool {
 	return w.topic.ended
 }
 
-// notify signals the reader. topic.mu must be locked.
+// notify adds the watch to the next result of Reader.Take and signals the reader. topic.mu must be locked.
 func (w *Watch) notify() {
-	if w.reader != nil {
-		w.reader.markChanged(w)
+	r := w.reader
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.queued {
+		w.topic.feed.counts.conflated.Add(1)
+		return
+	}
+	w.queued = true
+	r.changed = append(r.changed, w)
+	select {
+	case r.signal <- struct{}{}:
+	default:
 	}
 }
 

@@ -18,18 +18,10 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/request"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
 )
-
-// nopObserver is an httpapi.Observer that does nothing.
-type nopObserver struct{}
-
-func (nopObserver) Began(*request.Log, httpapi.Hints, bool) {}
-func (nopObserver) EventFailed([]string)                    {}
-func (nopObserver) Ended(context.Context, *request.Log)     {}
 
 // observedHandler returns an HTTP handler that shares the service's cache. If metrics is true, the handler counts metrics and logs
 // at most maxLines lines a second.
@@ -53,9 +45,8 @@ func (s *service) observedHandler(t testing.TB, maxLines int, metrics bool, args
 	}
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, app.Sources(s.Venue.Cache, 0), s.clock
 	front.Refusals, front.Ready = auth.NewRefusals(s.clock), s.Ready
-	front.Observer = nopObserver{}
 	if metrics {
-		front.Observer = &app.Observer{Metrics: telemetry.NewMetrics("test"), Log: telemetry.NewOperations(log, maxLines)}
+		front.Observer = app.Observer(telemetry.NewMetrics("test"), telemetry.NewOperations(log, maxLines), nil)
 	}
 	api := httpapi.New(front)
 	t.Cleanup(func() { api.Drain(context.Background()) })
