@@ -69,7 +69,7 @@ func TestDefaults(t *testing.T) {
 			Memory:    config.AutoBytes,
 			Responses: config.AutoBytes,
 		},
-		Demo: config.Demo{Driver: "generic", Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
+		Demo: config.Demo{Driver: "generic", Drivers: config.List{"generic"}, Listen: "127.0.0.1:0", Markets: 1200, Seed: 1, Stream: true},
 	}
 	if got := parse(t, ""); !reflect.DeepEqual(*got, want) {
 		t.Errorf("defaults are\n%v\nwant\n%v", got, want)
