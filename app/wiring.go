@@ -17,6 +17,8 @@ import (
 
 // Wiring configures the API, and the REST client, the cache and the stream of the venue.
 type Wiring struct {
+	// Venue is the name of a further venue in ids. It is empty for the first venue.
+	Venue  string
 	Client drivers.Config
 	Reads  cache.Config
 	Stream stream.Config

@@ -40,7 +40,9 @@ const MinIncoming = 32 << 20
 type Config struct {
 	SDL     string
 	Sources loaders.Sources
-	Log     *slog.Logger
+	// Venues is the number of venues that Sources reads; 0 means 1.
+	Venues int
+	Log    *slog.Logger
 	// MaxBody bounds a request's body and a client's message on a WebSocket, in bytes. BodyTimeout is the server's ReadTimeout, which an error names.
 	MaxBody     int64
 	BodyTimeout time.Duration

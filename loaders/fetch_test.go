@@ -277,7 +277,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 	at := time.Unix(1, 0)
 	histories, searches := &source[queries.PriceHistory, market.PriceHistory]{look: checkContext}, &source[queries.SearchKey, queries.SearchPage]{look: checkContext}
-	eventSearches, categories := &source[queries.SearchKey, queries.EventPage]{look: checkContext}, &source[struct{}, queries.Categories]{look: checkContext}
+	eventSearches, categories := &source[queries.SearchKey, queries.EventPage]{look: checkContext}, &source[string, queries.Categories]{look: checkContext}
 	marketTrades := &source[queries.MarketTrades, queries.TradePage]{look: checkContext}
 	trades, records := &source[queries.TradesKey, queries.TradePage]{look: checkContext}, &source[queries.HistoryKey, queries.HistoryPage]{look: checkContext}
 	_, set, recorder := With(ctx, Sources{
@@ -304,7 +304,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 			r, err := set.SearchEvents(queries.Search{Text: "x"})
 			return r.Handle, err
 		},
-		func() (*reads.Handle, error) { r, err := set.Categories(); return r.Handle, err },
+		func() (*reads.Handle, error) { r, err := set.Categories(""); return r.Handle, err },
 		func() (*reads.Handle, error) {
 			r, err := set.MarketTrades(queries.MarketTrades{MarketID: "m"})
 			return r.Handle, err

@@ -25,7 +25,8 @@ type Sources struct {
 	Events        reads.Source[market.EventRef, market.Event]
 	Searches      reads.Source[queries.SearchKey, queries.SearchPage]
 	EventSearches reads.Source[queries.SearchKey, queries.EventPage]
-	Categories    reads.Source[struct{}, queries.Categories]
+	// Categories has the names of the venues as keys. The name of the first venue is empty.
+	Categories reads.Source[string, queries.Categories]
 	// MarketTrades provides the public trades of markets.
 	MarketTrades reads.Source[queries.MarketTrades, queries.TradePage]
 	Balances     reads.Source[market.Address, market.Balance]
@@ -49,7 +50,7 @@ type Set struct {
 	books         Loader[queries.Book, market.Book]
 	searches      Loader[queries.SearchKey, queries.SearchPage]
 	eventSearches Loader[queries.SearchKey, queries.EventPage]
-	categories    Loader[struct{}, queries.Categories]
+	categories    Loader[string, queries.Categories]
 	marketTrades  Loader[queries.MarketTrades, queries.TradePage]
 	trades        Loader[queries.TradesKey, queries.TradePage]
 	userHistories Loader[queries.HistoryKey, queries.HistoryPage]
@@ -168,17 +169,31 @@ func (s *Set) Book(tokenID string, depth int) (reads.Value[*market.Book], error)
 
 // Search reads one page of a search for markets.
 func (s *Set) Search(q queries.Search) (reads.Value[*queries.SearchPage], error) {
-	return s.searches.Get(q.Key())
+	return s.SearchIn("", q)
+}
+
+// SearchIn is like Search, for a further venue; see market.Names.
+func (s *Set) SearchIn(venue string, q queries.Search) (reads.Value[*queries.SearchPage], error) {
+	key := q.Key()
+	key.Venue = venue
+	return s.searches.Get(key)
 }
 
 // SearchEvents reads one page of a search for events.
 func (s *Set) SearchEvents(q queries.Search) (reads.Value[*queries.EventPage], error) {
-	return s.eventSearches.Get(q.Key())
+	return s.SearchEventsIn("", q)
 }
 
-// Categories reads the categories of the venue's open markets.
-func (s *Set) Categories() (reads.Value[*queries.Categories], error) {
-	return s.categories.Get(struct{}{})
+// SearchEventsIn is like SearchEvents, for a further venue.
+func (s *Set) SearchEventsIn(venue string, q queries.Search) (reads.Value[*queries.EventPage], error) {
+	key := q.Key()
+	key.Venue = venue
+	return s.eventSearches.Get(key)
+}
+
+// Categories reads the categories of the open markets of a venue. The name of the first venue is empty.
+func (s *Set) Categories(venue string) (reads.Value[*queries.Categories], error) {
+	return s.categories.Get(venue)
 }
 
 // MarketTrades reads one page of the public trades of a market or a token.

@@ -241,7 +241,7 @@ func marketsOf(list []*market.Market, meta reads.Meta) []model.Market {
 }
 
 func (r *queryResolver) Categories(ctx context.Context) ([]model.Category, error) {
-	read, err := loaders.From(ctx).Categories()
+	read, err := loaders.From(ctx).Categories("")
 	if err != nil || read.Value == nil {
 		return nil, err
 	}

@@ -17,7 +17,10 @@ import (
 // Resolver is the root of all resolvers. It implements graph.ResolverRoot. Except for ListOrders, it contains no data of responses.
 // It is safe for concurrent use.
 type Resolver struct {
+	// Venue is the first venue. More are the further venues, and Names their names in ids. Venue.Sources has the values of all venues.
 	Venue Venue
+	More  []Venue
+	Names market.Names
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
 	Clock  market.Clock
@@ -29,8 +32,11 @@ type Resolver struct {
 
 // Venue is the venue that the resolvers read.
 type Venue struct {
-	// Name is the name of the venue in global ids and in Market.venue. It is empty for the generic driver.
+	// Name is the name of the venue in global ids and in Market.venue. It is empty for the generic driver as the first venue.
 	Name string
+	// Title is the name of the venue for clients that choose a venue. Currency is the unit of its money, or nil if it is unknown.
+	Title    string
+	Currency *string
 	// Feed provides the values of the venue's stream. Sources provides the values that subscriptions read over REST.
 	Feed    *feed.Feed
 	Sources loaders.Sources

@@ -337,7 +337,7 @@ func (u *universe) sources() loaders.Sources {
 		}},
 		Searches:      source[queries.SearchKey, queries.SearchPage]{u: u, name: "search", value: u.search},
 		EventSearches: source[queries.SearchKey, queries.EventPage]{u: u, name: "event search", value: u.searchEvents},
-		Categories: source[struct{}, queries.Categories]{u: u, name: "categories", value: func(_ struct{}, r *rand.Rand) *queries.Categories {
+		Categories: source[string, queries.Categories]{u: u, name: "categories", value: func(_ string, r *rand.Rand) *queries.Categories {
 			return &queries.Categories{List: []queries.Category{{Name: pick(r, texts), OpenMarkets: r.IntN(9), Complete: true}, {Name: pick(r, texts), IsTag: true}}}
 		}},
 		MarketTrades: source[queries.MarketTrades, queries.TradePage]{u: u, name: "public trades", value: func(q queries.MarketTrades, r *rand.Rand) *queries.TradePage {

@@ -17,6 +17,8 @@ import (
 // have no default. If both times of a TTL are 0, values of this kind from the venue's REST API are not cached.
 // If NotFound is 0, absences are not cached. If Stretch is 0, the stale time is never extended.
 type Config struct {
+	// Venue is the name of the venue in descriptions of batches, in a process with several venues.
+	Venue                                              string
 	Price, Book, Spread, Market, Search, History, User TTL
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration
@@ -78,7 +80,7 @@ type Cache struct {
 	events        *store[market.EventRef, market.Event]
 	searches      *store[queries.SearchKey, queries.SearchPage]
 	eventSearches *store[queries.SearchKey, queries.EventPage]
-	categories    *store[struct{}, queries.Categories]
+	categories    *store[string, queries.Categories]
 	marketTrades  *store[queries.MarketTrades, queries.TradePage]
 	balances      *store[userKey, market.Balance]
 	positions     *store[userKey, []market.Position]

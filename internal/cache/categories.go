@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/reads"
@@ -10,9 +11,9 @@ import (
 	"oddsgraph/internal/venue"
 )
 
-// categoriesKind is the kind of the venue's list of categories. Its only key is the empty struct.
+// categoriesKind is the kind of the venue's list of categories. Its only key is the name of the venue.
 type categoriesKind struct {
-	plain[struct{}, queries.Categories]
+	plain[string, queries.Categories]
 }
 
 // The fresh time of categories is categoriesFactor times the fresh time of searches, because a read of the categories takes several
@@ -24,15 +25,15 @@ func (categoriesKind) about(cfg *Config) about {
 	return about{kind: upstream.KindCategories, ttl: ttl, routes: []route{{upstream.EndpointCategories, upstream.PrioritySearch}}, unkeyed: true}
 }
 
-func (categoriesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, _ []struct{}) ([]upstream.Result[*queries.Categories], error) {
+func (categoriesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, _ []string) ([]upstream.Result[*queries.Categories], error) {
 	return answer(v.Categories(ctx, call))
 }
 
-func (categoriesKind) own(key struct{}, _ *queries.Categories) struct{} { return key }
+func (categoriesKind) own(key string, _ *queries.Categories) string { return strings.Clone(key) }
 
-func (categoriesKind) sound(_ struct{}, all *queries.Categories) bool {
+func (categoriesKind) sound(_ string, all *queries.Categories) bool {
 	return !slices.ContainsFunc(all.List, func(c queries.Category) bool { return c.Name == "" || c.OpenMarkets < 0 })
 }
 
-// Categories returns the source of the venue's categories. Its only key is the empty struct.
-func (c *Cache) Categories() reads.Source[struct{}, queries.Categories] { return c.categories }
+// Categories returns the source of the venue's categories. Its only key is the name of the venue, which is empty for the first one.
+func (c *Cache) Categories() reads.Source[string, queries.Categories] { return c.categories }

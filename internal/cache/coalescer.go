@@ -188,7 +188,7 @@ func (c *coalescer[K, T]) logBatches(j *request.Log, joined []*flight[K, T]) {
 // The calling function holds the lock.
 func (c *coalescer[K, T]) describe(b *batch[K, T], own int) upstream.Batch {
 	d := upstream.Batch{
-		Serial: b.serial, Kind: c.store.name, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
+		Serial: b.serial, Venue: c.store.cfg.Venue, Kind: c.store.name, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
 		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: upstream.OutcomeOK,
 	}
 	if b.err != nil {

@@ -91,7 +91,7 @@ func TestSound(t *testing.T) {
 		"page with null":                        {searchKind{}.sound(queries.SearchKey{}, &queries.SearchPage{Markets: []*market.Market{nil}}), false},
 		"event with null":                       {eventKind{}.sound(market.EventRef{EventID: "e"}, &market.Event{EventID: "e", Markets: []*market.Market{nil}}), false},
 		"events with null":                      {eventSearchKind{}.sound(queries.SearchKey{}, &queries.EventPage{Events: []queries.FoundEvent{{}}}), false},
-		"negative count":                        {categoriesKind{}.sound(struct{}{}, &queries.Categories{List: []queries.Category{{Name: "c", OpenMarkets: -1}}}), false},
+		"negative count":                        {categoriesKind{}.sound("", &queries.Categories{List: []queries.Category{{Name: "c", OpenMarkets: -1}}}), false},
 		"trade":                                 {marketTradesKind{}.sound(queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Side: market.SideBuy, Timestamp: at}}}), true},
 		"trade without side":                    {marketTradesKind{}.sound(queries.MarketTrades{}, &queries.TradePage{Trades: []market.Trade{{Timestamp: at}}}), false},
 		"page of events with an unreadable row": {eventSearchKind{}.sound(queries.SearchKey{}, &queries.EventPage{LeftOut: unread}), false},

@@ -143,7 +143,7 @@ func TestWeights(t *testing.T) {
 			for i := range list {
 				list[i].Name = name(44)
 			}
-			c.categories.accept(struct{}{}, &queries.Categories{List: list}, origin{})
+			c.categories.accept("", &queries.Categories{List: list}, origin{})
 		}, c.categories.stats},
 		{"balances", 5000, func(n int) {
 			c.balances.accept(user(n), &market.Balance{PortfolioValue: number(), CashBalance: number(), PositionsValue: number(), TotalValue: number()}, origin{})

@@ -63,6 +63,29 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
+// VenueError is an error of one of several venues. Clients see the name of the venue as extensions.venue.
+type VenueError struct {
+	Venue string
+	Err   error
+}
+
+// AtVenue returns err with the name of its venue. It returns err itself if err is nil or has a venue, or venue is empty.
+func AtVenue(venue string, err error) error {
+	if err == nil || venue == "" {
+		return err
+	}
+	if at := (*VenueError)(nil); errors.As(err, &at) {
+		return err
+	}
+	return &VenueError{venue, err}
+}
+
+// Error returns the name of the venue and the error, for logs.
+func (e *VenueError) Error() string { return e.Venue + ": " + e.Err.Error() }
+
+// Unwrap returns the error without the name.
+func (e *VenueError) Unwrap() error { return e.Err }
+
 // CodeOf returns the code of the first Error in err's chain. If the chain contains no Error, CodeOf returns CodeUpstreamTimeout
 // for context.DeadlineExceeded and CodeInternal for any other error. It returns "" for nil.
 func CodeOf(err error) Code {

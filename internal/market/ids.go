@@ -27,6 +27,40 @@ type EventRef struct {
 	EventID, EventSlug string
 }
 
+// Names are the names of the further venues of a process, in the order of the venues. An id of a thing of the venue at index i is
+// Names[i], a colon and the venue's own id. Every other id belongs to the first venue, even one with a colon.
+type Names []string
+
+// Find returns the index of the venue to which an id belongs, or -1 for the first venue.
+func (n Names) Find(id string) int {
+	for i, name := range n {
+		if _, ok := CutVenue(name, id); ok {
+			return i
+		}
+	}
+	return -1
+}
+
+// Qualify returns the id of a thing of a further venue. It returns id itself if venue or id is empty.
+func Qualify(venue, id string) string {
+	if venue == "" || id == "" {
+		return id
+	}
+	return venue + ":" + id
+}
+
+// CutVenue returns the venue's own id of a thing. ok is false if id does not begin with the name of the venue. If venue is empty,
+// CutVenue returns id and true.
+func CutVenue(venue, id string) (own string, ok bool) {
+	if venue == "" {
+		return id, true
+	}
+	if n := len(venue); len(id) > n && id[n] == ':' && id[:n] == venue {
+		return id[n+1:], true
+	}
+	return "", false
+}
+
 // MaxIDLength is the greatest length of an identifier in bytes.
 const MaxIDLength = 256
 

@@ -77,7 +77,9 @@ const CallCancelled = "CANCELLED"
 // operations with one or more HTTP calls.
 type Batch struct {
 	// Serial is unique.
-	Serial   uint64
+	Serial uint64
+	// Venue is the name of the venue in a process with several venues. Otherwise, it is empty.
+	Venue    string
 	Kind     Kind
 	Priority Priority
 	// Keys is the number of all keys. Own is the number of keys that the operation waits for.

@@ -82,6 +82,9 @@ func (q Search) MatchesState(m *market.Market) bool {
 
 // SearchKey is a comparable Search.
 type SearchKey struct {
+	// Venue is the name of a further venue; see market.Names. It is empty for the first venue. It is left out of the JSON form then,
+	// so that processes with one venue and with several share a search in Redis.
+	Venue                       string `json:",omitempty"`
 	Text, Status, Category, Tag string
 	EndsAfter, EndsBefore       Bound
 	EventID, EventSlug          string
