@@ -42,6 +42,10 @@ func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
 	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
 }
 
+func (r *eventResolver) Venue(_ context.Context, e *model.Event) (*string, error) {
+	return r.venueName(e.EventID), nil
+}
+
 func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
 	full, err := fullEvent(ctx, e)
 	if full == nil || full.Loaded.StartsAt.IsZero() {
@@ -193,7 +197,7 @@ func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f found
 	return f, nil
 }
 
-func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.EventConnection, error) {
+func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.EventConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err
@@ -240,8 +244,12 @@ func marketsOf(list []*market.Market, meta reads.Meta) []model.Market {
 	return out
 }
 
-func (r *queryResolver) Categories(ctx context.Context) ([]model.Category, error) {
-	read, err := loaders.From(ctx).Categories("")
+func (r *queryResolver) Categories(ctx context.Context, venue *string) ([]model.Category, error) {
+	_, name, err := r.venueNamed(venue)
+	if err != nil {
+		return nil, err
+	}
+	read, err := loaders.From(ctx).Categories(name)
 	if err != nil || read.Value == nil {
 		return nil, err
 	}

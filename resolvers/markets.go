@@ -112,11 +112,8 @@ func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	return *full, nil
 }
 
-func (r *marketResolver) Venue(context.Context, *model.Market) (*string, error) {
-	if r.Resolver.Venue.Name == "" {
-		return nil, nil
-	}
-	return &r.Resolver.Venue.Name, nil
+func (r *marketResolver) Venue(_ context.Context, m *model.Market) (*string, error) {
+	return r.venueName(m.MarketID), nil
 }
 
 func (r *marketResolver) Token(ctx context.Context, m *model.Market, outcome string) (*model.Token, error) {
@@ -192,7 +189,7 @@ func marketConnection(ctx context.Context, p page[*market.Market], meta reads.Me
 	return &model.MarketConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error) {
+func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.MarketConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err

@@ -13,8 +13,20 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, error) {
+func (r *queryResolver) User(_ context.Context, a market.Address, venue *string) (*model.User, error) {
+	a, err := r.account(a, venue)
+	if err != nil {
+		return nil, err
+	}
 	return &model.User{Address: a}, nil
+}
+
+func (r *userResolver) Venue(_ context.Context, u *model.User) (*string, error) {
+	return r.venueName(string(u.Address)), nil
+}
+
+func (r *userResolver) Currency(_ context.Context, u *model.User) (*string, error) {
+	return r.venueOf(string(u.Address)).Currency, nil
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {

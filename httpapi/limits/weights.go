@@ -203,6 +203,8 @@ var table = map[string]weight{
 	// Only the schema of a subgraph has this field.
 	federated: {each: details, items: ids("representations")},
 
+	"ServiceStatus.venues": {items: about(2)},
+
 	// These are the average lengths of the lists of introspection.
 	"__Schema.types":       {items: about(80)},
 	"__Schema.directives":  {items: about(10)},
