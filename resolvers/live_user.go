@@ -51,7 +51,8 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	if err != nil {
 		return nil, err
 	}
-	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (reads.Value[*queries.TradePage], error) {
+	topic, credentials := r.accountTopic(ctx, a)
+	account := follow.Account[queries.TradePage]{Topic: topic, Credentials: credentials, Read: func(ctx context.Context) (reads.Value[*queries.TradePage], error) {
 		return readOne(request.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (reads.Value[*queries.TradePage], error) {
 			return set.Trades(a, queries.Trades{Limit: follow.MaxTrades})
 		})
@@ -65,15 +66,11 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	a, err = r.account(a, venue)
-	if err != nil {
+	if a, err = r.followed(ctx, a, venue); err != nil {
 		return nil, err
 	}
 	selected, err := r.newPositionFilter(a, positionIDs)
 	if err != nil {
-		return nil, err
-	}
-	if err = r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })

@@ -57,11 +57,16 @@ func (r *Resolver) followed(ctx context.Context, a market.Address, venue *string
 
 // parseAddress parses the address of an account in a global id.
 func (r *Resolver) parseAddress(s string) (market.Address, error) {
-	name := ""
-	if i := r.Names.Find(s); i >= 0 {
-		name = r.Names[i]
-	}
-	own, _ := market.CutVenue(name, s)
+	name, own := r.cut(s)
 	a, err := market.ParseAddress(own)
 	return market.Address(market.Qualify(name, string(a))), err
+}
+
+// cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.
+func (r *Resolver) cut(id string) (name, own string) {
+	if i := r.Names.Find(id); i >= 0 {
+		name = r.Names[i]
+	}
+	own, _ = market.CutVenue(name, id)
+	return name, own
 }
