@@ -1,0 +1,96 @@
+package venue
+
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/venue/stream"
+)
+
+// QualifiedStream stands between the client of a venue's stream and the feed: it is the handler of the client and the upstream of the
+// feed. For a further venue, it does what Qualified does, and passes no credentials on. For the first venue, whose name is empty, it
+// drops messages with an id that begins with the name of another venue.
+type QualifiedStream struct {
+	name   string
+	others market.Names
+	to     stream.Handler
+	drift  func(what string)
+	client *stream.Client
+}
+
+// NewQualifiedStream returns a QualifiedStream for a handler. It calls drift for each message that it drops. Call Connect before the
+// client runs.
+func NewQualifiedStream(name string, others market.Names, to stream.Handler, drift func(what string)) *QualifiedStream {
+	return &QualifiedStream{name: name, others: others, to: to, drift: drift}
+}
+
+// Connect sets the client.
+func (s *QualifiedStream) Connect(c *stream.Client) { s.client = c }
+
+// own returns the venue's own form of a topic. A topic of another venue has no id then, so the client refuses it.
+func (s *QualifiedStream) own(t messages.Topic) messages.Topic {
+	t.ID, _ = market.CutVenue(s.name, t.ID)
+	return t
+}
+
+// qualified returns the opposite of own.
+func (s *QualifiedStream) qualified(t messages.Topic) messages.Topic {
+	return *renamed(&renamer{venue: s.name}, &t)
+}
+
+// Watch implements feed.Upstream.
+func (s *QualifiedStream) Watch(t messages.Topic, c *market.Credentials) error {
+	if s.name != "" {
+		c = nil
+	}
+	return s.client.Watch(s.own(t), c)
+}
+
+// Unwatch implements feed.Upstream.
+func (s *QualifiedStream) Unwatch(t messages.Topic) { s.client.Unwatch(s.own(t)) }
+
+// Resync implements feed.Upstream.
+func (s *QualifiedStream) Resync(t messages.Topic) { s.client.Resync(s.own(t)) }
+
+// Market returns the function Market of the client's configuration. read reads a market by its qualified id.
+func (s *QualifiedStream) Market(read func(id string) *market.Market) func(id string) *market.Market {
+	return func(id string) *market.Market {
+		return renamed(&renamer{venue: s.name, cut: true}, read(market.Qualify(s.name, id)))
+	}
+}
+
+// Up implements stream.Handler.
+func (s *QualifiedStream) Up(topics []messages.Topic) {
+	s.to.Up(renamedAll(&renamer{venue: s.name}, topics))
+}
+
+// Acknowledged implements stream.Handler.
+func (s *QualifiedStream) Acknowledged(topics []messages.Topic) {
+	s.to.Acknowledged(renamedAll(&renamer{venue: s.name}, topics))
+}
+
+// Down implements stream.Handler.
+func (s *QualifiedStream) Down(topics []messages.Topic, err error) {
+	s.to.Down(renamedAll(&renamer{venue: s.name}, topics), err)
+}
+
+// Refused implements stream.Handler.
+func (s *QualifiedStream) Refused(t messages.Topic, err error) { s.to.Refused(s.qualified(t), err) }
+
+// Heartbeat implements stream.Handler.
+func (s *QualifiedStream) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
+	all := make(map[messages.Topic]uint64, len(seqs))
+	for t, seq := range seqs {
+		all[s.qualified(t)] = seq
+	}
+	s.to.Heartbeat(epoch, all)
+}
+
+// Message implements stream.Handler.
+func (s *QualifiedStream) Message(m *messages.Message) {
+	r := renamer{venue: s.name, others: s.others}
+	if m = renamed(&r, m); r.foreign {
+		s.drift("id of another venue")
+		return
+	}
+	s.to.Message(m)
+}
