@@ -36,7 +36,7 @@ type mutation struct {
 }
 
 // all has the mutations of this package's files.
-var all = slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket)
+var all = slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket, venues)
 
 var mutations = []mutation{
 	{
