@@ -10,6 +10,7 @@ import (
 	"oddsgraph/app/admin"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
 )
 
 const adminShutdownTimeout = time.Second
@@ -34,7 +35,7 @@ func (s *App) openAdmin(address string) (*Server, error) {
 }
 
 // flush does not log the key, because an operator may have pasted a secret by mistake. If key is "", flush removes all entries of
-// the kind.
+// the kind. If key is the name of a further venue and a colon, flush removes all entries of the kind and this venue.
 func (s *App) flush(kind, key string) (entries int, err error) {
 	kinds := []string{responseKind}
 	for _, k := range s.Venue.Cache.Stats() {
@@ -48,8 +49,21 @@ func (s *App) flush(kind, key string) (entries int, err error) {
 	case kind == responseKind:
 		entries = s.API.Flush()
 	default:
-		if entries, err = s.Venue.Cache.Flush(kind, key); err != nil {
-			return 0, err
+		of := s.units()
+		if i := s.Venue.names.Find(key); i >= 0 {
+			of = s.More[i : i+1]
+			if own, _ := market.CutVenue(of[0].name, key); own == "" {
+				key = ""
+			}
+		} else if key != "" {
+			of = of[:1]
+		}
+		for _, u := range of {
+			n, err := u.Cache.Flush(kind, key)
+			if err != nil {
+				return 0, err
+			}
+			entries += n
 		}
 	}
 	s.log.Info("an operator has flushed the cache", "kind", kind, "keyed", key != "", "entries", entries)

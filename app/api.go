@@ -23,6 +23,7 @@ import (
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/loaders"
 	"oddsgraph/resolvers"
 	"oddsgraph/web"
 )
@@ -162,8 +163,14 @@ func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 // openAPI opens the files and the API. change may change the configuration of the API. It may be nil.
 func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*httpapi.Config)) error {
 	root := &resolvers.Resolver{
-		Venue: s.Venue.resolverVenue(cfg), Status: s.Status, Clock: s.clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(s.clock),
+		Venue: s.Venue.resolverVenue(), Names: s.Venue.names, Status: s.Status, Clock: s.clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(s.clock),
 	}
+	sources := []loaders.Sources{root.Venue.Sources}
+	for _, u := range s.More {
+		root.More = append(root.More, u.resolverVenue())
+		sources = append(sources, root.More[len(root.More)-1].Sources)
+	}
+	root.Venue.Sources = loaders.Route(root.Names, sources)
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
 		return err
@@ -191,8 +198,9 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 		front.Accounts = tokens
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
+	front.Venues = len(sources)
 	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Venue.Sources, s.clock
-	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.Venue.impairment
+	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil
 	s.events = telemetry.NewOperations(s.log, loggedPerSecond)

@@ -20,8 +20,9 @@ type App struct {
 	Admin   *Server // nil without a private address
 	API     *httpapi.API
 	Files   files
-	Venue   *unit
-	Demo    *demoVenue // nil without an embedded demo venue
+	Venue   *unit      // the first venue
+	More    []*unit    // the further venues
+	Demo    *demoVenue // nil without an embedded demo venue; that of Venue
 	events  *telemetry.Operations
 	reloads reloads
 	// draining is set when the shutdown begins. The service still accepts requests until drainDelay has passed after that moment.
@@ -61,21 +62,11 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 	if err != nil {
 		return nil, err
 	}
-	if embedded(cfg) {
-		if a.Demo, err = openDemo(cfg, log, clock); err != nil {
-			return nil, err
-		}
-		a.opened = append(a.opened, func() { _ = a.Demo.Close() })
-	}
-	w, err := a.wiring(cfg, options)
+	front, err := a.openUnits(cfg, options)
 	if err != nil {
 		return nil, err
 	}
-	if a.Venue, err = openUnit(cfg, a.process, w); err != nil {
-		return nil, err
-	}
-	a.opened = append(a.opened, a.Venue.opened.close)
-	if err = a.openAPI(cfg, proxies, w.Front); err != nil {
+	if err = a.openAPI(cfg, proxies, front); err != nil {
 		return nil, err
 	}
 	if err = a.bind(cfg, proxies); err != nil {
@@ -86,11 +77,11 @@ func Open(cfg *config.Config, log *slog.Logger, clock market.Clock, options ...f
 
 // prepare opens the metrics and the traces, and checks the configuration.
 func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
-	if cfg.AdminListen != config.Off { // with config.Off, no address serves metrics
-		s.Metrics = telemetry.NewMetrics(BuildVersion())
-	}
 	if err := validate(cfg); err != nil {
 		return nil, err
+	}
+	if cfg.AdminListen != config.Off { // with config.Off, no address serves metrics
+		s.Metrics = telemetry.NewMetrics(BuildVersion(), titles(cfg)...)
 	}
 	if proxies, err = trustedProxies(cfg); err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 			q.print(e.String(), "unsupported: "+err.Error())
 		}
 	}
-	if err := cashError(client); err != nil {
+	if err := cashError(client, client.Can); err != nil {
 		q.print("cash", "unsupported: "+err.Error())
 	}
 	q.print("accounts", "not requested: "+noAccountsReason(cfg))

@@ -52,14 +52,14 @@ type demoVenue struct {
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
 const marketEvery = 25 * time.Second
 
-// openDemo opens the demo venue. If a venue is configured, it opens the proxy of the demo venue in front of this venue instead.
-func openDemo(all *config.Config, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
+// openDemo opens the demo venue, as of the time opened. If a venue is configured, it opens the proxy of the demo venue in front of this venue instead.
+func openDemo(all *config.Config, opened time.Time, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
 	cfg := all.Demo
 	d := &demoVenue{still: cfg.Still}
 	settings := demo.Config{
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency,
 		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
-		MarketEvery: marketEvery,
+		MarketEvery: marketEvery, Opened: opened, Other: cfg.Other,
 	}
 	if all.Venue.URL != "" {
 		to, err := url.Parse(all.Venue.URL)

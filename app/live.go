@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"oddsgraph/graph/model"
-	"oddsgraph/internal/cache"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -19,29 +19,44 @@ type live struct {
 	ended chan struct{}
 }
 
-// openLive connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream, and
-// the protocol may be missing. linger is how
-// long a topic stays open after its last feed.Watch was closed.
-func openLive(cfg stream.Config, linger time.Duration, c *cache.Cache, p process) (*live, error) {
+// openLive opens u.Live: it connects the stream to the feed, and the feed to the cache. If cfg has no URL, openLive opens no stream,
+// and the protocol may be missing. linger is how long a topic stays open after its last feed.Watch was closed.
+func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 	cfg.Protocol = cmp.Or(cfg.Protocol, &stream.Protocol{})
 	state := feed.Config{
-		Sink: c, Snapshots: cfg.Protocol.Snapshots, Clock: p.clock, Log: p.log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
+		Sink: u.Cache, Snapshots: cfg.Protocol.Snapshots, Clock: u.clock, Log: u.log, Topics: cfg.TopicsPerConnection * cfg.Connections, Linger: linger,
 	}
-	if p.Metrics != nil {
-		state.Lag, cfg.Observer = p.Metrics.Stream().Lag, p.Metrics.Stream()
+	if u.Metrics != nil {
+		state.Lag, cfg.Observer = u.Metrics.Stream().Lag, u.Metrics.Stream()
 	}
 	l := &live{Feed: feed.New(state), ended: make(chan struct{})}
+	u.Live = l
 	if cfg.URL == "" {
-		return l, nil
+		return nil
 	}
-	cfg.Market = c.CachedMarket
-	client, err := stream.New(cfg, l.Feed)
+	cfg.Market = u.Cache.CachedMarket
+	var handler stream.Handler = l.Feed
+	var qualified *venue.QualifiedStream
+	if len(u.names) > 0 {
+		drift := func(what string) {
+			if cfg.Observer != nil {
+				cfg.Observer.Drift(what)
+			}
+		}
+		qualified = venue.NewQualifiedStream(u.name, u.names, l.Feed, drift)
+		handler, cfg.Market = qualified, qualified.Market(u.Cache.CachedMarket)
+	}
+	client, err := stream.New(cfg, handler)
 	if err != nil {
-		return nil, fmt.Errorf("stream: %w", err)
+		return fmt.Errorf("stream: %w", err)
 	}
-	l.Client = client
-	l.Feed.Connect(client)
-	return l, nil
+	if l.Client = client; qualified == nil {
+		l.Feed.Connect(client)
+		return nil
+	}
+	qualified.Connect(client)
+	l.Feed.Connect(qualified)
+	return nil
 }
 
 func (l *live) run(ctx context.Context) error {

@@ -24,18 +24,19 @@ func (s *App) registerMetrics() {
 	if s.Metrics == nil {
 		return
 	}
-	expected := s.Venue.expected()
-	expected.Rules = limits.Rules
-	s.Metrics.Expect(expected)
+	s.Metrics.Expect(telemetry.Expected{Rules: limits.Rules})
 	telemetry.Register(s.Metrics, func() *App { return s }, processFamilies...)
 	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
-	s.Venue.registerMetrics()
+	for _, u := range s.units() {
+		u.registerMetrics()
+	}
 }
 
 // registerMetrics adds the metrics of the cache, venue, rate limit, replicas, feed and stream. It omits the metrics of the rate
 // limit, the replicas or the stream if the service does not use that part.
 func (u *unit) registerMetrics() {
+	u.Metrics.Expect(u.expected())
 	telemetry.Register(u.Metrics, u.Cache.Stats, cacheFamilies...)
 	telemetry.Register(u.Metrics, func() venueState { return venueState{u.health.reach.ok(), u.Client.Circuits()} }, venueFamilies...)
 	telemetry.Register(u.Metrics, func() *clocks { return u.health.clocks }, clockFamily)
@@ -57,7 +58,7 @@ func (u *unit) registerMetrics() {
 // expected returns the label values of the venue's metrics.
 func (u *unit) expected() (e telemetry.Expected) {
 	for endpoint := range upstream.Endpoint(upstream.Endpoints) {
-		if u.Client.Can(endpoint) == nil {
+		if u.Reader.Can(endpoint) == nil {
 			e.Endpoints = append(e.Endpoints, endpoint.String())
 		}
 	}

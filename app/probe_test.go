@@ -34,12 +34,11 @@ func (p *slowProber) Probe(ctx context.Context, _ upstream.Admit) error {
 func TestEndWaitsForTheProbe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := process{clock: market.SystemClock{}, log: slog.New(slog.DiscardHandler)}
-		live, err := openLive(stream.Config{}, 0, nil, p)
-		if err != nil {
+		driver := &slowProber{}
+		u := &unit{process: p, Client: driver, asked: make(chan struct{}, 1)}
+		if err := u.openLive(stream.Config{}, 0); err != nil {
 			t.Fatal(err)
 		}
-		driver := &slowProber{}
-		u := &unit{process: p, Client: driver, Live: live, asked: make(chan struct{}, 1)}
 		u.health.answered = make(chan struct{})
 		close(u.health.answered)
 		g, ctx := errgroup.WithContext(t.Context())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,14 +21,16 @@ import (
 const startWait = 5 * time.Second
 
 // Ready returns an error while this process must not get requests: during the shutdown, and after the start until the venue has
-// answered, for at most startWait. A venue or Redis that fails later makes no process unready, because all processes share them.
+// answered, for at most startWait. One of several venues is enough. A venue or Redis that fails later makes no process unready, because all processes share them.
 // Ready never waits. The first call of Ready makes firstCall ask the venue.
 func (s *App) Ready() error {
 	err := s.state()
 	if errors.Is(err, httpapi.ErrStarting) {
-		select {
-		case s.Venue.asked <- struct{}{}:
-		default:
+		for _, u := range s.units() {
+			select {
+			case u.asked <- struct{}{}:
+			default:
+			}
 		}
 	}
 	return err
@@ -38,7 +41,7 @@ func (s *App) state() error {
 	switch {
 	case s.draining.Load():
 		return httpapi.ErrDraining
-	case !s.Venue.ready():
+	case !slices.ContainsFunc(s.units(), (*unit).ready):
 		return httpapi.ErrStarting
 	}
 	return nil
@@ -106,12 +109,26 @@ func (u *unit) firstCall(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	loaders.Read(ctx, Sources(u.Cache, 0), func(set *loaders.Set) {
-		_, _ = set.Search(queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})
+		_, _ = set.SearchIn(u.name, queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})
 	})
 }
 
-// impairment returns a text for operators that says what fails although the process is ready, with a line for the venue and a line
-// for Redis. It returns "" if nothing fails.
+// impairment returns a text for operators that says what fails although the process is ready. With several venues, each line begins
+// with the name of the venue. It returns "" if nothing fails.
+func (s *App) impairment() string {
+	var faults []string
+	for _, u := range s.units() {
+		for line := range strings.Lines(u.impairment()) {
+			if len(s.More) > 0 {
+				line = title(u.cfg) + ": " + line
+			}
+			faults = append(faults, strings.TrimSuffix(line, "\n"))
+		}
+	}
+	return strings.Join(faults, "\n")
+}
+
+// impairment returns the part of App.impairment for a venue, with a line for the venue and a line for Redis.
 func (u *unit) impairment() string {
 	var faults []string
 	if since := u.health.reach.since(); !since.IsZero() {

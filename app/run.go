@@ -93,7 +93,7 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 // runServer serves GraphQL, or the demo venue alone, until ctx ends. lines is the writer of log, and level its level.
 func runServer(ctx context.Context, cfg *config.Config, args, environ []string, log *slog.Logger, level *slog.LevelVar, lines *telemetry.Writer) error {
 	if cfg.Command == config.CommandVenue {
-		d, err := openDemo(cfg, log, market.SystemClock{})
+		d, err := openDemo(cfg, time.Now(), log, market.SystemClock{})
 		if err != nil {
 			return err
 		}

@@ -9,16 +9,18 @@ import (
 )
 
 // Serve serves until ctx ends or a part of the service fails. Then it stops the parts in this order: readiness, requests and
-// subscriptions, the venue, the demo venue. Then it sends the remaining traces. The private address stops last.
+// subscriptions, the venues, the demo venues. Then it sends the remaining traces. The private address stops last.
 func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
 	g, ctx := errgroup.WithContext(ctx)
-	if s.Demo != nil {
-		s.log.Info("no venue is configured: serving the demo venue", "venue", s.Demo.URL())
-		g.Go(func() error { return s.Demo.serve(venueCtx) })
+	for _, u := range s.units() {
+		if u.demo != nil {
+			s.log.Info("no venue is configured: serving the demo venue", "venue", u.demo.URL())
+			g.Go(func() error { return u.demo.serve(venueCtx) })
+		}
+		u.start(venueCtx, g)
 	}
-	s.Venue.start(venueCtx, g)
 	g.Go(func() error { s.Files.watch(venueCtx); return nil })
 	adminCtx, stopAdmin := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopAdmin()
@@ -47,7 +49,11 @@ func (s *App) Serve(ctx context.Context) error {
 		err := s.Server.serve(front)
 		drain()
 		<-drained
-		s.Venue.end()
+		var ends sync.WaitGroup
+		for _, u := range s.units() {
+			ends.Go(u.end)
+		}
+		ends.Wait()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()

@@ -1,13 +1,16 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/graph/model"
+	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/cache"
 	"oddsgraph/internal/config"
@@ -26,7 +29,14 @@ import (
 // what the replicas share of it, and its state. openUnit opens the parts, start runs them, and end closes them.
 type unit struct {
 	process
+	cfg *config.Config
+	// name is the name of a further venue in ids, and empty for the first venue. names are those of all further venues of the process.
+	name   string
+	names  market.Names
+	demo   *demoVenue // nil without an embedded venue
 	Client venue.Driver
+	// Reader is what Cache reads: Client, or with several venues Client with qualified ids.
+	Reader venue.Reader
 	Cache  *cache.Cache
 	Live   *live
 	budget *ratelimit.Budget // nil if no rate limit of the venue is known
@@ -43,41 +53,111 @@ type unit struct {
 	opened   closers
 }
 
-// openUnit opens the venue of a configuration. If it fails, it closes the parts that it has opened.
-func openUnit(cfg *config.Config, p process, w Wiring) (_ *unit, err error) {
-	u := &unit{process: p, asked: make(chan struct{}, 1)}
-	u.health = health{process: p, answered: make(chan struct{}), outage: newOutage(p.log), clocks: newClocks(p.log, comparedClocks(cfg)...)}
-	u.opened = closers{u.health.outage.close}
-	defer func() {
-		if err != nil {
-			u.opened.close()
+// venues returns the configurations of all venues, the first one first.
+func venues(cfg *config.Config) []*config.Config { return append([]*config.Config{cfg}, cfg.More...) }
+
+// title returns the name of a venue for clients and operators.
+func title(cfg *config.Config) string { return cmp.Or(cfg.Venue.Name, cfg.Venue.Driver) }
+
+// titles returns the names of all venues if there are several, or nil.
+func titles(cfg *config.Config) (all []string) {
+	for _, c := range venues(cfg) {
+		all = append(all, title(c))
+	}
+	if len(all) == 1 {
+		return nil
+	}
+	return all
+}
+
+// openUnits opens all venues. front is Wiring.Front of the first venue.
+func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
+	var names market.Names
+	for _, c := range cfg.More {
+		names = append(names, c.Venue.Name)
+	}
+	opened := s.clock.Now()
+	for i, c := range venues(cfg) {
+		u := &unit{process: s.process, cfg: c, names: names, asked: make(chan struct{}, 1)}
+		if i > 0 {
+			u.name = names[i-1]
 		}
-	}()
+		if len(names) > 0 {
+			u.log = u.log.With("venue", title(c))
+		}
+		if u.Metrics != nil {
+			u.Metrics = u.Metrics.ForVenue(title(c))
+		}
+		s.opened = append(s.opened, u.closeDemo, func() { u.opened.close() })
+		w, err := u.openWith(opened, options)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			s.More = append(s.More, u)
+			continue
+		}
+		s.Venue, s.Demo, front = u, u.demo, w.Front
+	}
+	return front, nil
+}
+
+// openWith opens the embedded venue, if there is one, and then the unit with the wiring that the options have changed. opened is the
+// time at which all embedded venues open.
+func (u *unit) openWith(opened time.Time, options []func(*Wiring)) (w Wiring, err error) {
+	if embedded(u.cfg) {
+		if u.demo, err = openDemo(u.cfg, opened, u.log, u.clock); err != nil {
+			return w, err
+		}
+	}
+	if w, err = u.wiring(options); err != nil {
+		return w, err
+	}
+	return w, u.open(w)
+}
+
+func (u *unit) closeDemo() {
+	if u.demo != nil {
+		_ = u.demo.Close()
+	}
+}
+
+// units returns all venues, the first one first.
+func (s *App) units() []*unit { return append([]*unit{s.Venue}, s.More...) }
+
+// open opens the parts of the unit.
+func (u *unit) open(w Wiring) (err error) {
+	cfg := u.cfg
+	u.health = health{process: u.process, answered: make(chan struct{}), outage: newOutage(u.log), clocks: newClocks(u.log, comparedClocks(cfg)...)}
+	u.opened = append(u.opened, u.health.outage.close)
 	if embedded(cfg) {
 		u.health.noteAnswer()
 	}
 	sharing, err := u.openFleet(cfg, &w.Reads)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	u.openBudget(cfg, &w, sharing)
 	w.Client.Observer = &u.health
 	if u.Client, err = drivers.Open(w.Client); err != nil {
-		return nil, err
+		return err
 	}
 	u.opened = append(u.opened, u.Client.Close)
-	u.Cache = cache.New(u.Client, w.Reads)
+	if u.Reader = u.Client; len(u.names) > 0 {
+		u.Reader = venue.Qualified(u.Client, u.name, u.names, u.name != "" && !drivers.Of(cfg.Venue.Driver).PublicAccounts)
+	}
+	u.Cache = cache.New(u.Reader, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)
 	if u.fleet != nil {
 		u.fleet.OnFlush(u.Cache.FlushLocal)
 	}
-	if u.Live, err = openLive(withProtocol(u.Client, w.Stream), w.Linger, u.Cache, u.process); err != nil {
-		return nil, err
+	if err = u.openLive(withProtocol(u.Client, w.Stream), w.Linger); err != nil {
+		return err
 	}
 	u.Cache.SetWatcher(u.Live.Feed)
 	u.Cache.SetStreamer(u.Live.Feed)
-	u.constant = constantStatus(cfg, u.Client)
-	return u, nil
+	u.constant = u.constantStatus()
+	return nil
 }
 
 // start runs the stream in g, and also the first call and the probe. They run until ctx or end ends them.
@@ -96,10 +176,12 @@ func (u *unit) end() {
 }
 
 // resolverVenue returns what the resolvers read.
-func (u *unit) resolverVenue(cfg *config.Config) resolvers.Venue {
+func (u *unit) resolverVenue() resolvers.Venue {
+	cfg := u.cfg
 	return resolvers.Venue{
-		Name: venueInIDs(cfg), Feed: u.Live.Feed, Sources: Sources(u.Cache, cfg.Limit.Calls), Scope: u.Cache.Scope, Can: u.Client.Can,
-		CashError: cashError(u.Client), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
+		Name: cmp.Or(u.name, venueInIDs(cfg)), Title: title(cfg), Currency: currency(cfg),
+		Feed: u.Live.Feed, Sources: Sources(u.Cache, cfg.Limit.Calls), Scope: u.Cache.Scope, Can: u.Reader.Can,
+		CashError: cashError(u.Client, u.Reader.Can), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
 	}
 }
 
@@ -111,8 +193,8 @@ func (u *unit) forget(a *auth.Account) {
 	})
 }
 
-func constantStatus(cfg *config.Config, client venue.Driver) model.ServiceStatus {
-	unsupported := unsupportedBy(client)
+func (u *unit) constantStatus() model.ServiceStatus {
+	cfg, unsupported := u.cfg, unsupportedBy(u.Client, u.Reader.Can)
 	searches := drivers.Of(cfg.Venue.Driver).Searches
 	return model.ServiceStatus{
 		Currency: currency(cfg),

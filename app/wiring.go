@@ -31,25 +31,29 @@ type Wiring struct {
 	Linger time.Duration
 }
 
-// wiring returns the configuration of the venue's clients and of the cache. The functions in options can change it.
-func (s *App) wiring(cfg *config.Config, options []func(*Wiring)) (w Wiring, err error) {
-	rest := cfg.Venue.URL
-	if s.Demo != nil {
-		rest = s.Demo.URL() + s.Demo.path
+// wiring returns the configuration of the unit's clients and of its cache. The functions in options can change it.
+func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
+	cfg, rest := u.cfg, u.cfg.Venue.URL
+	if u.demo != nil {
+		rest = u.demo.URL() + u.demo.path
 	}
-	w = Wiring{Reads: cacheConfig(cfg, s.clock), Fresh: s.Demo != nil}
-	if w.Stream, err = streamConfig(cfg, s.Demo, s.clock); err != nil {
+	w = Wiring{Venue: u.name, Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
+	if len(u.names) > 0 {
+		w.Reads.Venue = title(cfg)
+		w.Reads.Memory /= 1 + len(u.names)
+	}
+	if w.Stream, err = streamConfig(cfg, u.demo, u.clock); err != nil {
 		return w, err
 	}
-	key, err := venueKey(cfg.Venue, s.Demo)
+	key, err := venueKey(cfg.Venue, u.demo)
 	if err != nil {
 		return w, err
 	}
 	w.Client = venueConfig(cfg, rest, key)
-	w.Client.Clock, w.Client.Log, w.Stream.Log = s.clock, s.log, s.log
+	w.Client.Clock, w.Client.Log, w.Stream.Log = u.clock, u.log, u.log
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
-	if s.Tracer != nil {
-		w.Reads.Observer = s.Tracer.Batch
+	if u.Tracer != nil {
+		w.Reads.Observer = u.Tracer.Batch
 	}
 	for _, change := range options {
 		change(&w)
@@ -101,24 +105,24 @@ func venueInIDs(cfg *config.Config) string {
 	return cfg.Venue.Driver
 }
 
-// unsupportedBy returns the names of the endpoints that a driver does not serve, in the order of upstream.Endpoint. It appends "cash"
-// if the driver serves balances without cash.
-func unsupportedBy(d venue.Driver) []string {
+// unsupportedBy returns the names of the endpoints that a venue does not serve, in the order of upstream.Endpoint. It appends "cash"
+// if the venue serves balances without cash. can is the method Can of what the service reads.
+func unsupportedBy(d venue.Driver, can func(upstream.Endpoint) error) []string {
 	names := []string{}
 	for e := range upstream.Endpoint(upstream.Endpoints) {
-		if d.Can(e) != nil && !slices.Contains(names, e.String()) {
+		if can(e) != nil && !slices.Contains(names, e.String()) {
 			names = append(names, e.String())
 		}
 	}
-	if cashError(d) != nil {
+	if cashError(d, can) != nil {
 		names = append(names, "cash")
 	}
 	return names
 }
 
-// cashError returns the UNSUPPORTED error of a driver that serves balances without cash, or nil.
-func cashError(d venue.Driver) error {
-	if d.Can(upstream.EndpointBalance) != nil {
+// cashError returns the UNSUPPORTED error of a venue that serves balances without cash, or nil.
+func cashError(d venue.Driver, can func(upstream.Endpoint) error) error {
+	if can(upstream.EndpointBalance) != nil {
 		return nil
 	}
 	return d.CanReadCash()

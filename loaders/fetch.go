@@ -42,6 +42,8 @@ type response struct {
 	failed   error
 	began    time.Time
 	inFlight int
+	// arrived has a bit for each venue of which a batch has returned since the last pass.
+	arrived uint32
 	// arrivals delivers the results of batches to the Set's goroutine.
 	arrivals chan func()
 }
@@ -51,7 +53,7 @@ func (s *Set) Pending() bool { return s.pending }
 
 // Fetch ends a pending pass. It starts the calls for the missing keys and waits for their results. It returns nil when another pass
 // is useful: all values have arrived, or some have arrived and the others are slow. Some kinds need one call for each key. If some
-// but not all values of such a kind have arrived, Fetch waits longer, so that the reads below these values share a batch. This
+// but not all values of such a kind and one venue have arrived, Fetch waits longer, so that the reads below these values share a batch. This
 // longer wait is at most half of the time that remains until the deadline of ctx. Without a deadline, it has no limit. Fetch
 // returns an error when ctx ends, or if the response needs too many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
@@ -69,6 +71,7 @@ func (s *Set) Fetch(ctx context.Context) error {
 	for _, l := range s.loaders {
 		l.send()
 	}
+	s.arrived = 0
 	err := s.await(ctx, patience)
 	s.pending, s.began = false, time.Now()
 	return err
@@ -138,14 +141,22 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 	}
 }
 
-// partial reports whether Loader.partial returns true for any loader.
+// partial reports whether each venue of which batches have returned since the last pass is slow with other batches of the same kind.
+// So a slow venue does not delay the reads below the values of another venue.
 func (s *Set) partial() bool {
+	var slow uint32
 	for _, l := range s.loaders {
-		if l.partial() {
-			return true
-		}
+		slow |= l.partial()
 	}
-	return false
+	return s.arrived&^slow == 0
+}
+
+// Waits returns the venues of which keys are missing or in flight. The bit i is that of the venue at the index i of Route's sources.
+func (s *Set) Waits() (venues uint32) {
+	for _, l := range s.loaders {
+		venues |= l.waits()
+	}
+	return venues
 }
 
 // Fail stops fetching after Fetch has returned an error. It cancels the calls in flight and waits for them. Values that have

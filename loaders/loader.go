@@ -47,16 +47,19 @@ type Loader[K comparable, T any] struct {
 	results []reads.Result[*T]
 	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
-	// sent is the number of keys that were passed to Source.Fetch, and received is the number of these keys that have a result. If all
-	// sent keys have a result, the next send first sets both numbers to 0.
-	sent, received int
-	batch          *dataloader.Loader[K, reads.Value[*T]]
+	// flows contains what was sent to each venue; see parted.
+	flows []flow
+	batch *dataloader.Loader[K, reads.Value[*T]]
 
 	// one, fresh and absent are buffers that save allocations.
 	one    [1]K
 	fresh  []K
 	absent []int
 }
+
+// flow contains the number of keys that were passed to Source.Fetch, and the number of these keys that have a result. If all sent keys
+// have a result, the next send first sets both numbers to 0.
+type flow struct{ sent, received int }
 
 // Get reads a key. It returns ErrPending if the key is missing.
 func (l *Loader[K, T]) Get(key K) (reads.Value[*T], error) {
@@ -193,12 +196,14 @@ func (l *Loader[K, T]) send() {
 			dataloader.WithInputCapacity[K, reads.Value[*T]](64),
 			dataloader.WithCache(&dataloader.NoCache[K, reads.Value[*T]]{})) // index and results are the cache
 	}
-	if l.received == l.sent {
-		l.sent, l.received = 0, 0
+	for i := range l.flows {
+		if f := &l.flows[i]; f.received == f.sent {
+			*f = flow{}
+		}
 	}
-	l.sent += len(l.missing)
 	l.inFlight += len(l.missing)
 	for _, keys := range (*l.source).Batches(slices.Clone(l.missing)) {
+		l.flow(keys[0]).sent += len(keys)
 		thunks := make([]dataloader.Thunk[reads.Value[*T]], len(keys))
 		for i, key := range keys {
 			thunks[i] = l.batch.Load(l.fetchCtx, key)
@@ -214,8 +219,50 @@ func (l *Loader[K, T]) send() {
 	l.missing = l.missing[:0]
 }
 
-// partial reports whether some but not all batches of the loader have returned.
-func (l *Loader[K, T]) partial() bool { return l.received > 0 && l.received < l.sent }
+// part returns the index of a key's venue.
+func (l *Loader[K, T]) part(key K) int {
+	if p, ok := (*l.source).(parted[K]); ok {
+		return p.Part(key)
+	}
+	return 0
+}
+
+// flow returns the flow of a key's venue.
+func (l *Loader[K, T]) flow(key K) *flow {
+	part := l.part(key)
+	for len(l.flows) <= part {
+		l.flows = append(l.flows, flow{})
+	}
+	return &l.flows[part]
+}
+
+// partial returns the venues of which some but not all batches of the loader have returned.
+func (l *Loader[K, T]) partial() (venues uint32) {
+	for i, f := range l.flows {
+		if f.received > 0 && f.received < f.sent {
+			venues |= 1 << i
+		}
+	}
+	return venues
+}
+
+// waits returns the venues of which the loader has missing keys or keys in flight.
+func (l *Loader[K, T]) waits() (venues uint32) {
+	p, ok := (*l.source).(parted[K])
+	for _, key := range l.missing {
+		if !ok {
+			venues = 1
+			break
+		}
+		venues |= 1 << p.Part(key)
+	}
+	for i, f := range l.flows {
+		if f.received < f.sent {
+			venues |= 1 << i
+		}
+	}
+	return venues
+}
 
 // fetch is the dataloader's batch function. It recovers a panic of the source, because the dataloader would print the panic without
 // the service's logger.
@@ -242,7 +289,9 @@ func (l *Loader[K, T]) fetch(ctx context.Context, keys []K) (out []*dataloader.R
 
 // store stores the values of a batch. Its thunks do not wait any more.
 func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[reads.Value[*T]]) {
-	l.received += len(keys)
+	part := l.part(keys[0])
+	l.flows[part].received += len(keys)
+	l.arrived |= 1 << part
 	l.inFlight -= len(keys)
 	var n request.CacheCounts
 	results := make([]reads.Result[*T], len(keys))
@@ -252,7 +301,7 @@ func (l *Loader[K, T]) store(keys []K, thunks []dataloader.Thunk[reads.Value[*T]
 		case r.Err != nil:
 		case r.Value.Stale:
 			n.Excused++
-		case l.kind.User():
+		case l.kind.User() && part == 0: // only the first venue gets credentials that it could accept
 			l.dependencies.AnswerAccount(accountOf(key))
 		}
 		l.results[l.index[key]] = *r
@@ -311,5 +360,5 @@ func (l *Loader[K, T]) reset() {
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]
-	l.sent, l.received = 0, 0
+	l.flows = l.flows[:0]
 }

@@ -67,7 +67,8 @@ type Set struct {
 type loader interface {
 	cost() (upstream.Kind, int)
 	send()
-	partial() bool
+	partial() (venues uint32)
+	waits() (venues uint32)
 	fail(err error)
 	refreshStale()
 	reset()

@@ -17,7 +17,11 @@ import (
 const maxPerSecondLimit = 100
 
 func (r *Resolver) source(ctx context.Context) follow.Source {
-	return follow.Source{Feed: r.Venue.Feed, Group: streamOf(ctx).group, Timeout: r.Timeout}
+	s := follow.Source{Feed: r.Venue.Feed, Names: r.Names, Group: streamOf(ctx).group, Timeout: r.Timeout}
+	for i := range r.More {
+		s.More = append(s.More, r.More[i].Feed)
+	}
+	return s
 }
 
 // subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event

@@ -66,11 +66,12 @@ func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Ad
 	if err != nil {
 		return nil, err
 	}
-	if a, err = r.followed(ctx, a, venue); err != nil {
+	selected, err := r.newPositionFilter(a, venue, positionIDs)
+	if err != nil {
 		return nil, err
 	}
-	selected, err := r.newPositionFilter(a, positionIDs)
-	if err != nil {
+	a = selected.address
+	if err = r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Position] { return &s.Positions })
@@ -91,11 +92,12 @@ type positionFilter struct {
 	ids     map[string]bool
 }
 
-// newPositionFilter returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
-func (r *Resolver) newPositionFilter(a market.Address, ids []string) (positionFilter, error) {
+// newPositionFilter returns the filter for the arguments address, venue and positionIds. It accepts ids of positions that the wallet does not hold.
+func (r *Resolver) newPositionFilter(a market.Address, venue *string, ids []string) (positionFilter, error) {
+	a, err := r.account(a, venue)
 	f := positionFilter{address: a}
-	if ids == nil {
-		return f, nil
+	if ids == nil || err != nil {
+		return f, err
 	}
 	if err := checkIDCount("positionIds", ids); err != nil {
 		return f, err

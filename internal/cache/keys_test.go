@@ -23,7 +23,8 @@ func TestKeysAreCopies(t *testing.T) {
 		keepsNothing(t, c.markets, sent, market.MarketRef{By: by, Value: sent[:5]})
 	}
 	keepsNothing(t, c.events, sent, market.EventRef{EventID: sent[:5], EventSlug: sent[5:9]})
-	keepsNothing(t, c.searches, sent, queries.SearchKey{Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
+	keepsNothing(t, c.searches, sent, queries.SearchKey{Venue: sent[:4], Text: sent[:5], Status: sent[:6], Category: sent[:7], Tag: sent[:8], EventID: sent[:9], EventSlug: sent[:10], Page: sent[:11]})
+	keepsNothing(t, c.categories, sent, sent[:5])
 	keepsNothing(t, c.marketTrades, sent, queries.MarketTrades{MarketID: sent[:5], TokenID: sent[:6], Page: sent[:7]})
 	keepsNothing(t, c.balances, sent, user)
 	keepsNothing(t, c.positions, sent, user)

@@ -30,7 +30,7 @@ func (searchKind) own(key queries.SearchKey, _ *queries.SearchPage) queries.Sear
 
 // ownSearch implements own for both kinds of searches.
 func ownSearch(key queries.SearchKey) queries.SearchKey {
-	for _, text := range []*string{&key.Text, &key.Status, &key.Category, &key.Tag, &key.EventID, &key.EventSlug, &key.Page} {
+	for _, text := range []*string{&key.Venue, &key.Text, &key.Status, &key.Category, &key.Tag, &key.EventID, &key.EventSlug, &key.Page} {
 		*text = strings.Clone(*text)
 	}
 	return key

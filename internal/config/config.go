@@ -45,6 +45,10 @@ type Config struct {
 	// Ask is the flag --ask of CommandConfigCheck, and Semantic the flag --semantic of CommandSchema.
 	Ask, Semantic bool `kong:"-"`
 
+	// More are the configurations of the further venues, those of --demo-driver first. They differ from this one only in Venue, StreamURL,
+	// StreamTopics and Demo.
+	More []*Config `kong:"-"`
+
 	// origins maps the name of a flag to the place where its value was set. It contains only flags that were set.
 	origins map[string]string
 
@@ -79,6 +83,8 @@ type Config struct {
 	StreamURL string `placeholder:"URL" check:"stream" group:"Venue" help:"URL of the venue's WebSocket, ws:// or wss://. Empty means the stream of the driver or of the demo venue. If neither has one, there is no stream."`
 	// StreamTopics is divided among connections of at most 200 topics.
 	StreamTopics int `default:"2000" min:"1" max:"100000" group:"Venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number, and so do lists of trades and markets of one client address beyond a quarter. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
+
+	MoreVenues List `placeholder:"VENUES" check:"text" group:"Venue" help:"Further venues in the same graph, separated by commas, at most eight venues in all: the name of a driver, or the path of a file (with a slash or a dot) of the variables ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*. Their ids begin with the venue's name and a colon. They get no credentials of callers."`
 
 	Federation bool `default:"false" group:"Schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 
@@ -125,6 +131,7 @@ type Log struct {
 
 // Venue configures the venue's address and calls.
 type Venue struct {
+	Name        string        `placeholder:"NAME" check:"name" help:"Name of the venue where the service reads several. The ids of a further venue begin with it. Empty means the name of the driver."`
 	Driver      string        `default:"generic" check:"text" help:"Driver of the venue's API. generic reads the documented API. The pages in docs/venues describe each driver."`
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty means the driver's own addresses, or the embedded demo venue if --demo-driver is the same driver."`
 	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with the embedded demo venue unless it is strict, and query in all other cases."`
@@ -150,7 +157,11 @@ type Shared struct {
 
 // Demo configures the embedded venue.
 type Demo struct {
-	Driver          string        `default:"generic" oneof:"generic,polymarket,kalshi" help:"API of the demo venue: generic is the documented one; polymarket and kalshi simulate these venues with synthetic data. --demo-strict, --demo-lag, --demo-without and the limits of requests a minute need generic."`
+	// Driver is the first of Drivers. Other is the place of the venue among Drivers: all have the same events, but each has its own prices.
+	Driver string `kong:"-"`
+	Other  uint64 `kong:"-"`
+
+	Drivers         List          `name:"driver" default:"generic" oneof:"generic,polymarket,kalshi" help:"API of the demo venue: generic is the documented one; polymarket and kalshi simulate these venues with synthetic data. Several, separated by commas, are as many venues with the same events, and need neither --venue-driver nor --more-venues. --demo-strict, --demo-lag, --demo-without and the limits of requests a minute need generic."`
 	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue. Port 0 takes a free port and logs it."`
 	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Minimum time of every response of the demo venue."`
 	Control         bool          `default:"false" help:"Whether the demo venue serves /__control, where tests and benchmarks read counters and set faults. If service and demo venue listen on loopback addresses without --trusted-proxies, the live board can cause faults too."`

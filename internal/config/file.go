@@ -35,7 +35,13 @@ func (p *parser) loadFile(ctx *kong.Context) {
 		p.report(flag.Value, path, err, "the path of a file that can be read")
 		return
 	}
-	known, seen := keys(ctx.Kong), map[string]bool{}
+	p.addLines(path, text, keys(ctx.Kong))
+}
+
+// addLines adds the values in the text of a configuration file to p.values, and its errors to p.problems. known contains the names of
+// all variables without the prefix.
+func (p *parser) addLines(path, text string, known []string) {
+	seen := map[string]bool{}
 	for i, entry := range strings.Split(strings.TrimPrefix(text, "\ufeff"), "\n") {
 		entry = strings.TrimSpace(entry)
 		if entry == "" || entry[0] == '#' {

@@ -95,6 +95,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 	if g.Command.usesSettings() {
 		p.checkNames(k)
 	}
+	p.addVenues(k, &g.Config)
 	if flag, address := g.healthAddress(); g.Command == CommandHealthcheck && strings.HasSuffix(address, ":0") {
 		p.report(flagOf(k, flag).Value, address, errors.New("has port 0, so healthcheck cannot know the port"), "the port that the server listens on")
 	}

@@ -96,15 +96,21 @@ func TestMarkets(t *testing.T) {
 }
 
 // TestOtherVenue checks that another venue of the same seed has the same markets, at prices of its own, so that some books cross
-// between the two venues and most do not, also after the markets have moved.
+// between the two venues and most do not, also after the markets have moved. The other venue opens a moment later.
 func TestOtherVenue(t *testing.T) {
 	c := newClock()
-	a, b := New(Config{Markets: 400, Seed: 1, Clock: c}), New(Config{Markets: 400, Seed: 1, Clock: c, Other: 1})
+	opened := c.Now()
+	a := New(Config{Markets: 400, Seed: 1, Clock: c})
+	c.Advance(pace)
+	b := New(Config{Markets: 400, Seed: 1, Clock: c, Other: 1, Opened: opened})
 	for round := range 3 {
 		crossed, same, open := 0, 0, 0
 		for i, tok := range a.Tokens() {
 			if other := b.Tokens()[i]; round == 0 && other != tok {
 				t.Fatalf("token %d is %+v at one venue and %+v at the other", i, tok, other)
+			}
+			if a, b := a.listing.markets[0], b.listing.markets[0]; a.startAt != b.startAt || a.endAt != b.endAt {
+				t.Fatalf("a market begins at %d and %d and ends at %d and %d at the two venues", a.startAt, b.startAt, a.endAt, b.endAt)
 			}
 			p, _ := a.Quote(tok.TokenID)
 			q, _ := b.Quote(tok.TokenID)

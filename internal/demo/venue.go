@@ -73,6 +73,9 @@ type Config struct {
 	// Other is 0 for the first venue. Venues with the same Seed and different numbers have the same events, markets and identifiers.
 	// The prices of each market follow those of the first venue with an offset and a delay, so that their books cross now and then.
 	Other uint64
+	// Opened is the time from which the venue derives its markets and accounts. Zero means the time of New. Venues have the same events
+	// only if they have the same time.
+	Opened time.Time
 	// Watch is notified of the changes of the markets. Nil notifies nobody.
 	Watch Watcher
 }
@@ -118,11 +121,13 @@ func New(config Config) *Venue {
 	if config.Heartbeat <= 0 {
 		config.Heartbeat = heartbeat
 	}
-	now := config.Clock.Now()
+	if config.Opened.IsZero() {
+		config.Opened = config.Clock.Now()
+	}
 	v := &Venue{
 		config: config,
 		epoch:  newEpoch(),
-		opened: millisOf(now),
+		opened: millisOf(config.Opened),
 		random: rng(hash(config.Seed, 1)),
 		dice: dice{
 			tape: rng(hash(config.Seed, 2)), orders: rng(hash(config.Seed, 3)),
@@ -222,12 +227,15 @@ type Dialect struct {
 // Open makes the engine. Of the configuration, it uses what concerns the markets, and the latency.
 func (d *Dialect) Open(config Config, watch Watcher) {
 	d.Clock = cmp.Or[Clock](config.Clock, WallClock{})
-	d.Created = d.Clock.Now()
+	if config.Opened.IsZero() {
+		config.Opened = d.Clock.Now()
+	}
+	d.Created = config.Opened
 	d.API.Latency, d.API.Counts = config.Latency, &d.Counts
 	d.Sockets.Limits, d.Sockets.Counts = server.StandardLimits, &d.Counts
 	d.engine = New(Config{
 		Markets: config.Markets, Seed: config.Seed, Clock: config.Clock, MarketEvery: config.MarketEvery, Quiet: config.Quiet, Other: config.Other,
-		Watch: watch,
+		Opened: config.Opened, Watch: watch,
 	})
 }
 

@@ -132,3 +132,37 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 		}
 	}
 }
+
+// TestReaderOverFeeds checks that one reader can watch topics of several feeds: one signal, the shares of each feed, and all watches
+// closed at the end.
+func TestReaderOverFeeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newTestFeed(t), newTestFeed(t)
+		reader := NewReader("reader", func(key messages.Topic) *Feed {
+			if strings.HasPrefix(key.ID, "b:") {
+				return b.Feed
+			}
+			return a.Feed
+		})
+		first, second := watchTopic(t, reader, priceOf("T"), ""), watchTopic(t, reader, priceOf("b:T"), "")
+		reader.KeepLive(bookOf("b:T"))
+		a.wantOpen(t, "prices T")
+		b.wantOpen(t, "orderbook b:T", "prices b:T")
+		if x, y := countTopics(t, a)["reader"], countTopics(t, b)["reader"]; x != 1 || y != 2 {
+			t.Errorf("the reader has %d and %d topics, want 1 and 2", x, y)
+		}
+		for range 2 {
+			a.Refused(priceOf("T"), market.Errorf(market.CodeNotFound, "no"))
+			b.upNow(priceOf("b:T"))
+			b.downNow(priceOf("b:T"))
+		}
+		<-reader.Changed()
+		if got := reader.Take(); !slices.Contains(got, first) || !slices.Contains(got, second) {
+			t.Errorf("Take returns %d watches, want those of both feeds", len(got))
+		}
+		reader.Close()
+		if x, y := countTopics(t, a)["reader"], countTopics(t, b)["reader"]; x+y != 0 {
+			t.Errorf("after Close, the reader has %d and %d topics", x, y)
+		}
+	})
+}

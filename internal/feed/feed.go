@@ -177,7 +177,7 @@ func (f *Feed) hold(key messages.Topic) (*Watch, error) {
 // signal the reader. KeepLive does nothing if the stream cannot take the topic. If Config.Topics/2 or more public topics are open,
 // KeepLive opens no further topic. It can still watch an open topic if withinShare allows the watch.
 func (r *Reader) KeepLive(key messages.Topic) {
-	f := r.feed
+	f := r.of(key)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	t := f.topics[key]

@@ -76,7 +76,7 @@ func (i *Items) add(items Items) {
 
 // Reader is a subscriber with several watches. One channel signals changes of all its watches. Only one goroutine may use a Reader.
 type Reader struct {
-	feed   *Feed
+	of     func(messages.Topic) *Feed
 	signal chan struct{}
 	// caller is the name of the reader's caller. The topics of the reader count for this caller; see shares.
 	caller string
@@ -91,8 +91,14 @@ type Reader struct {
 
 // NewReader returns a reader without watches. The number of public topics that all readers of one caller watch together is limited.
 // See the package comment. Close the reader after use.
-func (f *Feed) NewReader(caller string) *Reader {
-	return &Reader{feed: f, caller: caller, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
+func (f *Feed) NewReader(caller string) *Reader { return NewReader(caller, f.itself) }
+
+func (f *Feed) itself(messages.Topic) *Feed { return f }
+
+// NewReader returns a reader that watches topics of several feeds. of returns the feed of a topic. Each feed limits the number of the
+// caller's topics in this feed.
+func NewReader(caller string, of func(messages.Topic) *Feed) *Reader {
+	return &Reader{of: of, caller: caller, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
@@ -100,7 +106,7 @@ func (f *Feed) NewReader(caller string) *Reader {
 // topics. If the caller has more topics than its share, the feed may later end a watch of a price or book with RATE_LIMITED to make
 // room for another topic. After either error, the client can poll instead.
 func (r *Reader) Watch(key messages.Topic, c *market.Credentials) (*Watch, error) {
-	w, err := r.feed.watch(key, c, r)
+	w, err := r.of(key).watch(key, c, r)
 	if err == nil {
 		r.watches[w] = struct{}{}
 	}
@@ -190,7 +196,7 @@ func (w *Watch) notify() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.queued {
-		r.feed.counts.conflated.Add(1)
+		w.topic.feed.counts.conflated.Add(1)
 		return
 	}
 	w.queued = true

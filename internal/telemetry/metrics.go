@@ -18,7 +18,11 @@ import (
 // The methods of Metrics count frequent events. Each label of these metrics has a bounded number of values; further values are
 // counted as "other". Register adds metrics that other packages count. The registry reads such metrics at each scrape.
 type Metrics struct {
-	registry *prometheus.Registry
+	registry   *prometheus.Registry
+	registerer prometheus.Registerer
+	// venues has the metrics of each venue in a process with several. These have no operations, and the label venue. Without such
+	// metrics, those of the only venue are in this value.
+	venues map[string]*Metrics
 
 	operations operations
 	venue      venueCalls
@@ -27,15 +31,34 @@ type Metrics struct {
 }
 
 // NewMetrics returns the metrics of operations, calls to the venue, the venue's stream, calls to Redis, the Go runtime and the
-// process. It also adds a metric with the version.
-func NewMetrics(version string) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+// process. It also adds a metric with the version. venues are the names of the venues in a process with several; see ForVenue.
+func NewMetrics(version string, venues ...string) *Metrics {
+	registry := prometheus.NewRegistry()
+	m := &Metrics{registry: registry, registerer: registry, venues: map[string]*Metrics{}}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.gauge("oddsgraph_build_info", "What runs; always 1.", prometheus.Labels{"version": version, "goversion": runtime.Version()}).Set(1)
 	m.operations.register(m)
+	if len(venues) == 0 {
+		m.registerVenue()
+	}
+	for _, name := range venues {
+		m.venues[name] = &Metrics{registry: registry, registerer: prometheus.WrapRegistererWith(prometheus.Labels{"venue": name}, registry)}
+		m.venues[name].registerVenue()
+	}
+	return m
+}
+
+func (m *Metrics) registerVenue() {
 	m.venue.register(m)
 	m.stream.register(m)
 	m.shared.register(m)
+}
+
+// ForVenue returns the metrics of a venue. They have the label venue if NewMetrics knows the name, and are m otherwise.
+func (m *Metrics) ForVenue(name string) *Metrics {
+	if of := m.venues[name]; of != nil {
+		return of
+	}
 	return m
 }
 
@@ -61,13 +84,13 @@ func (m *Metrics) gather() ([]*dto.MetricFamily, error) {
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {
 	c := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
-	m.registry.MustRegister(c)
+	m.registerer.MustRegister(c)
 	return c
 }
 
 func (m *Metrics) gauge(name, help string, labels prometheus.Labels) prometheus.Gauge {
 	g := prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels})
-	m.registry.MustRegister(g)
+	m.registerer.MustRegister(g)
 	return g
 }
 
@@ -78,6 +101,6 @@ func (m *Metrics) histogram(name, help string, buckets []float64, labels ...stri
 		Name: name, Help: help, Buckets: buckets,
 		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
 	}, labels)
-	m.registry.MustRegister(h)
+	m.registerer.MustRegister(h)
 	return h
 }

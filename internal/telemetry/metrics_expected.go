@@ -27,19 +27,10 @@ var outcomes = []string{
 // Expect adds the series with the expected labels at 0, because Prometheus does not see an increase from no series to 1. Kinds of
 // drift and types of frames are not known in advance, so their metrics begin with the label "other".
 func (m *Metrics) Expect(e Expected) {
-	o, v := &m.operations, &m.venue
-	for _, outcome := range outcomes {
-		label := o.codes.label(outcome)
-		for _, kind := range []string{"query", "subscription", "unknown"} {
-			o.total.WithLabelValues(kind, "", label)
-		}
-		if outcome != request.OutcomeOK && outcome != request.OutcomeCancelled {
-			o.events.WithLabelValues(label)
-		}
+	if m.operations.total != nil { // the metrics of one of several venues have no operations
+		m.operations.expect(e.Rules)
 	}
-	for _, rule := range e.Rules {
-		o.refused.WithLabelValues(o.rules.label(rule))
-	}
+	v := &m.venue
 	for _, endpoint := range e.Endpoints {
 		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(http.StatusOK), v.codes.label(request.OutcomeOK))
 		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(0), v.codes.label(string(market.CodeUpstreamUnavailable)))
@@ -54,5 +45,20 @@ func (m *Metrics) Expect(e Expected) {
 		for _, result := range e.Results {
 			m.shared.calls.WithLabelValues(command, result)
 		}
+	}
+}
+
+func (o *operations) expect(rules []string) {
+	for _, outcome := range outcomes {
+		label := o.codes.label(outcome)
+		for _, kind := range []string{"query", "subscription", "unknown"} {
+			o.total.WithLabelValues(kind, "", label)
+		}
+		if outcome != request.OutcomeOK && outcome != request.OutcomeCancelled {
+			o.events.WithLabelValues(label)
+		}
+	}
+	for _, rule := range rules {
+		o.refused.WithLabelValues(o.rules.label(rule))
 	}
 }

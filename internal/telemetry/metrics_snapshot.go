@@ -31,7 +31,7 @@ func Register[S any](m *Metrics, snapshot func() S, families ...Family[S]) {
 	for _, f := range families {
 		c.descs = append(c.descs, prometheus.NewDesc(f.Name, f.Help, f.Labels, nil))
 	}
-	m.registry.MustRegister(c)
+	m.registerer.MustRegister(c)
 }
 
 type snapshotCollector[S any] struct {

@@ -127,6 +127,36 @@ oddsgraph_stream_frames_total{type="price_update"} 2
 	}
 }
 
+// TestVenues checks that each of several venues has its own series, and that a single venue has no label.
+func TestVenues(t *testing.T) {
+	const calls, state = "oddsgraph_venue_calls_total", "oddsgraph_state"
+	show := func(m *Metrics, names ...string) (out string) {
+		for i, name := range names {
+			of := m.ForVenue(name)
+			for range i + 1 {
+				of.Call("prices", 40, 200, "ok", time.Millisecond)
+			}
+			Register(of, func() int { return i }, Family[int]{Kind: Gauge, Name: state, Help: "S.", Read: Single(func(n int) float64 { return float64(n) })})
+		}
+		m.Operation("query", "Board", "ok", "", time.Millisecond)
+		for line := range strings.Lines(scrape(t, m)) {
+			if strings.HasPrefix(line, calls) || strings.HasPrefix(line, state) || strings.HasPrefix(line, "oddsgraph_operations_total") {
+				out += line
+			}
+		}
+		return out
+	}
+	const operation = `oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1` + "\n"
+	if got, want := show(NewMetrics("v1"), "a"), operation+state+" 0\n"+calls+`{endpoint="prices",outcome="ok",status="200"} 1`+"\n"; got != want {
+		t.Errorf("one venue has the series\n%s\nwant\n%s", got, want)
+	}
+	want := operation + state + `{venue="a"} 0` + "\n" + state + `{venue="b"} 1` + "\n" +
+		calls + `{endpoint="prices",outcome="ok",status="200",venue="a"} 1` + "\n" + calls + `{endpoint="prices",outcome="ok",status="200",venue="b"} 2` + "\n"
+	if got := show(NewMetrics("v1", "a", "b"), "a", "b"); got != want {
+		t.Errorf("two venues have the series\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestRegister checks that all metric families of a scrape are read from one snapshot.
 func TestRegister(t *testing.T) {
 	m := NewMetrics("v1")

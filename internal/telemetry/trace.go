@@ -206,6 +206,9 @@ func batchAttributes(b upstream.Batch, more ...attribute.KeyValue) []attribute.K
 		}
 		return to.Sub(from).Seconds()
 	}
+	if b.Venue != "" {
+		more = append(more, attribute.String("venue", b.Venue))
+	}
 	return append(more,
 		attribute.String("kind", b.Kind.String()), attribute.String("priority", b.Priority.String()), attribute.Int("keys", b.Keys),
 		attribute.String("outcome", b.Outcome), attribute.Float64("budget.wait", between(b.Formed, b.Admitted)),

@@ -36,7 +36,7 @@ type mutation struct {
 }
 
 // all has the mutations of this package's files.
-var all = slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket)
+var all = slices.Concat(mutations, bounds, calls, replicas, kalshi, polymarket, venues)
 
 var mutations = []mutation{
 	{
@@ -130,6 +130,11 @@ var mutations = []mutation{
 		name: "heartbeats reveal no lost message",
 		file: "internal/feed/messages.go", oldText: "if t.ended || t.phase != following || epoch != \"\" && epoch == t.previousEpoch {", newText: "if true {",
 		run: "^TestChaos$/^seed_1$", message: "hang: ",
+	},
+	{
+		name: "the reads of all venues wait for each other",
+		file: "internal/feed/follow/follow.go", oldText: "	return s.Names.Find(id) + 1\n", newText: "	return 0\n",
+		run: "^TestReadsOfVenues$", message: "one read asks for",
 	},
 }
 

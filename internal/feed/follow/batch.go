@@ -23,10 +23,10 @@ type batch[T any] struct {
 }
 
 // openBatch is like stateSpec.open, but the events of the stream contain lists of updates.
-func (k stateSpec[T]) openBatch(keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
+func (k stateSpec[T]) openBatch(s Source, keys []string, every time.Duration) func(*publisher[[]Event[update[T]]], *feed.Reader) (body, error) {
 	return func(out *publisher[[]Event[update[T]]], reader *feed.Reader) (body, error) {
 		b := &batch[T]{out: out, every: every, index: make(map[string]int)}
-		b.states = k.newStates(keys, &publisher[update[T]]{yield: b.collect}, reader)
+		b.states = k.newStates(s, keys, &publisher[update[T]]{yield: b.collect}, reader)
 		return b, nil
 	}
 }

@@ -22,7 +22,7 @@
 //   - after a gap
 //   - every pollInterval while the venue's stream sends no values
 //
-// A loop runs one read at a time, on another goroutine. The type [pending] stores the reason to read and the changes that the read
+// A loop runs one read of a venue at a time, on another goroutine. The type [pending] stores the reason to read and the changes that the read
 // must include. The reason and the changes stay pending until a read settles them, which means that they need no further read:
 //
 //   - A successful read settles everything that was pending when the read started. Reasons and changes that were added during the

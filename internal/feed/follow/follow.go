@@ -11,6 +11,7 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/request"
 )
 
@@ -58,10 +59,39 @@ type Group interface {
 // Source configures a Stream.
 type Source struct {
 	Feed *feed.Feed
+	// Names are the names of the further venues in a process with several, and More their feeds. The reads of one venue never wait for
+	// those of another. A list with ids of several venues goes on if one of these venues refuses its part.
+	Names market.Names
+	More  []*feed.Feed
 	// Group is the group of readers that get the events. It is nil if the stream has a single reader.
 	Group Group
 	// Timeout is the maximum time until the first event or problem.
 	Timeout time.Duration
+}
+
+// venue returns the index of the venue to which an id belongs. The first venue has the index 0.
+func (s Source) venue(id string) int {
+	if len(s.More) == 0 {
+		return 0
+	}
+	return s.Names.Find(id) + 1
+}
+
+// mixed reports whether a list has ids of several venues.
+func (s Source) mixed(ids []string) bool {
+	return len(s.More) > 0 && slices.ContainsFunc(ids, func(id string) bool { return s.venue(id) != s.venue(ids[0]) })
+}
+
+func (s Source) newReader(caller string) *feed.Reader {
+	if len(s.More) == 0 {
+		return s.Feed.NewReader(caller)
+	}
+	return feed.NewReader(caller, func(t messages.Topic) *feed.Feed {
+		if i := s.Names.Find(t.ID); i >= 0 {
+			return s.More[i]
+		}
+		return s.Feed
+	})
 }
 
 // errStopped ends a loop whose reader has stopped ranging over the stream.
@@ -128,7 +158,7 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{yield: yield}
-		reader := s.Feed.NewReader(request.From(ctx).Caller)
+		reader := s.newReader(request.From(ctx).Caller)
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {

@@ -34,7 +34,7 @@ type testUpstream struct {
 func (u *testUpstream) Watch(t messages.Topic, _ *market.Credentials) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.room > 0 && len(u.open) >= u.room && !u.open[t] {
+	if u.room != 0 && len(u.open) >= u.room && !u.open[t] {
 		return market.Errorf(market.CodeRateLimited, "full")
 	}
 	u.open[t] = true

@@ -10,7 +10,8 @@ import (
 // item is the part of a key's state that the bodies states and markets share. A key is the id of a token or a market, or empty for
 // an account.
 type item struct {
-	key string
+	key   string
+	venue int // Source.venue of the key
 	// sent reports whether the subscription has sent an event for the key. live and resyncs are the fields Live and Resyncs of the
 	// feed.State that the subscription used last. But when the body states sends a value from REST, it sets live to false.
 	sent, live bool

@@ -21,10 +21,10 @@ const (
 type body interface {
 	// handleChange handles a change of a watch.
 	handleChange(w *feed.Watch) error
-	// nextRead returns the read to start now. If no read is due, it returns nil and the time when the loop must call nextRead again.
+	// nextRead returns the read of a venue to start now; see Source.venue. If no read is due, it returns nil and the time when the loop must call nextRead again.
 	// If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
 	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
-	nextRead(now time.Time, poll bool) (readFunc, time.Time)
+	nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time)
 	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST read to serve readers
 	// that join.
 	isCurrent() bool
@@ -49,6 +49,12 @@ type sender interface {
 	problem(err error) error
 }
 
+// result is the result of a read of a venue.
+type result struct {
+	venue int
+	apply func() error
+}
+
 // loop runs one subscription.
 type loop struct {
 	Source
@@ -64,8 +70,9 @@ type loop struct {
 	// notBefore contains the earliest time of the next call of body.handleChange for each watch.
 	notBefore map[*feed.Watch]time.Time
 
-	results chan func() error
-	reading bool
+	results chan result
+	// reading reports for each venue whether a read is running.
+	reading []bool
 	// joinedAt is the time when the first of the waiting readers wanted to join. It is zero if no reader waits.
 	joinedAt time.Time
 	// readSinceJoin reports whether a read has ended since joinedAt.
@@ -79,11 +86,14 @@ type loop struct {
 func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
-	l.results = make(chan func() error, 1)
+	l.reading = make([]bool, 1+len(l.More))
+	l.results = make(chan result, len(l.reading))
 	defer func() {
 		end()
-		if l.reading {
-			<-l.results
+		for _, reading := range l.reading {
+			if reading {
+				<-l.results
+			}
 		}
 	}()
 	limit := l.Timeout * 9 / 10 // the rest of the time is for the execution and delivery of the event
@@ -101,9 +111,9 @@ func (l *loop) run(ctx context.Context) error {
 		case <-l.reader.Changed():
 		case <-wake.C:
 			at = time.Time{}
-		case apply := <-l.results:
-			l.reading, l.readSinceJoin = false, true
-			err = apply()
+		case r := <-l.results:
+			l.reading[r.venue], l.readSinceJoin = false, true
+			err = r.apply()
 		case <-l.joiners():
 			if l.joinedAt.IsZero() {
 				l.joinedAt, l.readSinceJoin = time.Now(), false
@@ -154,7 +164,7 @@ func (l *loop) reportLate(now time.Time) error {
 	return l.out.problem(errFirstEventLate)
 }
 
-// step passes changes to the body, serves readers that join, and starts a read if one is due. It returns the time of the next step,
+// step passes changes to the body, serves readers that join, and starts the reads that are due, at most one for each venue. It returns the time of the next step,
 // or zero if the next step can wait for the next change.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
@@ -172,12 +182,15 @@ func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time
 			polling, next = true, earlierOf(next, latest)
 		}
 	}
-	if !l.reading {
-		get, at := l.body.nextRead(now, polling)
-		if get == nil {
-			return earlierOf(next, at), nil
+	for venue, reading := range l.reading {
+		if reading {
+			continue
 		}
-		l.startRead(ctx, get)
+		if get, at := l.body.nextRead(now, polling, venue); get != nil {
+			l.startRead(ctx, venue, get)
+		} else {
+			next = earlierOf(next, at)
+		}
 	}
 	return next, nil
 }
@@ -238,16 +251,16 @@ func serveJoiners(group Group, out sender, resend func(Reason) error) error {
 
 // startRead starts a read on its own goroutine. run waits for this goroutine before it returns. The timeout of the read is
 // pollInterval. Before the first event or problem, the timeout depends on the deadline instead.
-func (l *loop) startRead(ctx context.Context, get readFunc) {
+func (l *loop) startRead(ctx context.Context, venue int, get readFunc) {
 	within := pollInterval
 	if l.out.sentCount() == 0 {
 		within = time.Until(l.deadline) * 9 / 10 // a read that fails must report its own error before run reports errFirstEventLate
 	}
-	l.reading = true
+	l.reading[venue] = true
 	go func() {
 		ctx, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
-		l.results <- recoverRead(ctx, get)
+		l.results <- result{venue, recoverRead(ctx, get)}
 	}()
 }
 

@@ -26,9 +26,9 @@ type ReadMarkets func(ctx context.Context, marketIDs []string) []reads.Result[*m
 // Markets follows markets. The venue's stream announces changes. After a change, the market is read over REST.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
-		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
+		b := &markets{out: out, mixed: s.mixed(marketIDs), read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
 		for _, id := range marketIDs {
-			m := &marketItem{item: item{key: id}}
+			m := &marketItem{item: item{key: id, venue: s.venue(id)}}
 			b.items = append(b.items, m)
 			// A market without a watch is polled.
 			if w, err := reader.Watch(messages.Topic{Channel: messages.ChannelMarket, ID: id}, nil); err == nil {
@@ -42,6 +42,7 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 type markets struct {
 	out     *publisher[MarketUpdate]
 	read    ReadMarkets
+	mixed   bool // Source.mixed of the ids
 	items   []*marketItem
 	watched map[*feed.Watch]*marketItem
 	unknown *unknowns
@@ -71,6 +72,10 @@ func (b *markets) handleChange(w *feed.Watch) error {
 	case IsUnknown(err):
 		delete(b.watched, w)
 		return b.out.reportUnknown(b.unknown, m.key)
+	case err != nil && b.mixed: // the market is polled
+		delete(b.watched, w)
+		m.live = false
+		return nil
 	case err != nil:
 		return err
 	}
@@ -104,11 +109,11 @@ func (b *markets) send(m *marketItem, reason Reason, change string) error {
 	return b.out.send(reason, m.key, Append, MarketUpdate{Market: m.market, Meta: m.meta, Change: change})
 }
 
-func (b *markets) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+func (b *markets) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
 	var wanted []*marketItem
 	var wake time.Time
 	for _, m := range b.items {
-		if b.unknown.reported[m.key] {
+		if m.venue != venue || b.unknown.reported[m.key] {
 			continue
 		}
 		if poll && !(m.sent && m.live) {

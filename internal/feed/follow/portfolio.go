@@ -103,7 +103,10 @@ func hasPositions(s feed.State) bool {
 	return s.Known && s.Account != nil && s.Account.Positions != nil
 }
 
-func (b *portfolio) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+func (b *portfolio) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
+	if venue > 0 {
+		return nil, time.Time{} // one read at a time is enough for an account
+	}
 	if poll {
 		b.headStartOver = true
 		b.pending.request()

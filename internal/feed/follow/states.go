@@ -52,6 +52,7 @@ type update[T any] struct {
 type states[T any] struct {
 	stateSpec[T]
 	out     *publisher[update[T]]
+	mixed   bool // Source.mixed of the keys
 	items   []*state[T]
 	watched map[*feed.Watch]*state[T]
 	unknown *unknowns
@@ -77,17 +78,17 @@ type state[T any] struct {
 const unreadInterval = time.Second
 
 // open returns a function that makes a body for keys.
-func (k stateSpec[T]) open(keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
+func (k stateSpec[T]) open(s Source, keys []string) func(*publisher[update[T]], *feed.Reader) (body, error) {
 	return func(out *publisher[update[T]], reader *feed.Reader) (body, error) {
-		return k.newStates(keys, out, reader), nil
+		return k.newStates(s, keys, out, reader), nil
 	}
 }
 
 // newStates returns a body for the keys, and watches the topics of the keys.
-func (k stateSpec[T]) newStates(keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
-	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.keyNoun, len(keys))}
+func (k stateSpec[T]) newStates(s Source, keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
+	b := &states[T]{stateSpec: k, out: out, mixed: s.mixed(keys), watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.keyNoun, len(keys))}
 	for _, key := range keys {
-		it := &state[T]{item: item{key: key}}
+		it := &state[T]{item: item{key: key, venue: s.venue(key)}}
 		b.items = append(b.items, it)
 		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // without a watch, the value is read over REST
 			b.watched[w], it.watch = it, w
@@ -109,7 +110,7 @@ func (b *states[T]) handleChange(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && market.CodeOf(err) == market.CodeRateLimited: // the feed needs the topic for other clients
+	case err != nil && !b.personal && (b.mixed || market.CodeOf(err) == market.CodeRateLimited): // the feed needs the topic for other clients
 		delete(b.watched, w)
 		w.Close()
 		it.onStream, it.watch = false, nil
@@ -188,11 +189,11 @@ func (b *states[T]) reportUnknown(it *state[T]) error {
 	return b.out.reportUnknown(b.unknown, it.key)
 }
 
-func (b *states[T]) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+func (b *states[T]) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
 	var wanted []*state[T]
 	var wake time.Time
 	for _, it := range b.items {
-		if it.onStream || b.unknown.reported[it.key] {
+		if it.venue != venue || it.onStream || b.unknown.reported[it.key] {
 			continue
 		}
 		if poll || it.unread != it.readUnread {

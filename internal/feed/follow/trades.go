@@ -34,19 +34,29 @@ type TradesUpdate struct {
 type ReadTrades func(ctx context.Context, tokenIDs []string) []reads.Result[*queries.TradePage]
 
 // Trades follows the public trades of tokens. If the feed cannot watch a token that the venue knows, the subscription ends with an
-// error. The first event has the trades that the feed has, and does not wait for REST. If the venue's stream does not begin with the
+// error, or with tokens of several venues, goes on without that token if it can watch others. The first event has the trades that the feed has, and does not wait for REST. If the venue's stream does not begin with the
 // latest trades, read adds the trades from before the subscription, and those that the stream may have missed. read is nil if the
 // venue has no list of trades.
 func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
+		b.mixed = s.mixed(tokenIDs)
 		for _, id := range tokenIDs {
+			t := &tape{item: item{key: id, venue: s.venue(id)}}
 			w, err := reader.Watch(messages.Topic{Channel: messages.ChannelTrades, ID: id}, nil)
-			if err != nil {
+			if err == nil {
+				b.watched[w], b.items = t, append(b.items, t)
+				continue
+			}
+			if t.venue > 0 {
+				err = market.AtVenue(s.Names[t.venue-1], err)
+			}
+			if b.refused = err; !b.mixed {
 				return nil, err
 			}
-			t := &tape{item: item{key: id}}
-			b.watched[w], b.items = t, append(b.items, t)
+		}
+		if len(b.items) == 0 {
+			return nil, b.refused
 		}
 		return b, nil
 	})
@@ -59,6 +69,9 @@ type tapes struct {
 	items   []*tape
 	unknown *unknowns
 	sent    bool
+	// mixed is Source.mixed of the tokens. refused is the last error of a token that cannot be watched; items lacks such tokens.
+	mixed   bool
+	refused error
 }
 
 // tape is the state of one token.
@@ -69,6 +82,8 @@ type tape struct {
 	// tape is feed.State.Tape of the state that the subscription used last. known reports whether trades begins with trades from
 	// before the subscription, from the venue's stream or from REST.
 	tape, known bool
+	// unlisted reports whether the venue has no list of trades.
+	unlisted bool
 	// gap reports whether trades may be missing after the last one of trades. Until closeBy, the trades in pending wait for a read
 	// that fills the gap.
 	gap     bool
@@ -97,7 +112,18 @@ func (b *tapes) sendFirst() error {
 		return nil
 	}
 	b.sent = true
+	if err := b.reportRefused(); err != nil {
+		return err
+	}
 	return b.send(Initial, b.latest(), false)
+}
+
+// reportRefused sends the problem of the tokens that cannot be watched.
+func (b *tapes) reportRefused() error {
+	if b.refused == nil {
+		return nil
+	}
+	return b.out.problem(b.refused)
 }
 
 func (b *tapes) handleChange(w *feed.Watch) error {
@@ -114,6 +140,13 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 			return err
 		}
 		return b.checkFirst()
+	case err != nil && b.mixed && len(b.items) > 1:
+		delete(b.watched, w)
+		b.items = slices.DeleteFunc(b.items, func(other *tape) bool { return other == t })
+		if b.refused = err; !b.sent {
+			return b.checkFirst()
+		}
+		return b.reportRefused()
 	case err != nil:
 		return err
 	}
@@ -126,7 +159,7 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 	if s.Tape && !before.tape {
 		items.Trades = s.Trades // the venue sends its latest trades for the first time
 	}
-	if b.read != nil && (items.Gap || s.Live && !before.live && !s.Tape) {
+	if b.read != nil && !t.unlisted && (items.Gap || s.Live && !before.live && !s.Tape) {
 		t.pending.add(Resync)
 		if t.known && !t.gap {
 			t.gap, t.closeBy = true, time.Now().Add(closeWithin)
@@ -186,9 +219,9 @@ func (b *tapes) checkFirst() error {
 }
 
 // nextRead also makes the loop send the first event after streamHeadStart. The readFunc that it returns then does not call the venue.
-func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+func (b *tapes) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
 	if !b.sent {
-		if !poll {
+		if !poll || venue > 0 {
 			return nil, time.Time{}
 		}
 		return func(context.Context) func() error { return b.sendFirst }, time.Time{}
@@ -196,7 +229,7 @@ func (b *tapes) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
 	var wanted []*tape
 	var wake time.Time
 	for _, t := range b.items {
-		if b.read == nil || b.unknown.reported[t.key] {
+		if t.venue != venue || b.read == nil || t.unlisted || b.unknown.reported[t.key] {
 			continue
 		}
 		if !t.known {
@@ -220,8 +253,11 @@ func (b *tapes) apply(t *tape, r reads.Result[*queries.TradePage]) error {
 	page, now := r.Value, time.Now()
 	switch {
 	case isPermanent(r.Err):
-		b.read = nil
 		for _, other := range b.items {
+			if other.venue != t.venue {
+				continue
+			}
+			other.unlisted = true
 			if err := b.giveUp(other); err != nil {
 				return err
 			}
@@ -286,6 +322,9 @@ func (b *tapes) isCurrent() bool { return b.sent }
 
 func (b *tapes) resend(reason Reason) error {
 	if err := b.out.repeatUnknown(b.unknown); err != nil || !b.sent {
+		return err
+	}
+	if err := b.reportRefused(); err != nil {
 		return err
 	}
 	return b.send(reason, b.latest(), reason == Resync)

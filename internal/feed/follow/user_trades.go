@@ -97,7 +97,10 @@ func (b *userTrades) send(reason Reason, trades []market.Trade, gap bool) error 
 	return b.out.send(reason, "", Append, TradesUpdate{Trades: fresh, Known: true, Gap: gap})
 }
 
-func (b *userTrades) nextRead(now time.Time, poll bool) (readFunc, time.Time) {
+func (b *userTrades) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
+	if venue > 0 {
+		return nil, time.Time{} // one read at a time is enough for an account
+	}
 	recheck := !b.recheckAt.IsZero() && !now.Before(b.recheckAt)
 	if poll && !(b.sent && b.live) || recheck {
 		b.pending.request()

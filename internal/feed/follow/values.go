@@ -25,13 +25,13 @@ type ReadPrices func(ctx context.Context, tokenIDs []string) []reads.Result[*mar
 
 // Prices follows the prices of tokens. minInterval is the minimum time between two events of a token.
 func Prices(ctx context.Context, s Source, tokenIDs []string, minInterval time.Duration, read ReadPrices) Stream[PriceUpdate] {
-	return mapStream(stream(ctx, s, minInterval, prices(read).open(tokenIDs)), priceUpdate)
+	return mapStream(stream(ctx, s, minInterval, prices(read).open(s, tokenIDs)), priceUpdate)
 }
 
 // PriceLists is like Prices, but each event contains all prices that have changed since the last event. minInterval is the minimum
 // time between two events.
 func PriceLists(ctx context.Context, s Source, tokenIDs []string, minInterval time.Duration, read ReadPrices) Stream[[]Event[PriceUpdate]] {
-	return mapStream(stream(ctx, s, 0, prices(read).openBatch(tokenIDs, minInterval)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
+	return mapStream(stream(ctx, s, 0, prices(read).openBatch(s, tokenIDs, minInterval)), func(_ Reason, list []Event[update[PriceUpdate]]) []Event[PriceUpdate] {
 		out := make([]Event[PriceUpdate], len(list))
 		for i, e := range list {
 			out[i] = Event[PriceUpdate]{Reason: e.Reason, Value: priceUpdate(e.Reason, e.Value)}
@@ -101,7 +101,7 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		},
 		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: mode,
 	}
-	return mapStream(stream(ctx, s, minInterval, k.open([]string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
+	return mapStream(stream(ctx, s, minInterval, k.open(s, []string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
 		b := BookUpdate{Book: u.Value, Previous: u.Previous, Meta: u.Meta}
 		if b.Delta = deltas && u.Continues && u.Value.Seq != 0 && !reason.isState(); b.Delta {
 			b.Bids = market.BookSideDelta(u.Previous.Bids, u.Value.Bids, market.SideBuy)
@@ -142,7 +142,7 @@ func Balance(ctx context.Context, s Source, a Account[market.Balance]) Stream[Ba
 		unread: func(s feed.State) uint64 { return s.Unread.Balance },
 		equal:  sameBalance, read: readOne(a.Read), mode: Replace,
 	}
-	return mapStream(stream(ctx, s, 0, k.open([]string{""})), func(_ Reason, u update[*market.Balance]) BalanceUpdate {
+	return mapStream(stream(ctx, s, 0, k.open(s, []string{""})), func(_ Reason, u update[*market.Balance]) BalanceUpdate {
 		return BalanceUpdate{u.Value, u.Meta}
 	})
 }
@@ -180,7 +180,7 @@ func Orders(ctx context.Context, s Source, a Account[[]market.Order]) Stream[Ord
 		}),
 		mode: Delta,
 	}
-	return mapStream(stream(ctx, s, 0, k.open([]string{""})), func(reason Reason, u update[[]market.Order]) (o OrdersUpdate) {
+	return mapStream(stream(ctx, s, 0, k.open(s, []string{""})), func(reason Reason, u update[[]market.Order]) (o OrdersUpdate) {
 		find := func(in []market.Order, id string) int {
 			return slices.IndexFunc(in, func(o market.Order) bool { return o.OrderID == id })
 		}

@@ -67,6 +67,19 @@ func TestUserReadsNeedCredentials(t *testing.T) {
 	}
 }
 
+// TestNoCredentials checks that a client for a venue without credentials makes no call that has any, in whatever mode.
+func TestNoCredentials(t *testing.T) {
+	for _, mode := range []string{rest.CredentialsQuery, rest.CredentialsNone} {
+		for _, r := range reads {
+			v := newVenue(t, everywhere(answer(`{}`)))
+			c := v.client(t, func(cfg *Config) { cfg.CredentialsMode, cfg.NoCredentials = mode, true })
+			if _, err := r.call(t.Context(), asUser(t), c); market.CodeOf(err) != market.CodeInternal || v.count() != 0 {
+				t.Errorf("the read of %s in the mode %s returned %v after %d calls, want %s after none", r.name, mode, err, v.count(), market.CodeInternal)
+			}
+		}
+	}
+}
+
 // printErrorChain formats an error, and all errors that it wraps, with several verbs of package fmt.
 func printErrorChain(err error) string {
 	var b strings.Builder

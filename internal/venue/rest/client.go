@@ -43,6 +43,8 @@ type Config struct {
 	Paths Paths
 	// CredentialsMode is CredentialsQuery (default), CredentialsHeader or CredentialsNone.
 	CredentialsMode string
+	// NoCredentials makes every call with credentials fail before it is sent, even if no credentials would be sent.
+	NoCredentials bool
 	// Timeout bounds one HTTP call from dialling to the last byte. A call also ends when its context ends.
 	Timeout time.Duration
 	// MaxBody is the greatest size in bytes of a decompressed response.

@@ -236,8 +236,12 @@ func (c *Client) exchange(ctx, limited context.Context, call upstream.Call, rq *
 }
 
 // credentials returns the credentials of a call. If the endpoint is public, or the mode is CredentialsNone, the call needs no
-// credentials, and both results are nil. If a call needs credentials and has none, the error is UNAUTHENTICATED.
+// credentials, and both results are nil. If a call needs credentials and has none, the error is UNAUTHENTICATED. If it has some despite
+// Config.NoCredentials, the error is INTERNAL_SERVER_ERROR.
 func (c *Client) credentials(call upstream.Call, e upstream.Endpoint) (*market.Credentials, error) {
+	if c.cfg.NoCredentials && call.Credentials != nil {
+		return nil, market.Errorf(market.CodeInternal, "the call has credentials, but the venue takes none (%s)", e)
+	}
 	if !e.User() || c.cfg.CredentialsMode == CredentialsNone {
 		return nil, nil
 	}

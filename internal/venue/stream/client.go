@@ -97,6 +97,8 @@ type Config struct {
 	// Backoff is the wait before the next connection after a failure, and before a postponed request is repeated, by default 1 s to
 	// 30 s.
 	Backoff market.Backoff
+	// NoCredentials makes Watch fail with INTERNAL_SERVER_ERROR if it gets credentials.
+	NoCredentials bool
 	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames. DialWithin is the
 	// timeout of opening a connection.
 	LimitedWait, DialWithin time.Duration

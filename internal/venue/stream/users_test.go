@@ -64,6 +64,15 @@ func TestUsers(t *testing.T) {
 	})
 }
 
+// TestNoCredentials checks that a client for a venue without credentials watches no topic with credentials.
+func TestNoCredentials(t *testing.T) {
+	inBubble(t, func(cfg *Config, _ *venue) { cfg.NoCredentials = true }, func(b *bench) {
+		err := b.Watch(user("s1"), credentials(b, canary))
+		b.equal("error and topics", []any{market.CodeOf(err), b.Stats().Topics}, []any{market.CodeInternal, 0})
+		b.equal("error without credentials", b.Watch(user("s1"), nil), nil)
+	})
+}
+
 // TestUserLeavesEarly checks that the client closes the connection of a user topic if the topic is unwatched while the connection
 // opens.
 func TestUserLeavesEarly(t *testing.T) {

@@ -1,0 +1,55 @@
+package mutations
+
+// venues has the mutations that remove what keeps several venues apart.
+var venues = []mutation{
+	{
+		name: "the values of a driver get the name of the venue",
+		file: "internal/venue/renamer.go", oldText: "values = slices.Clone(values)", newText: "_ = slices.Clone(values)",
+		run: "^TestQualifiedCopies$", message: "the driver's market is now",
+	},
+	{
+		name: "the copies of a market on a page differ",
+		file: "internal/venue/renamer.go", oldText: "if r.seen[*v] == nil {", newText: "if true {",
+		run: "^TestQualifiedCopies$", message: "want one copy of the market in both lists",
+	},
+	{
+		name: "the trades of two venues can have equal ids",
+		file: "internal/venue/renamer.go", oldText: "r.ids(&v.TradeID, &v.MarketID", newText: "r.ids(&v.MarketID",
+		run: "^TestQualifiedVisitsEveryID$", message: "TradeID",
+	},
+	{
+		name: "the name of a venue counts for the length of a URL",
+		file: "internal/venue/qualified.go", oldText: "bytes = max(bytes-keys*(len(q.name)+len(\"%3A\")), 0)", newText: "",
+		run: "^TestCost$",
+	},
+	{
+		name: "the first venue can send ids of another venue",
+		file: "internal/venue/renamer.go", oldText: "r.foreign = r.foreign || r.others.Find(*id) >= 0", newText: "",
+		run: "^TestForeignID$",
+	},
+	{
+		name: "a slow venue delays the reads below the values of another venue",
+		file: "loaders/fetch.go", oldText: "return s.arrived&^slow == 0", newText: "return slow != 0",
+		run: "^TestArrivesAlone$",
+	},
+	{
+		name: "a further venue gets the credentials of the client",
+		file: "loaders/route.go", oldText: "return request.WithCredentials(ctx, nil)", newText: "return request.WithCredentials(ctx, request.CredentialsFrom(ctx))",
+		run: "^TestRoute$", message: "gets the credentials of the client",
+	},
+	{
+		name: "a public account of a further venue confirms the client's credentials",
+		file: "loaders/loader.go", oldText: "case l.kind.User() && part == 0:", newText: "case l.kind.User():",
+		run: "^TestRouteOfKeys$", message: "counts as an answer",
+	},
+	{
+		name: "the REST client of a venue without credentials sends credentials", tests: "internal/venue/generic",
+		file: "internal/venue/rest/request.go", oldText: "if c.cfg.NoCredentials && call.Credentials != nil {", newText: "if false {",
+		run: "^TestNoCredentials$",
+	},
+	{
+		name: "the stream of a venue without credentials sends credentials",
+		file: "internal/venue/stream/pool.go", oldText: "if c.cfg.NoCredentials && creds != nil {", newText: "if false {",
+		run: "^TestNoCredentials$",
+	},
+}
