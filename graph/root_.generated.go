@@ -3422,9 +3422,9 @@ type User implements Node {
   id: ID!
   "Wallet address in lower case."
   address: Address!
-  "Name of the wallet's venue, as in ` + "`" + `Market.venue` + "`" + `."
+  "Name of the wallet's venue; null as in ` + "`" + `Market.venue` + "`" + `."
   venue: String
-  "The currency of the wallet's money, as in ` + "`" + `ServiceVenue.currency` + "`" + `."
+  "The currency of the wallet's money; null if none is configured for its venue."
   currency: String
   "Cash and account value as the venue reports them; null if the venue has no balance for the account. One upstream call."
   balance: Balance
@@ -3961,7 +3961,7 @@ enum MarketStatus {
 type Event implements Node {
   "Opaque global id of the event."
   id: ID!
-  "Name of the event's venue, as in ` + "`" + `Market.venue` + "`" + `."
+  "Name of the event's venue; null as in ` + "`" + `Market.venue` + "`" + `."
   venue: String
   "The venue's identifier of the event."
   eventId: String!

@@ -38,7 +38,7 @@ func TestIDsOfVenues(t *testing.T) {
 			t.Errorf("the account at %v is %q, %v, in a global id %q, %v", c.venue, a, err, again, err2)
 		}
 	}
-	if _, err := r.account(wallet, new("c")); err == nil || err.Error() != `there is no venue "c"; the venues are: generic, b` {
+	if _, err := r.account(wallet, new("c")); err == nil || err.Error() != `BAD_USER_INPUT: there is no venue "c"; the venues are: generic, b` {
 		t.Errorf("an account of an unknown venue: %v", err)
 	}
 	for _, id := range []string{"b:x", "c:" + wallet, "b:b:" + wallet} {
