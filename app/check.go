@@ -46,7 +46,16 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 	if cfg.Log.Level > slog.LevelDebug {
 		log = slog.New(slog.DiscardHandler) // the printed lines have all reasons
 	}
-	return errors.Join(askRedis(ctx, cfg, stdout), ask(ctx, cfg, log, stdout))
+	failed := askRedis(ctx, cfg, stdout)
+	for _, c := range venues(cfg) {
+		if len(cfg.More) > 0 {
+			if _, err := fmt.Fprintf(stdout, "venue %s:\n", title(c)); err != nil {
+				return err
+			}
+		}
+		failed = errors.Join(failed, ask(ctx, c, log, stdout))
+	}
+	return failed
 }
 
 // askRedis tries the Redis of --shared-url, if there is one, and prints a line with the result.
@@ -75,11 +84,57 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 	return tracer.Close(ctx) // there are no traces to send
 }
 
+// maxVenues is the maximum number of venues.
+const maxVenues = 8
+
 func validate(cfg *config.Config) error {
+	if err := validateVenue(cfg); err != nil {
+		return err
+	}
+	if err := validateMore(cfg); err != nil {
+		return err
+	}
+	if err := validateJWT(cfg); err != nil {
+		return err
+	}
+	if clash(cfg.Listen, cfg.AdminListen) {
+		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
+	}
+	return nil
+}
+
+// validateMore checks the further venues. Two units for one venue would call it twice as often as its limit allows.
+func validateMore(cfg *config.Config) error {
+	all := venues(cfg)
+	if len(all) > maxVenues {
+		return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES) and the first venue are %d venues; want at most %d", len(all), maxVenues)
+	}
+	for i, c := range cfg.More {
+		err := validateVenue(c)
+		if err == nil && c.Venue.URL == "" && c.Venue.Driver == drivers.Generic && !embedded(c) {
+			err = errors.New("the driver generic needs ODDSGRAPH_VENUE_URL")
+		}
+		for _, other := range all[:i+1] {
+			switch {
+			case err != nil:
+			case title(other) == title(c):
+				err = errors.New("another venue has this name; set ODDSGRAPH_VENUE_NAME")
+			case venueName(other) == venueName(c):
+				err = fmt.Errorf("%s is the same venue", title(other))
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES), venue %s: %w", title(c), err)
+		}
+	}
+	return nil
+}
+
+func validateVenue(cfg *config.Config) error {
 	if !slices.Contains(drivers.Names(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(drivers.Names(), ", "))
 	}
-	if cfg.Venue.Credentials == credentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
+	if !cfg.Further && cfg.Venue.Credentials == credentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
 	}
 	if err := drivers.CheckTable(cfg.Venue.Driver, cfg.Venue.Table); err != nil {
@@ -88,22 +143,13 @@ func validate(cfg *config.Config) error {
 	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
+	if !cfg.Further && cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
 	if _, err := streamConfig(cfg, nil, market.SystemClock{}); err != nil {
 		return err
 	}
-	if err := validateJWT(cfg); err != nil {
-		return err
-	}
-	if err := validateShared(cfg); err != nil {
-		return err
-	}
-	if clash(cfg.Listen, cfg.AdminListen) {
-		return fmt.Errorf("--listen (ODDSGRAPH_LISTEN) is %s and --admin-listen (ODDSGRAPH_ADMIN_LISTEN) %s, which clash; want two ports", cfg.Listen, cfg.AdminListen)
-	}
-	return nil
+	return validateShared(cfg)
 }
 
 func validateJWT(cfg *config.Config) error {

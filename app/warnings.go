@@ -30,9 +30,13 @@ func warnings(cfg *config.Config) (out []string) {
 }
 
 func fileWarnings(cfg *config.Config, limit uint64) []string {
-	others := spareFiles + cfg.StreamTopics/stream.DefaultTopicsPerConnection
-	if embedded(cfg) {
-		others *= 2 // both ends of the connections to the demo venue
+	others := 0
+	for _, c := range venues(cfg) {
+		ofVenue := spareFiles + c.StreamTopics/stream.DefaultTopicsPerConnection
+		if embedded(c) {
+			ofVenue *= 2 // both ends of the connections to the demo venue
+		}
+		others += ofVenue
 	}
 	need := uint64(cfg.MaxConnections + others)
 	if limit >= need {

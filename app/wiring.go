@@ -51,6 +51,7 @@ func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	}
 	w.Client = venueConfig(cfg, rest, key)
 	w.Client.Clock, w.Client.Log, w.Stream.Log = u.clock, u.log, u.log
+	w.Client.NoCredentials, w.Stream.NoCredentials = u.name != "", u.name != ""
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
 	if u.Tracer != nil {
 		w.Reads.Observer = u.Tracer.Batch

@@ -74,7 +74,7 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	venue, _ := own.parse(nil)
 	p.problems = append(p.problems, own.problems...)
 	further := *c
-	further.More, further.Demo.Driver = nil, ""
+	further.More, further.Further, further.Demo.Driver = nil, true, ""
 	further.Venue, further.StreamURL, further.StreamTopics = venue.Venue, venue.StreamURL, venue.StreamTopics
 	further.Venue.Credentials, further.Venue.Name = credentialsPublic, cmp.Or(venue.Venue.Name, venue.Venue.Driver)
 	return &further

@@ -111,6 +111,14 @@ func (r *renamer) rename(value any) {
 		r.rename(&v.Topic)
 		v.Price, v.Spread, v.Book, v.Market = renamed(r, v.Price), renamed(r, v.Spread), renamed(r, v.Book), renamed(r, v.Market)
 		v.Trades, v.Orders, v.Positions = renamedAll(r, v.Trades), renamedAll(r, v.Orders), renamedAll(r, v.Positions)
+	default:
+		r.renameQuery(value)
+	}
+}
+
+// renameQuery does what rename does, for the arguments of a Reader.
+func (r *renamer) renameQuery(query any) {
+	switch v := query.(type) {
 	case *string:
 		r.ids(v)
 	case *[]string:
