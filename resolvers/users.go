@@ -78,7 +78,7 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 
 func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*market.Decimal, error) {
 	if b.CashBalance == nil {
-		return nil, r.venueOf(string(b.Address)).CashError
+		return nil, r.cashError(b.Address)
 	}
 	return b.CashBalance, nil
 }

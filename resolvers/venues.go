@@ -62,6 +62,17 @@ func (r *Resolver) parseAddress(s string) (market.Address, error) {
 	return market.Address(market.Qualify(name, string(a))), err
 }
 
+// cashError returns the CashError of an account's venue.
+func (r *Resolver) cashError(a market.Address) error {
+	return r.atVenue(string(a), r.venueOf(string(a)).CashError)
+}
+
+// atVenue returns err with the name of the venue of an id if it is a further venue.
+func (r *Resolver) atVenue(id string, err error) error {
+	name, _ := r.cut(id)
+	return market.AtVenue(name, err)
+}
+
 // cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.
 func (r *Resolver) cut(id string) (name, own string) {
 	if i := r.Names.Find(id); i >= 0 {
