@@ -1,5 +1,5 @@
 // A live order book as a ladder: asks above, bids below, the midpoint between them. A click fills the ticket.
-import { useEffect, useState, type CSSProperties } from 'react'
+import { useEffect, useLayoutEffect, useState, type CSSProperties } from 'react'
 import { applyDelta, type Book as Levels } from '../kit/applyDelta'
 import { BookDocument, type BookSubscription, type BookSubscriptionVariables } from './__generated__/operations'
 import { useConnection } from './connection'
@@ -64,7 +64,7 @@ export function Book({ tokenId, closed, onPick, onTop }: Props) {
   const depth = step === 0 ? rows : deep
   const { book, error } = useBook(tokenId, depth)
   const [bid, ask] = [book?.levels.bids[0]?.price, book?.levels.asks[0]?.price]
-  useEffect(() => onTop({ bid, ask }), [bid, ask, onTop])
+  useLayoutEffect(() => onTop({ bid, ask }), [bid, ask, onTop])
   const side = (name: 'bids' | 'asks') => summed(grouped(book?.levels[name] ?? [], step, name).slice(0, rows))
   const bids = side('bids')
   const asks = side('asks')
@@ -130,7 +130,7 @@ function Side({ name, levels, most, decimals, fraction, known, onPick }: SidePro
             </button>
           </td>
           <td className="figure"><span key={size} className="flash">{shares(size, fraction)}</span></td>
-          <td className="figure total">{compact(total)}</td>
+          <td className="figure total">{total < 1000 ? shares(total, fraction) : compact(total)}</td>
         </tr>
       ))}
       {known && levels.length === 0 && <tr><td colSpan={3}>No {name}.</td></tr>}

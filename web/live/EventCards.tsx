@@ -2,8 +2,10 @@
 import { useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { EventOutcomesDocument, type ListedMarketFragment } from './__generated__/operations'
-import { cents, reason } from './format'
+import { reason } from './format'
+import { StaleMark } from './Freshness'
 import { nameOf } from './names'
+import { Price } from './Price'
 import { candidates, usePrices } from './prices'
 import { eventPath, tokenPath } from './route'
 import { useVisible } from './visible'
@@ -43,7 +45,7 @@ export function EventCards({ events }: { events: readonly EventItem[] }) {
               <h2><a href={eventPath(eventId)}>{title ?? markets[0]?.question ?? eventId}</a></h2>
               {outcomes.slice(0, shown).map(({ market, token, name }) => (
                 <a key={token.id} className="bar-row" href={tokenPath(market.marketId, token.tokenId)} style={{ '--share': `${100 * Math.max(0, price(token.tokenId))}%` } as object}>
-                  <span>{name}</span><span className="figure">{price(token.tokenId) < 0 ? '…' : cents(price(token.tokenId))}</span>
+                  <span>{name} <StaleMark heard={quotes[token.tokenId]} /></span><span className="figure"><Price quote={quotes[token.tokenId]} /></span>
                 </a>
               ))}
               <p className="detail"><a href={eventPath(eventId)}>All outcomes</a></p>

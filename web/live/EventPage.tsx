@@ -3,9 +3,11 @@ import { lazy, Suspense, useEffect } from 'react'
 import { useQuery } from 'urql'
 import { EventPageDocument, type ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'
-import { cents, date, reason, useMoney } from './format'
+import { date, reason, useMoney } from './format'
+import { StaleMark } from './Freshness'
 import { isLasting, useAgain } from './live'
 import { nameOf, remember } from './names'
+import { Price } from './Price'
 import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath, useTitle } from './route'
 import { changeOf } from './sorts'
@@ -27,6 +29,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const days = useDays(outcomes.flatMap(({ token }) => (visible.includes(token.id) ? [token.tokenId] : [])).sort())
   const price = (tokenId: string) => Number(quotes[tokenId]?.price ?? -1)
   const byPrice = outcomes.toSorted((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
+  const traded = markets.some(({ volume24h, status }) => volume24h != null || status !== 'OPEN')
   const ready = outcomes.length > 0 && outcomes.every(({ token }) => quotes[token.tokenId])
   useEffect(() => remember(markets), [data])
   useTitle(event?.title ?? 'Event')
@@ -41,16 +44,16 @@ export function EventPage({ eventId }: { eventId: string }) {
       {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
       {error && !event && <p className="below"><button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button></p>}
       <dl className="facts">
-        <div><dt>24 h volume</dt><dd>{compactMoney(event?.volume24h)}</dd></div>
-        <div><dt>Volume</dt><dd>{compactMoney(event?.volume)}</dd></div>
         <div><dt>Ends</dt><dd>{date(event?.endsAt)}</dd></div>
         <div><dt>Outcomes</dt><dd>{outcomes.length || '–'}</dd></div>
+        {(!event || event.volume24h != null) && <div><dt>24 h volume</dt><dd>{compactMoney(event?.volume24h)}</dd></div>}
+        {(!event || event.volume != null) && <div><dt>Volume</dt><dd>{compactMoney(event?.volume)}</dd></div>}
       </dl>
       <div className="event">
         <section className="panel" aria-labelledby="outcomes">
           <h2 id="outcomes">Outcomes <Source of="Event" document={EventPageDocument} variables={variables} /></h2>
-          <div className="bars" aria-busy={!event}>
-            {event && <p className="bar-head" aria-hidden="true"><span>By price</span><span>24 h</span><span>{headed('24 h volume')}</span><span>Price</span></p>}
+          <div className={traded ? 'bars' : 'bars no-volume24h'} aria-busy={!event}>
+            {event && <p className="bar-head" aria-hidden="true"><span>By price</span><span>24 h</span><span className="volume24h">{headed('24 h volume')}</span><span>Price</span></p>}
             {byPrice.map(({ market, token, name }) => (
               <Outcome key={token.id} market={market} tokenId={token.tokenId} name={name} quote={quotes[token.tokenId]} day={days[token.tokenId]} observe={observe(token.id)} />
             ))}
@@ -80,10 +83,10 @@ function Outcome({ market, tokenId, name, quote, day, observe }: OutcomeProps) {
   const by = changeOf(quote?.price, day)
   return (
     <a ref={observe} className="bar-row" href={tokenPath(market.marketId, tokenId)} style={{ '--share': `${100 * Number(quote?.price ?? 0)}%` } as object}>
-      <span>{name}</span>
+      <span>{name} <StaleMark heard={quote} /></span>
       <span className="moved">{by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>}</span>
-      <span className="traded">{market.status === 'OPEN' ? cell.compactMoney(market.volume24h) : market.status.toLowerCase()}</span>
-      <span className="figure">{quote ? cents(quote.price) : '…'}</span>
+      <span className="volume24h">{market.status === 'OPEN' ? cell.compactMoney(market.volume24h) : market.status.toLowerCase()}</span>
+      <span className="figure"><Price quote={quote} /></span>
     </a>
   )
 }

@@ -97,6 +97,7 @@ function Headline({ tokenId, quote, market, top }: HeadlineProps) {
   const { compactMoney } = useMoney()
   const days = useDays([tokenId])
   const by = changeOf(quote?.price, days[tokenId])
+  const sums = [['24 h volume', market?.volume24h], ['Volume', market?.volume], ['Liquidity', market?.liquidity]] as const
   const price = (price: string | undefined) => (price === undefined ? '–' : exactCents(price))
   return (
     <div className="headline" data-token={tokenId}>
@@ -109,11 +110,9 @@ function Headline({ tokenId, quote, market, top }: HeadlineProps) {
         <div><dt>Chance</dt><dd>{quote ? chance(quote.price) : '–'}</dd></div>
         {top && <div><dt>Bid</dt><dd className="up">{price(top.bid)}</dd></div>}
         {top && <div><dt>Ask</dt><dd className="down">{price(top.ask)}</dd></div>}
-        <div><dt>24 h volume</dt><dd>{compactMoney(market?.volume24h)}</dd></div>
-        <div><dt>Volume</dt><dd>{compactMoney(market?.volume)}</dd></div>
-        <div><dt>Liquidity</dt><dd>{compactMoney(market?.liquidity)}</dd></div>
         <div><dt>Ends</dt><dd>{date(market?.endsAt)}</dd></div>
         <div><dt>Status</dt><dd>{market ? sentence(market.status) : '–'}</dd></div>
+        {sums.map(([name, sum]) => (!market || sum != null) && <div key={name}><dt>{name}</dt><dd>{compactMoney(sum)}</dd></div>)}
       </dl>
     </div>
   )

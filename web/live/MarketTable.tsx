@@ -102,7 +102,7 @@ function Row({ market, token, quote, day, observe, narrow }: RowProps) {
   const by = changeOf(quote?.price, day)
   const name = market.question ?? market.marketId
   const first = token ?? market.tokens[0]
-  const label = labelOf(market)
+  const label = first?.outcomeKind === 'YES' ? labelOf(market) : outcomeOf(market, token)
   const change = by !== undefined && <Change by={by}>{`${Math.abs(by).toFixed(1)}¢`}</Change>
   return (
     <tr ref={observe} data-token={token?.tokenId} data-market={market.marketId}>

@@ -14,7 +14,7 @@ const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[
 ]
 
 /** The name of the order of a venue that cannot sort by volume. */
-const unsorted = ['As the venue lists them', '', 'RELEVANCE'] as const
+const unsorted = ['Venue’s order', '', 'RELEVANCE'] as const
 
 /** Whether the user probably has a keyboard. */
 const hasKeys = matchMedia('(pointer: fine)')

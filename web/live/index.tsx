@@ -82,7 +82,8 @@ function Unknown() {
   return (
     <>
       <h1 tabIndex={-1}>There is no such page</h1>
-      <p className="panel">The address may be mistyped. <a className="button" href="#/">All markets</a></p>
+      <p className="panel">The address may be mistyped.</p>
+      <p className="below"><a className="button" href="#/">All markets</a></p>
     </>
   )
 }

@@ -98,12 +98,13 @@ function daysOf(data: LastDayQuery | undefined): Record<string, Day> {
   return read
 }
 
-/** Returns the prices of a day, followed by the later live prices, as one line. */
+/** Returns the prices of a day, followed by the later live prices, as one line. The line ends at the present price. */
 export function lineOf(day: Day | undefined, heard: readonly Point[] = []): Point[] {
   if (!day) return []
   const step = hours24 / Math.max(1, day.line.length - 1)
   const points = day.line.map((price, i) => ({ time: day.readAt - step * (day.line.length - 1 - i), price }))
-  return [...points, ...heard.filter(({ time }) => time > day.readAt)]
+  const later = heard.filter(({ time }, i) => time > day.readAt || i === heard.length - 1)
+  return [...points, ...later.map(({ time, price }) => ({ time: Math.max(time, day.readAt), price }))]
 }
 
 interface Outcome { tokenId: string; outcomeKind?: string | null }
