@@ -94,7 +94,7 @@ interface HeadlineProps {
 
 /** The price with what a trader reads beside it. */
 function Headline({ tokenId, quote, market, top }: HeadlineProps) {
-  const { compactMoney } = useMoney()
+  const { compactMoney } = useMoney(market?.venue)
   const days = useDays([tokenId])
   const by = changeOf(quote?.price, days[tokenId])
   const sums = [['24 h volume', market?.volume24h], ['Volume', market?.volume], ['Liquidity', market?.liquidity]] as const
