@@ -70,19 +70,20 @@ func NewCompiler(cfg Config) *exec.Compiler {
 		}},
 		"Event": {Fields: map[string]exec.FieldOf{
 			"id":          {Number: 1},
-			"eventId":     {Number: 2},
-			"slug":        {Number: 3},
-			"title":       {Number: 4},
-			"category":    {Number: 5},
-			"description": {Number: 6},
-			"image":       {Number: 7},
-			"status":      {Number: 8},
-			"startsAt":    {Number: 9},
-			"endsAt":      {Number: 10},
-			"volume":      {Number: 11},
-			"volume24h":   {Number: 12},
-			"exclusive":   {Number: 13},
-			"markets": {Number: 14, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"venue":       {Number: 2},
+			"eventId":     {Number: 3},
+			"slug":        {Number: 4},
+			"title":       {Number: 5},
+			"category":    {Number: 6},
+			"description": {Number: 7},
+			"image":       {Number: 8},
+			"status":      {Number: 9},
+			"startsAt":    {Number: 10},
+			"endsAt":      {Number: 11},
+			"volume":      {Number: 12},
+			"volume24h":   {Number: 13},
+			"exclusive":   {Number: 14},
+			"markets": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Event_markets_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -444,6 +445,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}
 				return &argumentsOfQueryUser{
 					address: a["address"].(market.Address),
+					venue:   a["venue"].(*string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryUser](x) },
@@ -453,6 +455,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					case "address":
 						v, err := scalar.UnmarshalAddress(value)
 						a.address = v
+						return err == nil
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
 						return err == nil
 					}
 					return false
@@ -546,6 +552,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					order:  a["order"].(*queries.Direction),
 					first:  a["first"].(*int),
 					after:  a["after"].(*string),
+					venues: a["venues"].([]string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuerySearchMarkets](x) },
@@ -564,6 +571,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 						v, err := graphql.UnmarshalString(value)
 						a.after = &v
 						return err == nil
+					case "venues":
+						list, ok := exec.Strings(value)
+						a.venues = list
+						return ok
 					}
 					return false
 				},
@@ -580,6 +591,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					order:  a["order"].(*queries.Direction),
 					first:  a["first"].(*int),
 					after:  a["after"].(*string),
+					venues: a["venues"].([]string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuerySearchEvents](x) },
@@ -598,11 +610,35 @@ func NewCompiler(cfg Config) *exec.Compiler {
 						v, err := graphql.UnmarshalString(value)
 						a.after = &v
 						return err == nil
+					case "venues":
+						list, ok := exec.Strings(value)
+						a.venues = list
+						return ok
 					}
 					return false
 				},
 			},
-			"categories": {Number: 10},
+			"categories": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query_categories_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQueryCategories{
+					venue: a["venue"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryCategories](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryCategories)
+					switch name {
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 			"token": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query_token_args(ctx, raw)
 				if err != nil {
@@ -737,6 +773,16 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"shared":            {Number: 6},
 			"venue":             {Number: 7},
 			"currency":          {Number: 8},
+			"venues":            {Number: 9},
+		}},
+		"ServiceVenue": {Fields: map[string]exec.FieldOf{
+			"name":              {Number: 1},
+			"currency":          {Number: 2},
+			"stream":            {Number: 3},
+			"upstreamReachable": {Number: 4},
+			"throttledUntil":    {Number: 5},
+			"shared":            {Number: 6},
+			"status":            {Number: 7},
 		}},
 		"SharedLimit": {Fields: map[string]exec.FieldOf{
 			"granted":     {Number: 1},
@@ -919,6 +965,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					basis:        a["basis"].(*market.PriceBasis),
 					maxPerSecond: a["maxPerSecond"].(*int),
 					positionIds:  a["positionIds"].([]string),
+					venue:        a["venue"].(*string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionPortfolioChanged](x) },
@@ -937,6 +984,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 						list, ok := exec.Strings(value)
 						a.positionIds = list
 						return ok
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
+						return err == nil
 					}
 					return false
 				},
@@ -948,6 +999,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}
 				return &argumentsOfSubscriptionOrdersChanged{
 					address: a["address"].(market.Address),
+					venue:   a["venue"].(*string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionOrdersChanged](x) },
@@ -957,6 +1009,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					case "address":
 						v, err := scalar.UnmarshalAddress(value)
 						a.address = v
+						return err == nil
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
 						return err == nil
 					}
 					return false
@@ -969,6 +1025,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}
 				return &argumentsOfSubscriptionUserTradesAdded{
 					address: a["address"].(market.Address),
+					venue:   a["venue"].(*string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionUserTradesAdded](x) },
@@ -978,6 +1035,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					case "address":
 						v, err := scalar.UnmarshalAddress(value)
 						a.address = v
+						return err == nil
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
 						return err == nil
 					}
 					return false
@@ -990,6 +1051,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}
 				return &argumentsOfSubscriptionBalanceChanged{
 					address: a["address"].(market.Address),
+					venue:   a["venue"].(*string),
 				}, nil
 			},
 				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionBalanceChanged](x) },
@@ -999,6 +1061,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					case "address":
 						v, err := scalar.UnmarshalAddress(value)
 						a.address = v
+						return err == nil
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
 						return err == nil
 					}
 					return false
@@ -1211,10 +1277,12 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"gap":    {Number: 4},
 		}},
 		"User": {Fields: map[string]exec.FieldOf{
-			"id":      {Number: 1},
-			"address": {Number: 2},
-			"balance": {Number: 3},
-			"positions": {Number: 4, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"id":       {Number: 1},
+			"address":  {Number: 2},
+			"venue":    {Number: 3},
+			"currency": {Number: 4},
+			"balance":  {Number: 5},
+			"positions": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_positions_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1256,7 +1324,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"orders": {Number: 5, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"orders": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_orders_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1288,7 +1356,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"trades": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"trades": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_trades_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1329,7 +1397,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"history": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"history": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_history_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1366,7 +1434,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"portfolio": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"portfolio": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_User_portfolio_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1578,6 +1646,7 @@ type argumentsOfQueryNodes struct {
 
 type argumentsOfQueryUser struct {
 	address market.Address
+	venue   *string
 }
 
 type argumentsOfQueryMarket struct {
@@ -1603,6 +1672,7 @@ type argumentsOfQuerySearchMarkets struct {
 	order  *queries.Direction
 	first  *int
 	after  *string
+	venues []string
 }
 
 type argumentsOfQuerySearchEvents struct {
@@ -1612,6 +1682,11 @@ type argumentsOfQuerySearchEvents struct {
 	order  *queries.Direction
 	first  *int
 	after  *string
+	venues []string
+}
+
+type argumentsOfQueryCategories struct {
+	venue *string
 }
 
 type argumentsOfQueryToken struct {
@@ -1668,18 +1743,22 @@ type argumentsOfSubscriptionPortfolioChanged struct {
 	basis        *market.PriceBasis
 	maxPerSecond *int
 	positionIds  []string
+	venue        *string
 }
 
 type argumentsOfSubscriptionOrdersChanged struct {
 	address market.Address
+	venue   *string
 }
 
 type argumentsOfSubscriptionUserTradesAdded struct {
 	address market.Address
+	venue   *string
 }
 
 type argumentsOfSubscriptionBalanceChanged struct {
 	address market.Address
+	venue   *string
 }
 
 type argumentsOfTokenOrderbook struct {
@@ -1983,30 +2062,42 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 		case 1: // id
 			v := obj.ID()
 			x.ID(v)
-		case 2: // eventId
+		case 2: // venue
+			v, err := g.event.Venue(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 3: // eventId
 			x.Buf = exec.AppendString(x.Buf, obj.EventID)
-		case 3: // slug
+		case 4: // slug
 			v := obj.Slug()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 4: // title
+		case 5: // title
 			v := obj.Title()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 5: // category
+		case 6: // category
 			v := obj.Category()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 6: // description
+		case 7: // description
 			v, err := g.event.Description(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2018,7 +2109,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 7: // image
+		case 8: // image
 			v, err := g.event.Image(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2030,7 +2121,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *v)
 			}
-		case 8: // status
+		case 9: // status
 			v, err := g.event.Status(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2042,7 +2133,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendString(x.Buf, string(*v))
 			}
-		case 9: // startsAt
+		case 10: // startsAt
 			v, err := g.event.StartsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2054,7 +2145,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 10: // endsAt
+		case 11: // endsAt
 			v, err := g.event.EndsAt(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2066,7 +2157,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 11: // volume
+		case 12: // volume
 			v, err := g.event.Volume(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2078,7 +2169,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 12: // volume24h
+		case 13: // volume24h
 			v, err := g.event.Volume24h(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2090,7 +2181,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = scalar.AppendDecimal(x.Buf, *v)
 			}
-		case 13: // exclusive
+		case 14: // exclusive
 			v, err := g.event.Exclusive(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -2102,7 +2193,7 @@ func (g *executor) writeFieldsOfEvent(x *exec.Execution, s *exec.Selection, o *e
 			} else {
 				x.Buf = exec.AppendBoolean(x.Buf, *v)
 			}
-		case 14: // markets
+		case 15: // markets
 			a, ok := x.Arguments(f).(*argumentsOfEventMarkets)
 			if !ok {
 				x.Null()
@@ -4047,7 +4138,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.query.User(x.Enter(f), a.address)
+			v, err := g.query.User(x.Enter(f), a.address, a.venue)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -4151,7 +4242,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.query.SearchMarkets(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after)
+			v, err := g.query.SearchMarkets(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after, a.venues)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -4170,7 +4261,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Null()
 				break
 			}
-			v, err := g.query.SearchEvents(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after)
+			v, err := g.query.SearchEvents(x.Enter(f), a.query, a.filter, a.sort, a.order, a.first, a.after, a.venues)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -4184,7 +4275,12 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				}
 			}
 		case 10: // categories
-			v, err := g.query.Categories(x.Enter(f))
+			a, ok := x.Arguments(f).(*argumentsOfQueryCategories)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.query.Categories(x.Enter(f), a.venue)
 			if err != nil {
 				x.Error(f, err)
 				x.Null()
@@ -4519,6 +4615,78 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *obj.Currency)
 			}
+		case 9: // venues
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Venues {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeServiceVenue(x, f.Sub, &obj.Venues[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeServiceVenue(x *exec.Execution, s *exec.Selection, obj *model.ServiceVenue) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"ServiceVenue"`...)
+		case 1: // name
+			x.Buf = exec.AppendString(x.Buf, obj.Name)
+		case 2: // currency
+			if obj.Currency == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.Currency)
+			}
+		case 3: // stream
+			if !g.writeStreamStatus(x, f.Sub, &obj.Stream) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 4: // upstreamReachable
+			x.Buf = exec.AppendBoolean(x.Buf, obj.UpstreamReachable)
+		case 5: // throttledUntil
+			if obj.ThrottledUntil == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDateTime(x.Buf, *obj.ThrottledUntil)
+			}
+		case 6: // shared
+			if obj.Shared == nil {
+				x.Null()
+			} else {
+				if !g.writeSharedStatus(x, f.Sub, obj.Shared) {
+					x.Null()
+				}
+			}
+		case 7: // status
+			if !g.writeVenueStatus(x, f.Sub, &obj.Status) {
+				x.Missing(f)
+				o.Nullify()
+			}
 		}
 	}
 	return x.Close(s, &o)
@@ -4828,7 +4996,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 		if !ok {
 			return nil
 		}
-		events, err := g.subscription.PortfolioChanged(x.Start(f), a.address, a.basis, a.maxPerSecond, a.positionIds)
+		events, err := g.subscription.PortfolioChanged(x.Start(f), a.address, a.basis, a.maxPerSecond, a.positionIds, a.venue)
 		if err != nil {
 			x.Error(f, err)
 			return nil
@@ -4845,7 +5013,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 		if !ok {
 			return nil
 		}
-		events, err := g.subscription.OrdersChanged(x.Start(f), a.address)
+		events, err := g.subscription.OrdersChanged(x.Start(f), a.address, a.venue)
 		if err != nil {
 			x.Error(f, err)
 			return nil
@@ -4862,7 +5030,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 		if !ok {
 			return nil
 		}
-		events, err := g.subscription.UserTradesAdded(x.Start(f), a.address)
+		events, err := g.subscription.UserTradesAdded(x.Start(f), a.address, a.venue)
 		if err != nil {
 			x.Error(f, err)
 			return nil
@@ -4879,7 +5047,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 		if !ok {
 			return nil
 		}
-		events, err := g.subscription.BalanceChanged(x.Start(f), a.address)
+		events, err := g.subscription.BalanceChanged(x.Start(f), a.address, a.venue)
 		if err != nil {
 			x.Error(f, err)
 			return nil
@@ -5532,7 +5700,31 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 			x.ID(v)
 		case 2: // address
 			x.Buf = scalar.AppendAddress(x.Buf, obj.Address)
-		case 3: // balance
+		case 3: // venue
+			v, err := g.user.Venue(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 4: // currency
+			v, err := g.user.Currency(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 5: // balance
 			v, err := g.user.Balance(x.Enter(f), obj)
 			if err != nil {
 				x.Error(f, err)
@@ -5546,7 +5738,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 					x.Null()
 				}
 			}
-		case 4: // positions
+		case 6: // positions
 			a, ok := x.Arguments(f).(*argumentsOfUserPositions)
 			if !ok {
 				x.Null()
@@ -5565,7 +5757,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 					x.Null()
 				}
 			}
-		case 5: // orders
+		case 7: // orders
 			a, ok := x.Arguments(f).(*argumentsOfUserOrders)
 			if !ok {
 				x.Null()
@@ -5584,7 +5776,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 					x.Null()
 				}
 			}
-		case 6: // trades
+		case 8: // trades
 			a, ok := x.Arguments(f).(*argumentsOfUserTrades)
 			if !ok {
 				x.Null()
@@ -5603,7 +5795,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 					x.Null()
 				}
 			}
-		case 7: // history
+		case 9: // history
 			a, ok := x.Arguments(f).(*argumentsOfUserHistory)
 			if !ok {
 				x.Null()
@@ -5622,7 +5814,7 @@ func (g *executor) writeFieldsOfUser(x *exec.Execution, s *exec.Selection, o *ex
 					x.Null()
 				}
 			}
-		case 8: // portfolio
+		case 10: // portfolio
 			a, ok := x.Arguments(f).(*argumentsOfUserPortfolio)
 			if !ok {
 				x.Null()

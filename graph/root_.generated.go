@@ -93,6 +93,7 @@ type ComplexityRoot struct {
 		StartsAt    func(childComplexity int) int
 		Status      func(childComplexity int) int
 		Title       func(childComplexity int) int
+		Venue       func(childComplexity int) int
 		Volume      func(childComplexity int) int
 		Volume24h   func(childComplexity int) int
 	}
@@ -357,20 +358,20 @@ type ComplexityRoot struct {
 	}
 
 	Query struct {
-		Categories         func(childComplexity int) int
+		Categories         func(childComplexity int, venue *string) int
 		Event              func(childComplexity int, eventID *string, slug *string, by *model.EventBy) int
 		Market             func(childComplexity int, marketID *string, slug *string, by *model.MarketBy) int
 		Markets            func(childComplexity int, marketIds []string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
-		SearchEvents       func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
-		SearchMarkets      func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) int
+		SearchEvents       func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) int
+		SearchMarkets      func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) int
 		ServiceStatus      func(childComplexity int) int
 		Spreads            func(childComplexity int, tokenIds []string) int
 		Token              func(childComplexity int, tokenID string) int
 		TokenPrices        func(childComplexity int, tokenIds []string) int
 		Tokens             func(childComplexity int, tokenIds []string) int
-		User               func(childComplexity int, address market.Address) int
+		User               func(childComplexity int, address market.Address, venue *string) int
 		Viewer             func(childComplexity int) int
 		__resolve__service func(childComplexity int) int
 		__resolve_entities func(childComplexity int, representations []any) int
@@ -391,7 +392,18 @@ type ComplexityRoot struct {
 		ThrottledUntil    func(childComplexity int) int
 		UpstreamReachable func(childComplexity int) int
 		Venue             func(childComplexity int) int
+		Venues            func(childComplexity int) int
 		Version           func(childComplexity int) int
+	}
+
+	ServiceVenue struct {
+		Currency          func(childComplexity int) int
+		Name              func(childComplexity int) int
+		Shared            func(childComplexity int) int
+		Status            func(childComplexity int) int
+		Stream            func(childComplexity int) int
+		ThrottledUntil    func(childComplexity int) int
+		UpstreamReachable func(childComplexity int) int
 	}
 
 	SharedLimit struct {
@@ -440,16 +452,16 @@ type ComplexityRoot struct {
 	}
 
 	Subscription struct {
-		BalanceChanged      func(childComplexity int, address market.Address) int
+		BalanceChanged      func(childComplexity int, address market.Address, venue *string) int
 		MarketChanged       func(childComplexity int, marketIds []string) int
 		OrderbookChanged    func(childComplexity int, tokenID string, depth *int, deltas *bool, maxPerSecond *int) int
-		OrdersChanged       func(childComplexity int, address market.Address) int
-		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string) int
+		OrdersChanged       func(childComplexity int, address market.Address, venue *string) int
+		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string, venue *string) int
 		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		PricesChanged       func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		StreamStatusChanged func(childComplexity int) int
 		TradesAdded         func(childComplexity int, tokenIds []string) int
-		UserTradesAdded     func(childComplexity int, address market.Address) int
+		UserTradesAdded     func(childComplexity int, address market.Address, venue *string) int
 	}
 
 	Token struct {
@@ -521,12 +533,14 @@ type ComplexityRoot struct {
 	User struct {
 		Address   func(childComplexity int) int
 		Balance   func(childComplexity int) int
+		Currency  func(childComplexity int) int
 		History   func(childComplexity int, first *int, after *string, kinds []market.HistoryKind, from *time.Time, to *time.Time) int
 		ID        func(childComplexity int) int
 		Orders    func(childComplexity int, first *int, after *string, marketIds []string, side *market.OrderSide) int
 		Portfolio func(childComplexity int, basis *market.PriceBasis) int
 		Positions func(childComplexity int, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) int
 		Trades    func(childComplexity int, first *int, after *string, marketID *string, from *time.Time, to *time.Time) int
+		Venue     func(childComplexity int) int
 	}
 
 	Valuation struct {
@@ -781,6 +795,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Event.Title(childComplexity), true
+	case "Event.venue":
+		if e.ComplexityRoot.Event.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Event.Venue(childComplexity), true
 	case "Event.volume":
 		if e.ComplexityRoot.Event.Volume == nil {
 			break
@@ -1892,7 +1912,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			break
 		}
 
-		return e.ComplexityRoot.Query.Categories(childComplexity), true
+		args, err := ec.field_Query_categories_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Categories(childComplexity, args["venue"].(*string)), true
 	case "Query.event":
 		if e.ComplexityRoot.Query.Event == nil {
 			break
@@ -1959,7 +1984,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SearchEvents(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.SearchEvents(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string), args["venues"].([]string)), true
 	case "Query.searchMarkets":
 		if e.ComplexityRoot.Query.SearchMarkets == nil {
 			break
@@ -1970,7 +1995,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SearchMarkets(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string)), true
+		return e.ComplexityRoot.Query.SearchMarkets(childComplexity, args["query"].(string), args["filter"].(*model.MarketSearchFilter), args["sort"].(*queries.Sort), args["order"].(*queries.Direction), args["first"].(*int), args["after"].(*string), args["venues"].([]string)), true
 	case "Query.serviceStatus":
 		if e.ComplexityRoot.Query.ServiceStatus == nil {
 			break
@@ -2031,7 +2056,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.User(childComplexity, args["address"].(market.Address)), true
+		return e.ComplexityRoot.Query.User(childComplexity, args["address"].(market.Address), args["venue"].(*string)), true
 	case "Query.viewer":
 		if e.ComplexityRoot.Query.Viewer == nil {
 			break
@@ -2123,12 +2148,61 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceStatus.Venue(childComplexity), true
+	case "ServiceStatus.venues":
+		if e.ComplexityRoot.ServiceStatus.Venues == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceStatus.Venues(childComplexity), true
 	case "ServiceStatus.version":
 		if e.ComplexityRoot.ServiceStatus.Version == nil {
 			break
 		}
 
 		return e.ComplexityRoot.ServiceStatus.Version(childComplexity), true
+
+	case "ServiceVenue.currency":
+		if e.ComplexityRoot.ServiceVenue.Currency == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Currency(childComplexity), true
+	case "ServiceVenue.name":
+		if e.ComplexityRoot.ServiceVenue.Name == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Name(childComplexity), true
+	case "ServiceVenue.shared":
+		if e.ComplexityRoot.ServiceVenue.Shared == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Shared(childComplexity), true
+	case "ServiceVenue.status":
+		if e.ComplexityRoot.ServiceVenue.Status == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Status(childComplexity), true
+	case "ServiceVenue.stream":
+		if e.ComplexityRoot.ServiceVenue.Stream == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Stream(childComplexity), true
+	case "ServiceVenue.throttledUntil":
+		if e.ComplexityRoot.ServiceVenue.ThrottledUntil == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.ThrottledUntil(childComplexity), true
+	case "ServiceVenue.upstreamReachable":
+		if e.ComplexityRoot.ServiceVenue.UpstreamReachable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.UpstreamReachable(childComplexity), true
 
 	case "SharedLimit.grantable":
 		if e.ComplexityRoot.SharedLimit.Grantable == nil {
@@ -2325,7 +2399,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.BalanceChanged(childComplexity, args["address"].(market.Address)), true
+		return e.ComplexityRoot.Subscription.BalanceChanged(childComplexity, args["address"].(market.Address), args["venue"].(*string)), true
 	case "Subscription.marketChanged":
 		if e.ComplexityRoot.Subscription.MarketChanged == nil {
 			break
@@ -2358,7 +2432,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.OrdersChanged(childComplexity, args["address"].(market.Address)), true
+		return e.ComplexityRoot.Subscription.OrdersChanged(childComplexity, args["address"].(market.Address), args["venue"].(*string)), true
 	case "Subscription.portfolioChanged":
 		if e.ComplexityRoot.Subscription.PortfolioChanged == nil {
 			break
@@ -2369,7 +2443,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.PortfolioChanged(childComplexity, args["address"].(market.Address), args["basis"].(*market.PriceBasis), args["maxPerSecond"].(*int), args["positionIds"].([]string)), true
+		return e.ComplexityRoot.Subscription.PortfolioChanged(childComplexity, args["address"].(market.Address), args["basis"].(*market.PriceBasis), args["maxPerSecond"].(*int), args["positionIds"].([]string), args["venue"].(*string)), true
 	case "Subscription.priceChanged":
 		if e.ComplexityRoot.Subscription.PriceChanged == nil {
 			break
@@ -2419,7 +2493,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Subscription.UserTradesAdded(childComplexity, args["address"].(market.Address)), true
+		return e.ComplexityRoot.Subscription.UserTradesAdded(childComplexity, args["address"].(market.Address), args["venue"].(*string)), true
 
 	case "Token.candles":
 		if e.ComplexityRoot.Token.Candles == nil {
@@ -2757,6 +2831,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Balance(childComplexity), true
+	case "User.currency":
+		if e.ComplexityRoot.User.Currency == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Currency(childComplexity), true
 	case "User.history":
 		if e.ComplexityRoot.User.History == nil {
 			break
@@ -2818,6 +2898,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.User.Trades(childComplexity, args["first"].(*int), args["after"].(*string), args["marketId"].(*string), args["from"].(*time.Time), args["to"].(*time.Time)), true
+	case "User.venue":
+		if e.ComplexityRoot.User.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.User.Venue(childComplexity), true
 
 	case "Valuation.basis":
 		if e.ComplexityRoot.Valuation.Basis == nil {
@@ -3022,6 +3108,11 @@ ends in ` + "`" + `Percent` + "`" + ` is in percent: "12.5" is 12.5 %.
 Ids: arguments such as ` + "`" + `marketId` + "`" + `, ` + "`" + `tokenId` + "`" + ` and ` + "`" + `eventId` + "`" + ` take the venue's identifiers, as in the fields of the same names.
 The field ` + "`" + `id` + "`" + ` is for caches and for ` + "`" + `Query.node` + "`" + `.
 
+Several venues: a service can read further venues (` + "`" + `ServiceStatus.venues` + "`" + `). All identifiers and slugs of a further venue
+begin with its name and a colon, in fields and in arguments: ` + "`" + `kalshi:KXFED-26DEC` + "`" + `. Every other identifier belongs to the
+first venue. A list of ids may mix venues. Each venue has its own money, limits and failures: an error of a further venue
+names it as ` + "`" + `extensions.venue` + "`" + `, and no field adds the money of two venues.
+
 Errors: an unknown id, an empty book or a market without an event is null with no entry in ` + "`" + `errors` + "`" + `. A failed read (venue
 down, throttled, unreadable response) is null with one entry in ` + "`" + `errors` + "`" + ` per field path, and ` + "`" + `extensions.code` + "`" + ` names the
 kind of failure (` + "`" + `ErrorCode` + "`" + `). With ` + "`" + `RATE_LIMITED` + "`" + `, ` + "`" + `extensions.retryAfterMs` + "`" + ` says how long to wait.
@@ -3038,7 +3129,7 @@ Entry points of the graph. An argument out of its range is ` + "`" + `BAD_USER_I
 
 An upstream call is one request to the venue. A value that is fresh in the cache, or that the venue's stream keeps up to
 date, costs no upstream call. Equal reads share their calls, within one operation and between clients that read at the
-same time.
+same time. "The venue" is the one that the ids belong to.
 """
 type Query {
   """
@@ -3061,6 +3152,8 @@ type Query {
     ` + "`" + `FORBIDDEN` + "`" + `. Exception: if ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true, every wallet can be read.
     """
     address: Address!
+    "Name of the wallet's venue, one of ` + "`" + `ServiceStatus.venues` + "`" + `. Null: the first venue. A further venue takes no credentials."
+    venue: String
   ): User
   "The account of the request's credentials; null when the request has no credentials or their address is unknown."
   viewer: User
@@ -3108,6 +3201,12 @@ type Query {
     first: Int = 20
     "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
+    """
+    Names of the venues to search, from ` + "`" + `ServiceStatus.venues` + "`" + `. Null: the first venue. The rows of several venues come in turn,
+    one of each, because their ranks have no common scale. If a search of a venue fails, ` + "`" + `errors` + "`" + ` has its error beside the
+    rows of the others, and the next page asks the venue again. ` + "`" + `totalCount` + "`" + ` is the sum, or null if a venue gives none.
+    """
+    venues: [String!]
   ): MarketConnection
   """
   Search for events that have at least one matching market. Each event is listed once, at the position of its first match.
@@ -3130,13 +3229,18 @@ type Query {
     first: Int = 20
     "` + "`" + `endCursor` + "`" + ` of the previous page, with all other arguments unchanged. Omit for the first page."
     after: String
+    "Names of the venues to search, as in ` + "`" + `searchMarkets` + "`" + `."
+    venues: [String!]
   ): EventConnection
   """
   Topics of the venue's open markets: the topics with the most open markets first, at most 100. The service counts the
   markets on the first five pages of the venue's list of open markets, or of open events. At most five upstream calls; the
   counts are cached for several minutes.
   """
-  categories: [Category!]
+  categories(
+    "Name of the venue, one of ` + "`" + `ServiceStatus.venues` + "`" + `. Null: the first venue."
+    venue: String
+  ): [Category!]
   """
   One outcome token. Costs no upstream call by itself. The service does not check that the token exists: an unknown id
   gives a Token whose price, book and market are null.
@@ -3318,6 +3422,10 @@ type User implements Node {
   id: ID!
   "Wallet address in lower case."
   address: Address!
+  "Name of the wallet's venue; null as in ` + "`" + `Market.venue` + "`" + `."
+  venue: String
+  "The currency of the wallet's money; null if none is configured for its venue."
+  currency: String
   "Cash and account value as the venue reports them; null if the venue has no balance for the account. One upstream call."
   balance: Balance
   """
@@ -3727,8 +3835,8 @@ type Market implements Node {
   "Opaque global id of the market."
   id: ID!
   """
-  Name of the venue that the identifiers of the market belong to, ` + "`" + `polymarket` + "`" + ` or ` + "`" + `kalshi` + "`" + `; null if the driver ` + "`" + `generic` + "`" + `
-  reads the venue. Global ids contain this name, so objects of several venues can share one client cache.
+  Name of the market's venue, such as ` + "`" + `polymarket` + "`" + ` or ` + "`" + `kalshi` + "`" + `; null if it is the first venue and the driver ` + "`" + `generic` + "`" + ` reads
+  it. Global ids begin with the name of the first venue, so objects of several services can share one client cache.
   """
   venue: String
   "The venue's identifier of the market."
@@ -3853,6 +3961,8 @@ enum MarketStatus {
 type Event implements Node {
   "Opaque global id of the event."
   id: ID!
+  "Name of the event's venue; null as in ` + "`" + `Market.venue` + "`" + `."
+  venue: String
   "The venue's identifier of the event."
   eventId: String!
   "The event's name in the venue's URLs; null if the venue gives none."
@@ -4381,6 +4491,26 @@ type ServiceStatus {
   no currency is configured. The currency does not change while the service runs.
   """
   currency: String
+  "All venues that the service reads, the first venue first. The other fields describe the first venue."
+  venues: [ServiceVenue!]!
+}
+
+"One venue that the service reads, and the connections to it."
+type ServiceVenue {
+  "Name for arguments such as ` + "`" + `venue` + "`" + `. The ids of a further venue begin with it."
+  name: String!
+  "The currency of all money of this venue; null if none is configured."
+  currency: String
+  "The connection for live updates."
+  stream: StreamStatus!
+  "False while the venue's REST API does not answer."
+  upstreamReachable: Boolean!
+  "When the present throttling of calls to the venue ends. Null if calls are not throttled."
+  throttledUntil: DateTime
+  "The limits of calls that replicas share; null if this one runs alone."
+  shared: SharedStatus
+  "The kind of venue, and what it does not serve."
+  status: VenueStatus!
 }
 
 "A kind of venue, what it does not serve, and what its search can do."
@@ -4563,6 +4693,8 @@ type Subscription {
     the screen. The summary always covers all positions. Null: all positions.
     """
     positionIds: [ID!]
+    "Name of the wallet's venue, as in ` + "`" + `Query.user` + "`" + `."
+    venue: String
   ): PortfolioUpdate!
   """
   Active orders of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
@@ -4570,6 +4702,8 @@ type Subscription {
   ordersChanged(
     "Wallet to follow."
     address: Address!
+    "Name of the wallet's venue, as in ` + "`" + `Query.user` + "`" + `."
+    venue: String
   ): OrdersUpdate!
   """
   Trades of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
@@ -4577,6 +4711,8 @@ type Subscription {
   userTradesAdded(
     "Wallet to follow."
     address: Address!
+    "Name of the wallet's venue, as in ` + "`" + `Query.user` + "`" + `."
+    venue: String
   ): TradesUpdate!
   """
   Balance of a wallet. Needs the wallet's credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
@@ -4584,6 +4720,8 @@ type Subscription {
   balanceChanged(
     "Wallet to follow."
     address: Address!
+    "Name of the wallet's venue, as in ` + "`" + `Query.user` + "`" + `."
+    venue: String
   ): BalanceUpdate!
   """
   Status of the connection to the venue's stream: first the present status, then each change.
@@ -4855,6 +4993,8 @@ func (ec *executionContext) childFields_Event(ctx context.Context, field graphql
 	switch field.Name {
 	case "id":
 		return ec.fieldContext_Event_id(ctx, field)
+	case "venue":
+		return ec.fieldContext_Event_venue(ctx, field)
 	case "eventId":
 		return ec.fieldContext_Event_eventId(ctx, field)
 	case "slug":
@@ -5435,8 +5575,30 @@ func (ec *executionContext) childFields_ServiceStatus(ctx context.Context, field
 		return ec.fieldContext_ServiceStatus_venue(ctx, field)
 	case "currency":
 		return ec.fieldContext_ServiceStatus_currency(ctx, field)
+	case "venues":
+		return ec.fieldContext_ServiceStatus_venues(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ServiceStatus", field.Name)
+}
+
+func (ec *executionContext) childFields_ServiceVenue(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "name":
+		return ec.fieldContext_ServiceVenue_name(ctx, field)
+	case "currency":
+		return ec.fieldContext_ServiceVenue_currency(ctx, field)
+	case "stream":
+		return ec.fieldContext_ServiceVenue_stream(ctx, field)
+	case "upstreamReachable":
+		return ec.fieldContext_ServiceVenue_upstreamReachable(ctx, field)
+	case "throttledUntil":
+		return ec.fieldContext_ServiceVenue_throttledUntil(ctx, field)
+	case "shared":
+		return ec.fieldContext_ServiceVenue_shared(ctx, field)
+	case "status":
+		return ec.fieldContext_ServiceVenue_status(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type ServiceVenue", field.Name)
 }
 
 func (ec *executionContext) childFields_SharedLimit(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5667,6 +5829,10 @@ func (ec *executionContext) childFields_User(ctx context.Context, field graphql.
 		return ec.fieldContext_User_id(ctx, field)
 	case "address":
 		return ec.fieldContext_User_address(ctx, field)
+	case "venue":
+		return ec.fieldContext_User_venue(ctx, field)
+	case "currency":
+		return ec.fieldContext_User_currency(ctx, field)
 	case "balance":
 		return ec.fieldContext_User_balance(ctx, field)
 	case "positions":

@@ -28,6 +28,8 @@ type BalanceResolver interface {
 	CashBalance(ctx context.Context, obj *model.Balance) (*market.Decimal, error)
 }
 type EventResolver interface {
+	Venue(ctx context.Context, obj *model.Event) (*string, error)
+
 	Description(ctx context.Context, obj *model.Event) (*string, error)
 	Image(ctx context.Context, obj *model.Event) (*string, error)
 	Status(ctx context.Context, obj *model.Event) (*market.Status, error)
@@ -69,14 +71,14 @@ type PositionResolver interface {
 type QueryResolver interface {
 	Node(ctx context.Context, id string) (model.Node, error)
 	Nodes(ctx context.Context, ids []string) ([]model.Node, error)
-	User(ctx context.Context, address market.Address) (*model.User, error)
+	User(ctx context.Context, address market.Address, venue *string) (*model.User, error)
 	Viewer(ctx context.Context) (*model.User, error)
 	Market(ctx context.Context, marketID *string, slug *string, by *model.MarketBy) (*model.Market, error)
 	Markets(ctx context.Context, marketIds []string) ([]*model.Market, error)
 	Event(ctx context.Context, eventID *string, slug *string, by *model.EventBy) (*model.Event, error)
-	SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error)
-	SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.EventConnection, error)
-	Categories(ctx context.Context) ([]model.Category, error)
+	SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.MarketConnection, error)
+	SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.EventConnection, error)
+	Categories(ctx context.Context, venue *string) ([]model.Category, error)
 	Token(ctx context.Context, tokenID string) (*model.Token, error)
 	Tokens(ctx context.Context, tokenIds []string) ([]*model.Token, error)
 	TokenPrices(ctx context.Context, tokenIds []string) ([]*model.TokenPrice, error)
@@ -89,10 +91,10 @@ type SubscriptionResolver interface {
 	OrderbookChanged(ctx context.Context, tokenID string, depth *int, deltas *bool, maxPerSecond *int) (<-chan model.OrderbookUpdate, error)
 	MarketChanged(ctx context.Context, marketIds []string) (<-chan model.MarketUpdate, error)
 	TradesAdded(ctx context.Context, tokenIds []string) (<-chan model.TradesUpdate, error)
-	PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string) (<-chan model.PortfolioUpdate, error)
-	OrdersChanged(ctx context.Context, address market.Address) (<-chan model.OrdersUpdate, error)
-	UserTradesAdded(ctx context.Context, address market.Address) (<-chan model.TradesUpdate, error)
-	BalanceChanged(ctx context.Context, address market.Address) (<-chan model.BalanceUpdate, error)
+	PortfolioChanged(ctx context.Context, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string, venue *string) (<-chan model.PortfolioUpdate, error)
+	OrdersChanged(ctx context.Context, address market.Address, venue *string) (<-chan model.OrdersUpdate, error)
+	UserTradesAdded(ctx context.Context, address market.Address, venue *string) (<-chan model.TradesUpdate, error)
+	BalanceChanged(ctx context.Context, address market.Address, venue *string) (<-chan model.BalanceUpdate, error)
 	StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error)
 }
 type TokenResolver interface {
@@ -117,6 +119,8 @@ type TradeResolver interface {
 	Token(ctx context.Context, obj *model.Trade) (*model.Token, error)
 }
 type UserResolver interface {
+	Venue(ctx context.Context, obj *model.User) (*string, error)
+	Currency(ctx context.Context, obj *model.User) (*string, error)
 	Balance(ctx context.Context, obj *model.User) (*model.Balance, error)
 	Positions(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, minSize *market.Decimal, redeemable *bool, sort *valuation.Sort) (*model.PositionConnection, error)
 	Orders(ctx context.Context, obj *model.User, first *int, after *string, marketIds []string, side *market.OrderSide) (*model.OrderConnection, error)
@@ -226,6 +230,20 @@ func (ec *executionContext) field_Query__entities_args(ctx context.Context, rawA
 		return nil, err
 	}
 	args["representations"] = arg0
+	return args, nil
+}
+
+func (ec *executionContext) field_Query_categories_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg0
 	return args, nil
 }
 
@@ -382,6 +400,14 @@ func (ec *executionContext) field_Query_searchEvents_args(ctx context.Context, r
 		return nil, err
 	}
 	args["after"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "venues",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venues"] = arg6
 	return args, nil
 }
 
@@ -436,6 +462,14 @@ func (ec *executionContext) field_Query_searchMarkets_args(ctx context.Context, 
 		return nil, err
 	}
 	args["after"] = arg5
+	arg6, err := graphql.ProcessArgField(ctx, rawArgs, "venues",
+		func(ctx context.Context, v any) ([]string, error) {
+			return ec.unmarshalOString2ᚕstringᚄ(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venues"] = arg6
 	return args, nil
 }
 
@@ -506,6 +540,14 @@ func (ec *executionContext) field_Query_user_args(ctx context.Context, rawArgs m
 		return nil, err
 	}
 	args["address"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg1
 	return args, nil
 }
 
@@ -520,6 +562,14 @@ func (ec *executionContext) field_Subscription_balanceChanged_args(ctx context.C
 		return nil, err
 	}
 	args["address"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg1
 	return args, nil
 }
 
@@ -586,6 +636,14 @@ func (ec *executionContext) field_Subscription_ordersChanged_args(ctx context.Co
 		return nil, err
 	}
 	args["address"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg1
 	return args, nil
 }
 
@@ -624,6 +682,14 @@ func (ec *executionContext) field_Subscription_portfolioChanged_args(ctx context
 		return nil, err
 	}
 	args["positionIds"] = arg3
+	arg4, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg4
 	return args, nil
 }
 
@@ -696,6 +762,14 @@ func (ec *executionContext) field_Subscription_userTradesAdded_args(ctx context.
 		return nil, err
 	}
 	args["address"] = arg0
+	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg1
 	return args, nil
 }
 
@@ -1594,6 +1668,29 @@ func (ec *executionContext) _Event_id(ctx context.Context, field graphql.Collect
 }
 func (ec *executionContext) fieldContext_Event_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("Event", field, true, false, errors.New("field of type ID does not have child fields"))
+}
+
+func (ec *executionContext) _Event_venue(ctx context.Context, field graphql.CollectedField, obj *model.Event) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_Event_venue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.Event().Venue(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_Event_venue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("Event", field, true, true, errors.New("field of type String does not have child fields"))
 }
 
 func (ec *executionContext) _Event_eventId(ctx context.Context, field graphql.CollectedField, obj *model.Event) (ret graphql.Marshaler) {
@@ -6552,7 +6649,7 @@ func (ec *executionContext) _Query_user(ctx context.Context, field graphql.Colle
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().User(ctx, fc.Args["address"].(market.Address))
+			return ec.Resolvers.Query().User(ctx, fc.Args["address"].(market.Address), fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.User) graphql.Marshaler {
@@ -6760,7 +6857,7 @@ func (ec *executionContext) _Query_searchMarkets(ctx context.Context, field grap
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SearchMarkets(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*queries.Sort), fc.Args["order"].(*queries.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().SearchMarkets(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*queries.Sort), fc.Args["order"].(*queries.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["venues"].([]string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.MarketConnection) graphql.Marshaler {
@@ -6804,7 +6901,7 @@ func (ec *executionContext) _Query_searchEvents(ctx context.Context, field graph
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SearchEvents(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*queries.Sort), fc.Args["order"].(*queries.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string))
+			return ec.Resolvers.Query().SearchEvents(ctx, fc.Args["query"].(string), fc.Args["filter"].(*model.MarketSearchFilter), fc.Args["sort"].(*queries.Sort), fc.Args["order"].(*queries.Direction), fc.Args["first"].(*int), fc.Args["after"].(*string), fc.Args["venues"].([]string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *model.EventConnection) graphql.Marshaler {
@@ -6847,7 +6944,8 @@ func (ec *executionContext) _Query_categories(ctx context.Context, field graphql
 			return ec.fieldContext_Query_categories(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Query().Categories(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Query().Categories(ctx, fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v []model.Category) graphql.Marshaler {
@@ -6857,7 +6955,7 @@ func (ec *executionContext) _Query_categories(ctx context.Context, field graphql
 		false,
 	)
 }
-func (ec *executionContext) fieldContext_Query_categories(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Query_categories(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Query",
 		Field:      field,
@@ -6866,6 +6964,17 @@ func (ec *executionContext) fieldContext_Query_categories(_ context.Context, fie
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_Category(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Query_categories_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -7540,6 +7649,226 @@ func (ec *executionContext) _ServiceStatus_currency(ctx context.Context, field g
 }
 func (ec *executionContext) fieldContext_ServiceStatus_currency(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	return graphql.NewScalarFieldContext("ServiceStatus", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ServiceStatus_venues(ctx context.Context, field graphql.CollectedField, obj *model.ServiceStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceStatus_venues(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Venues, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v []model.ServiceVenue) graphql.Marshaler {
+			return ec.marshalNServiceVenue2ᚕoddsgraphᚋgraphᚋmodelᚐServiceVenueᚄ(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceStatus_venues(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ServiceStatus",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_ServiceVenue(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ServiceVenue_name(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_name(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Name, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNString2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_name(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ServiceVenue_currency(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_currency(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Currency, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_currency(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _ServiceVenue_stream(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_stream(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Stream, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.StreamStatus) graphql.Marshaler {
+			return ec.marshalNStreamStatus2oddsgraphᚋgraphᚋmodelᚐStreamStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_stream(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ServiceVenue",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_StreamStatus(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ServiceVenue_upstreamReachable(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_upstreamReachable(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.UpstreamReachable, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_upstreamReachable(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
+func (ec *executionContext) _ServiceVenue_throttledUntil(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_throttledUntil(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ThrottledUntil, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *time.Time) graphql.Marshaler {
+			return ec.marshalODateTime2ᚖtimeᚐTime(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_throttledUntil(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type DateTime does not have child fields"))
+}
+
+func (ec *executionContext) _ServiceVenue_shared(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_shared(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Shared, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *model.SharedStatus) graphql.Marshaler {
+			return ec.marshalOSharedStatus2ᚖoddsgraphᚋgraphᚋmodelᚐSharedStatus(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_shared(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ServiceVenue",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_SharedStatus(ctx, field)
+		},
+	}
+	return fc, nil
+}
+
+func (ec *executionContext) _ServiceVenue_status(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_status(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Status, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v model.VenueStatus) graphql.Marshaler {
+			return ec.marshalNVenueStatus2oddsgraphᚋgraphᚋmodelᚐVenueStatus(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_status(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	fc = &graphql.FieldContext{
+		Object:     "ServiceVenue",
+		Field:      field,
+		IsMethod:   false,
+		IsResolver: false,
+		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.childFields_VenueStatus(ctx, field)
+		},
+	}
+	return fc, nil
 }
 
 func (ec *executionContext) _SharedLimit_granted(ctx context.Context, field graphql.CollectedField, obj *model.SharedLimit) (ret graphql.Marshaler) {
@@ -8498,7 +8827,7 @@ func (ec *executionContext) _Subscription_portfolioChanged(ctx context.Context, 
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().PortfolioChanged(ctx, fc.Args["address"].(market.Address), fc.Args["basis"].(*market.PriceBasis), fc.Args["maxPerSecond"].(*int), fc.Args["positionIds"].([]string))
+			return ec.Resolvers.Subscription().PortfolioChanged(ctx, fc.Args["address"].(market.Address), fc.Args["basis"].(*market.PriceBasis), fc.Args["maxPerSecond"].(*int), fc.Args["positionIds"].([]string), fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.PortfolioUpdate) graphql.Marshaler {
@@ -8542,7 +8871,7 @@ func (ec *executionContext) _Subscription_ordersChanged(ctx context.Context, fie
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().OrdersChanged(ctx, fc.Args["address"].(market.Address))
+			return ec.Resolvers.Subscription().OrdersChanged(ctx, fc.Args["address"].(market.Address), fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.OrdersUpdate) graphql.Marshaler {
@@ -8586,7 +8915,7 @@ func (ec *executionContext) _Subscription_userTradesAdded(ctx context.Context, f
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().UserTradesAdded(ctx, fc.Args["address"].(market.Address))
+			return ec.Resolvers.Subscription().UserTradesAdded(ctx, fc.Args["address"].(market.Address), fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.TradesUpdate) graphql.Marshaler {
@@ -8630,7 +8959,7 @@ func (ec *executionContext) _Subscription_balanceChanged(ctx context.Context, fi
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Subscription().BalanceChanged(ctx, fc.Args["address"].(market.Address))
+			return ec.Resolvers.Subscription().BalanceChanged(ctx, fc.Args["address"].(market.Address), fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.BalanceUpdate) graphql.Marshaler {
@@ -10089,6 +10418,52 @@ func (ec *executionContext) fieldContext_User_address(_ context.Context, field g
 	return graphql.NewScalarFieldContext("User", field, false, false, errors.New("field of type Address does not have child fields"))
 }
 
+func (ec *executionContext) _User_venue(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_venue(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Venue(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_venue(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
+func (ec *executionContext) _User_currency(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_User_currency(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return ec.Resolvers.User().Currency(ctx, obj)
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v *string) graphql.Marshaler {
+			return ec.marshalOString2ᚖstring(ctx, selections, v)
+		},
+		true,
+		false,
+	)
+}
+func (ec *executionContext) fieldContext_User_currency(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("User", field, true, true, errors.New("field of type String does not have child fields"))
+}
+
 func (ec *executionContext) _User_balance(ctx context.Context, field graphql.CollectedField, obj *model.User) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -11269,6 +11644,44 @@ func (ec *executionContext) _Event(ctx context.Context, sel ast.SelectionSet, ob
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "venue":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._Event_venue(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "eventId":
 			out.Values[i] = ec._Event_eventId(ctx, field, obj)
 			if out.Values[i] == graphql.Null {
@@ -14480,6 +14893,79 @@ func (ec *executionContext) _ServiceStatus(ctx context.Context, sel ast.Selectio
 			if out.Values[i] == graphql.RequiredNull {
 				out.Invalids++
 			}
+		case "venues":
+			out.Values[i] = ec._ServiceStatus_venues(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		default:
+			panic("unknown field " + strconv.Quote(field.Name))
+		}
+	}
+	out.Dispatch(ctx)
+	if out.Invalids > 0 {
+		return graphql.Null
+	}
+
+	atomic.AddInt32(&ec.Deferred, int32(min(len(deferLabelToView), math.MaxInt32)))
+
+	ec.ProcessDeferredGroup(graphql.DeferredGroup{
+		Defers:   deferLabelToView,
+		Path:     graphql.GetPath(ctx),
+		FieldSet: deferredFieldSet,
+		Context:  ctx,
+	})
+
+	return out
+}
+
+var serviceVenueImplementors = []string{"ServiceVenue"}
+
+func (ec *executionContext) _ServiceVenue(ctx context.Context, sel ast.SelectionSet, obj *model.ServiceVenue) graphql.Marshaler {
+	fields := graphql.CollectFields(ec.OperationContext, sel, serviceVenueImplementors)
+
+	out := graphql.NewFieldSet(fields)
+	deferredFieldSet := graphql.NewFieldSet(nil)
+	deferLabelToView := make(map[string]*graphql.FieldSetView)
+	for i, field := range fields {
+		switch field.Name {
+		case "__typename":
+			out.Values[i] = graphql.MarshalString("ServiceVenue")
+		case "name":
+			out.Values[i] = ec._ServiceVenue_name(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "currency":
+			out.Values[i] = ec._ServiceVenue_currency(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "stream":
+			out.Values[i] = ec._ServiceVenue_stream(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "upstreamReachable":
+			out.Values[i] = ec._ServiceVenue_upstreamReachable(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
+		case "throttledUntil":
+			out.Values[i] = ec._ServiceVenue_throttledUntil(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "shared":
+			out.Values[i] = ec._ServiceVenue_shared(ctx, field, obj)
+			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "status":
+			out.Values[i] = ec._ServiceVenue_status(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		default:
 			panic("unknown field " + strconv.Quote(field.Name))
 		}
@@ -15875,6 +16361,82 @@ func (ec *executionContext) _User(ctx context.Context, sel ast.SelectionSet, obj
 			if out.Values[i] == graphql.Null {
 				atomic.AddUint32(&out.Invalids, 1)
 			}
+		case "venue":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_venue(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
+		case "currency":
+			field := field
+
+			innerFunc := func(ctx context.Context, fs *graphql.FieldSet) (res graphql.Marshaler) {
+				defer func() {
+					if r := recover(); r != nil {
+						ec.Error(ctx, ec.Recover(ctx, r))
+					}
+				}()
+				res = ec._User_currency(ctx, field, obj)
+				if res == graphql.RequiredNull {
+					atomic.AddUint32(&fs.Invalids, 1)
+				}
+				return res
+			}
+
+			if field.IsDeferred() {
+				deferredFieldSet.AddField(field)
+				fieldIndex := len(deferredFieldSet.Values) - 1
+				deferredFieldSet.Concurrently(fieldIndex, func(ctx context.Context) graphql.Marshaler {
+					return innerFunc(ctx, deferredFieldSet)
+				})
+
+				for _, deferrable := range field.Deferrables {
+					view, ok := deferLabelToView[deferrable.Label]
+					if !ok {
+						view = deferredFieldSet.NewView()
+						deferLabelToView[deferrable.Label] = view
+					}
+					view.AddIndices(fieldIndex)
+				}
+
+				// don't run the out.Concurrently() call below
+				out.Values[i] = graphql.Null
+				continue
+			}
+
+			out.Concurrently(i, func(ctx context.Context) graphql.Marshaler { return innerFunc(ctx, out) })
 		case "balance":
 			field := field
 
@@ -16890,6 +17452,26 @@ func (ec *executionContext) marshalNServiceStatus2oddsgraphᚋgraphᚋmodelᚐSe
 	return ec._ServiceStatus(ctx, sel, &v)
 }
 
+func (ec *executionContext) marshalNServiceVenue2oddsgraphᚋgraphᚋmodelᚐServiceVenue(ctx context.Context, sel ast.SelectionSet, v model.ServiceVenue) graphql.Marshaler {
+	return ec._ServiceVenue(ctx, sel, &v)
+}
+
+func (ec *executionContext) marshalNServiceVenue2ᚕoddsgraphᚋgraphᚋmodelᚐServiceVenueᚄ(ctx context.Context, sel ast.SelectionSet, v []model.ServiceVenue) graphql.Marshaler {
+	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
+		fc := graphql.GetFieldContext(ctx)
+		fc.Result = &v[i]
+		return ec.marshalNServiceVenue2oddsgraphᚋgraphᚋmodelᚐServiceVenue(ctx, sel, v[i])
+	})
+
+	for _, e := range ret {
+		if e == graphql.Null {
+			return graphql.Null
+		}
+	}
+
+	return ret
+}
+
 func (ec *executionContext) unmarshalNSpreadBasis2oddsgraphᚋinternalᚋmarketᚐSpreadBasis(ctx context.Context, v any) (market.SpreadBasis, error) {
 	tmp, err := graphql.UnmarshalString(v)
 	res := market.SpreadBasis(tmp)
@@ -16997,6 +17579,10 @@ func (ec *executionContext) unmarshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐU
 
 func (ec *executionContext) marshalNUpdateReason2oddsgraphᚋgraphᚋmodelᚐUpdateReason(ctx context.Context, sel ast.SelectionSet, v model.UpdateReason) graphql.Marshaler {
 	return v
+}
+
+func (ec *executionContext) marshalNVenueStatus2oddsgraphᚋgraphᚋmodelᚐVenueStatus(ctx context.Context, sel ast.SelectionSet, v model.VenueStatus) graphql.Marshaler {
+	return ec._VenueStatus(ctx, sel, &v)
 }
 
 func (ec *executionContext) marshalOBalance2ᚖoddsgraphᚋgraphᚋmodelᚐBalance(ctx context.Context, sel ast.SelectionSet, v *model.Balance) graphql.Marshaler {

@@ -73,6 +73,7 @@ func explainReads(r request.CacheCounts) explainedReads {
 
 // explainedBatch is a read of several keys from the venue.
 type explainedBatch struct {
+	Venue    string `json:"venue,omitempty"` // in a process with several venues
 	Kind     string `json:"kind"`
 	Priority string `json:"priority"`
 	Keys     int    `json:"keys"`
@@ -128,7 +129,7 @@ func explain(log *request.Log, calls int, cacheState string) *explanation {
 
 func explainBatch(b upstream.Batch) explainedBatch {
 	out := explainedBatch{
-		Kind: b.Kind.String(), Priority: b.Priority.String(), Keys: b.Keys, Own: b.Own, Outcome: b.Outcome,
+		Venue: b.Venue, Kind: b.Kind.String(), Priority: b.Priority.String(), Keys: b.Keys, Own: b.Own, Outcome: b.Outcome,
 		BudgetWait: between(b.Formed, b.Admitted), QueueWait: between(b.Admitted, b.Left), Upstream: between(b.Left, b.Ended),
 		Calls: make([]explainedCall, len(b.Calls)),
 	}

@@ -151,7 +151,7 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	allowed := origins.New(cfg.Origins, cfg.LoopbackOrigins, slices.Concat(ownHeaders, cfg.CORSHeaders))
 	g := &graphQL{
-		engine: newEngine(cfg, who), places: admission.New(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout), errBusy),
+		engine: newEngine(cfg, who), places: admission.New(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout), errBusy).Among(cfg.Venues),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
 	all := newTransports(g, allowed, cfg)

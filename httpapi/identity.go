@@ -285,9 +285,12 @@ func (i *identities) countRefusal(ctx context.Context, resp *graphql.Response) {
 	}
 }
 
-// unauthenticated reports whether a response has an error with CodeUnauthenticated. resp may be nil.
+// unauthenticated reports whether a response has an error with CodeUnauthenticated, except for errors of a further venue, which gets no
+// credentials of clients. resp may be nil.
 func unauthenticated(resp *graphql.Response) bool {
-	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool { return codeOf(err) == string(market.CodeUnauthenticated) })
+	return resp != nil && slices.ContainsFunc(resp.Errors, func(err *gqlerror.Error) bool {
+		return codeOf(err) == string(market.CodeUnauthenticated) && err.Extensions["venue"] == nil
+	})
 }
 
 // countAcceptance records that the venue has accepted the credentials that the client in ctx sent, for an account. It ignores

@@ -225,6 +225,16 @@ func TestRefusalsAreCounted(t *testing.T) {
 	}
 }
 
+// TestRefusalOfOtherVenue checks that a further venue, which gets no credentials, cannot refuse those of a client.
+func TestRefusalOfOtherVenue(t *testing.T) {
+	refusal := &gqlerror.Error{Extensions: map[string]any{"code": "UNAUTHENTICATED", "venue": "b"}}
+	if resp := (&graphql.Response{Errors: gqlerror.List{refusal}}); unauthenticated(resp) {
+		t.Error("the refusal of a further venue counts")
+	} else if delete(refusal.Extensions, "venue"); !unauthenticated(resp) {
+		t.Error("the refusal of the first venue does not count")
+	}
+}
+
 // TestCounted checks that the limits count a client by its account only if the account is known.
 func TestCounted(t *testing.T) {
 	who, _ := newTestIdentities(t)

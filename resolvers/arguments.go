@@ -120,12 +120,16 @@ func valueOr[T any](p *T, fallback T) T {
 
 // marketIDs returns ids in the form that the venue's data have.
 func (r *Resolver) marketIDs(ids []string) []string {
-	if r.Venue.MarketID == nil || len(ids) == 0 {
+	if r.Venue.MarketID == nil && r.More == nil || len(ids) == 0 {
 		return ids
 	}
 	out := make([]string, len(ids))
 	for i, id := range ids {
-		out[i] = r.Venue.MarketID(id)
+		out[i] = id
+		if v := r.venueOf(id); v.MarketID != nil {
+			name, own := r.cut(id)
+			out[i] = market.Qualify(name, v.MarketID(own))
+		}
 	}
 	return out
 }

@@ -169,6 +169,53 @@ func parsePageCursor(list uint64, after *string, limit, maxLimit int) (pageCurso
 	return c, nil
 }
 
+// turnCursor is a cursor into a list over several venues.
+type turnCursor struct {
+	List uint64 `json:"o"`
+	// Turn is the index of the venue of the next row.
+	Turn int `json:"t,omitempty"`
+	// At contains the cursor into the list of each venue. It is empty for the beginning of the list.
+	At []string `json:"a"`
+	// Done has a bit for each venue that is not asked any more: its list has ended, or it cannot search so. Total is the number of rows
+	// of these venues, or -1 if it is unknown.
+	Done  uint32 `json:"d,omitempty"`
+	Total int    `json:"n,omitempty"`
+}
+
+func (c turnCursor) String() string {
+	b, err := json.Marshal(c)
+	if err != nil {
+		panic("resolvers: " + err.Error()) // marshaling strings and numbers does not fail
+	}
+	return base64.RawURLEncoding.EncodeToString(b)
+}
+
+func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error) {
+	c := turnCursor{List: list, At: make([]string, venues)}
+	if after == nil || *after == "" {
+		return c, nil
+	}
+	b, err := decodeCursor(*after)
+	if err != nil {
+		return c, err
+	}
+	c = turnCursor{}
+	if err := json.Unmarshal(b, &c); err != nil || c.List != list || len(c.At) != venues || c.Turn < 0 || c.Turn >= venues || c.Total < -1 {
+		return c, badCursor()
+	}
+	return c, nil
+}
+
+// end marks a venue as done. total is the number of its rows, or nil.
+func (c *turnCursor) end(venue int, total *int) {
+	c.Done |= 1 << venue
+	if total == nil || c.Total < 0 {
+		c.Total = -1
+	} else {
+		c.Total += *total
+	}
+}
+
 func decodeCursor(s string) ([]byte, error) {
 	if len(s) > 4096 {
 		return nil, badCursor()

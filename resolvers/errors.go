@@ -60,6 +60,9 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 			}
 		}
 		describe(ctx, out, err, located, log, field)
+		if at, ok := errors.AsType[*market.VenueError](err); ok {
+			out.Extensions["venue"] = at.Venue
+		}
 		return out
 	}
 }

@@ -55,6 +55,7 @@ func TestPresenter(t *testing.T) {
 		logged string
 	}{
 		{"market error", failedField(market.Errorf(market.CodeForbidden, "not yours")), `tokens[3].p not yours FORBIDDEN <nil>`, ""},
+		{"error of a venue", failedField(market.AtVenue("b", market.Errorf(market.CodeForbidden, "not yours"))), `tokens[3].p not yours FORBIDDEN <nil> at b`, ""},
 		{"market error with a cause", failedField(fmt.Errorf("reading: %w", limited)), `tokens[3].p slow down RATE_LIMITED 1500`, "level=DEBUG"},
 		{"error of an element", failure{error: market.Errorf(market.CodeBadUserInput, "bad id"), suffix: ast.Path{ast.PathIndex(7)}}, `tokens[3].p[7] bad id BAD_USER_INPUT <nil>`, ""},
 		{"error of an argument", failure{error: gqlerror.WrapPath(ast.Path{ast.PathName("filter")}, market.Errorf(market.CodeBadUserInput, "no number")), argument: "filter.status[1]"},
@@ -74,6 +75,9 @@ func TestPresenter(t *testing.T) {
 			var log bytes.Buffer
 			out := Presenter(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))(t.Context(), test.err)
 			got := fmt.Sprint(out.Path.String(), " ", out.Message, " ", out.Extensions["code"], " ", out.Extensions["retryAfterMs"])
+			if venue, ok := out.Extensions["venue"]; ok {
+				got += fmt.Sprint(" at ", venue)
+			}
 			if got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}

@@ -42,6 +42,10 @@ func fullEvent(ctx context.Context, e *model.Event) (*model.Event, error) {
 	return readEvent(loaders.From(ctx), market.EventRef{EventID: e.EventID})
 }
 
+func (r *eventResolver) Venue(_ context.Context, e *model.Event) (*string, error) {
+	return r.venueName(e.EventID), nil
+}
+
 func (r *eventResolver) StartsAt(ctx context.Context, e *model.Event) (*time.Time, error) {
 	full, err := fullEvent(ctx, e)
 	if full == nil || full.Loaded.StartsAt.IsZero() {
@@ -126,7 +130,7 @@ func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int,
 	}
 	addLeftOut(ctx, full.Loaded.LeftOut)
 	p := cutPage(ctx, full.Loaded.Markets, func(m **market.Market) uint64 { return keyHash(marketKey(m)) }, part)
-	return marketConnection(ctx, p, full.Meta), nil
+	return marketConnection(ctx, p, marketsOf(p.items, full.Meta)), nil
 }
 
 // foundEvents contains the events of the first pages of a search, each event once.
@@ -170,11 +174,11 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 }
 
 // findEvents reads pages of a search until they contain the requested page of the connection and at least one more event. It reads
-// at most maxPages pages of the venue, so the result may lack events of the requested page.
-func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f foundEvents, err error) {
+// at most maxPages pages of the venue whose ids begin with the name, so the result may lack events of the requested page.
+func findEvents(set *loaders.Set, venue string, q queries.Search, part pageArguments) (f foundEvents, err error) {
 	indexes := make(map[string]int)
 	for range maxPages {
-		read, err := set.SearchEvents(q)
+		read, err := set.SearchEventsIn(venue, q)
 		if err != nil || read.Value == nil {
 			return f, err
 		}
@@ -193,7 +197,7 @@ func findEvents(set *loaders.Set, q queries.Search, part pageArguments) (f found
 	return f, nil
 }
 
-func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.EventConnection, error) {
+func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.EventConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err
@@ -202,32 +206,49 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	if err != nil {
 		return nil, err
 	}
-	part, err := parsePageArguments(listHash("events", fmt.Sprintf("%+v", q)), &n, after)
+	if venues == nil {
+		p, meta, err := searchEvents(ctx, "", q, listHash("events", fmt.Sprintf("%+v", q)), n, after)
+		if err != nil {
+			return nil, err
+		}
+		return eventConnection(ctx, p, func(int) reads.Meta { return meta }), nil
+	}
+	p, metas, err := inTurn(ctx, r.Resolver, venues, "events", q, n, after, searchEvents)
 	if err != nil {
 		return nil, err
 	}
-	found, err := findEvents(loaders.From(ctx), q, part)
-	if err != nil {
-		return nil, err
-	}
-	return eventConnection(ctx, found, part), nil
+	return eventConnection(ctx, p, func(i int) reads.Meta { return metas[i] }), nil
 }
 
-func eventConnection(ctx context.Context, found foundEvents, part pageArguments) *model.EventConnection {
+// searchEvents reads one page of a search at the venue whose ids begin with name.
+func searchEvents(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (p page[queries.FoundEvent], meta reads.Meta, err error) {
+	part, err := parsePageArguments(list, &n, after)
+	if err != nil {
+		return p, meta, err
+	}
+	found, err := findEvents(loaders.From(ctx), name, q, part)
+	if err != nil {
+		return p, meta, err
+	}
 	addLeftOut(ctx, found.leftOut)
-	p := cutPage(ctx, found.list, func(e *queries.FoundEvent) uint64 { return keyHash(e.EventID) }, part)
+	p = cutPage(ctx, found.list, func(e *queries.FoundEvent) uint64 { return keyHash(e.EventID) }, part)
 	p.info.HasNextPage = p.info.HasNextPage || found.hasMore
 	if !found.ended {
 		p.total = nil
 	}
+	return p, found.meta, nil
+}
+
+// eventConnection returns the connection of a page. meta returns the meta of the event at an index.
+func eventConnection(ctx context.Context, p page[queries.FoundEvent], meta func(i int) reads.Meta) *model.EventConnection {
 	nodes := make([]model.Event, len(p.items))
 	for i, e := range p.items {
-		nodes[i] = model.FoundEvent(e.Event, e.Whole, found.meta)
+		nodes[i] = model.FoundEvent(e.Event, e.Whole, meta(i))
 	}
 	i := -1
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Event) model.EventEdge {
 		i++
-		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, found.meta)}
+		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, meta(i))}
 	})
 	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
@@ -240,8 +261,12 @@ func marketsOf(list []*market.Market, meta reads.Meta) []model.Market {
 	return out
 }
 
-func (r *queryResolver) Categories(ctx context.Context) ([]model.Category, error) {
-	read, err := loaders.From(ctx).Categories("")
+func (r *queryResolver) Categories(ctx context.Context, venue *string) ([]model.Category, error) {
+	_, name, err := r.venueNamed(venue)
+	if err != nil {
+		return nil, err
+	}
+	read, err := loaders.From(ctx).Categories(name)
 	if err != nil || read.Value == nil {
 		return nil, err
 	}

@@ -98,9 +98,9 @@ func (o *ListOrders) find(key orderKey) []uint64 {
 	return order.hashes
 }
 
-// listOrderOf returns the place where the order of an account's list is kept for the caller of ctx. The parameter list is the
+// listOrderOf returns the place where the order of a list of the account a is kept for the caller of ctx. The parameter list is the
 // listHash. The parameter arguments contains the sort and the filters.
-func (r *Resolver) listOrderOf(ctx context.Context, list uint64, arguments ...[]string) listOrderPlace {
+func (r *Resolver) listOrderOf(ctx context.Context, a market.Address, list uint64, arguments ...[]string) listOrderPlace {
 	if r.ListOrders == nil {
 		return listOrderPlace{}
 	}
@@ -109,7 +109,7 @@ func (r *Resolver) listOrderOf(ctx context.Context, list uint64, arguments ...[]
 			list = addToHash(addToHash(list, text), "\n")
 		}
 	}
-	if r.Venue.PublicAccounts { // the response must not depend on credentials
+	if r.venueOf(string(a)).PublicAccounts { // the response must not depend on credentials
 		return listOrderPlace{r.ListOrders, orderKey{address: request.From(ctx).Caller, list: list}}
 	}
 	c := request.CredentialsFrom(ctx)

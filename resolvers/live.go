@@ -17,7 +17,11 @@ import (
 const maxPerSecondLimit = 100
 
 func (r *Resolver) source(ctx context.Context) follow.Source {
-	return follow.Source{Feed: r.Venue.Feed, Group: streamOf(ctx).group, Timeout: r.Timeout}
+	s := follow.Source{Feed: r.Venue.Feed, Names: r.Names, Group: streamOf(ctx).group, Timeout: r.Timeout}
+	for i := range r.More {
+		s.More = append(s.More, r.More[i].Feed)
+	}
+	return s
 }
 
 // subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event
@@ -72,15 +76,22 @@ func readOne[T any](ctx context.Context, r *Resolver, f func(*loaders.Set) (read
 // accountOf returns the topic, the credentials and the read function of an account, for the client of ctx. The read function
 // returns a nil value if the venue has no value for the account.
 func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader func(*loaders.Set) *loaders.Loader[market.Address, T]) follow.Account[T] {
-	return follow.Account[T]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (reads.Value[*T], error) {
+	topic, credentials := r.accountTopic(ctx, a)
+	return follow.Account[T]{Topic: topic, Credentials: credentials, Read: func(ctx context.Context) (reads.Value[*T], error) {
 		return readOne(ctx, r, func(set *loaders.Set) (reads.Value[*T], error) { return loader(set).Get(a) })
 	}}
 }
 
-// accountTopic returns the topic of an account. Clients with different credentials have different topics.
-func (r *Resolver) accountTopic(ctx context.Context, a market.Address) messages.Topic {
-	streamOf(ctx).account = a
-	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: r.Venue.Scope(ctx, a)}
+// accountTopic returns the topic of an account, and the credentials with which to watch it. Clients with different credentials have
+// different topics. A further venue gets no credentials, so it cannot accept them either; see Stream.Account.
+func (r *Resolver) accountTopic(ctx context.Context, a market.Address) (messages.Topic, *market.Credentials) {
+	v, credentials := r.venueOf(string(a)), request.CredentialsFrom(ctx)
+	if v == &r.Venue {
+		streamOf(ctx).account = a
+	} else {
+		ctx, credentials = request.WithCredentials(ctx, nil), nil
+	}
+	return messages.Topic{Channel: messages.ChannelUser, ID: string(a), Scope: v.Scope(ctx, a)}, credentials
 }
 
 // interval returns the minimum time between two events for an argument maxPerSecond, or 0 if the argument is nil. The parameter

@@ -140,7 +140,7 @@ func (r *subscriptionResolver) TradesAdded(ctx context.Context, tokenIDs []strin
 	if err != nil {
 		return nil, err
 	}
-	return subscribe(ctx, follow.Trades(ctx, r.source(ctx), ids, r.readLatestTrades()), tradesUpdate), nil
+	return subscribe(ctx, follow.Trades(ctx, r.source(ctx), ids, r.readLatestTrades(ids)), tradesUpdate), nil
 }
 
 func tradesUpdate(reason model.UpdateReason, t follow.TradesUpdate) model.TradesUpdate {

@@ -13,8 +13,9 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address) (<-chan model.BalanceUpdate, error) {
-	if err := r.checkAccess(ctx, a); err != nil {
+func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Address, venue *string) (<-chan model.BalanceUpdate, error) {
+	a, err := r.followed(ctx, a, venue)
+	if err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, market.Balance] { return &s.Balances })
@@ -27,8 +28,9 @@ func (r *subscriptionResolver) BalanceChanged(ctx context.Context, a market.Addr
 	}), nil
 }
 
-func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
-	if err := r.checkAccess(ctx, a); err != nil {
+func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Address, venue *string) (<-chan model.OrdersUpdate, error) {
+	a, err := r.followed(ctx, a, venue)
+	if err != nil {
 		return nil, err
 	}
 	account := accountOf(ctx, r.Resolver, a, func(s *loaders.Set) *loaders.Loader[market.Address, []market.Order] { return &s.Orders })
@@ -44,11 +46,13 @@ func (r *subscriptionResolver) OrdersChanged(ctx context.Context, a market.Addre
 	}), nil
 }
 
-func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address) (<-chan model.TradesUpdate, error) {
-	if err := r.checkAccess(ctx, a); err != nil {
+func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Address, venue *string) (<-chan model.TradesUpdate, error) {
+	a, err := r.followed(ctx, a, venue)
+	if err != nil {
 		return nil, err
 	}
-	account := follow.Account[queries.TradePage]{Topic: r.accountTopic(ctx, a), Credentials: request.CredentialsFrom(ctx), Read: func(ctx context.Context) (reads.Value[*queries.TradePage], error) {
+	topic, credentials := r.accountTopic(ctx, a)
+	account := follow.Account[queries.TradePage]{Topic: topic, Credentials: credentials, Read: func(ctx context.Context) (reads.Value[*queries.TradePage], error) {
 		return readOne(request.WithFresh(ctx), r.Resolver, func(set *loaders.Set) (reads.Value[*queries.TradePage], error) {
 			return set.Trades(a, queries.Trades{Limit: follow.MaxTrades})
 		})
@@ -56,16 +60,17 @@ func (r *subscriptionResolver) UserTradesAdded(ctx context.Context, a market.Add
 	return subscribe(ctx, follow.UserTrades(ctx, r.source(ctx), account, (*market.Trade).Key), tradesUpdate), nil
 }
 
-func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string) (<-chan model.PortfolioUpdate, error) {
+func (r *subscriptionResolver) PortfolioChanged(ctx context.Context, a market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIDs []string, venue *string) (<-chan model.PortfolioUpdate, error) {
 	by := valueOr(basis, "")
 	every, err := interval(new(valueOr(maxPerSecond, 2)), 20)
 	if err != nil {
 		return nil, err
 	}
-	selected, err := r.newPositionFilter(a, positionIDs)
+	selected, err := r.newPositionFilter(a, venue, positionIDs)
 	if err != nil {
 		return nil, err
 	}
+	a = selected.address
 	if err = r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
@@ -87,11 +92,12 @@ type positionFilter struct {
 	ids     map[string]bool
 }
 
-// newPositionFilter returns the filter for the argument positionIds. It accepts ids of positions that the wallet does not hold.
-func (r *Resolver) newPositionFilter(a market.Address, ids []string) (positionFilter, error) {
+// newPositionFilter returns the filter for the arguments address, venue and positionIds. It accepts ids of positions that the wallet does not hold.
+func (r *Resolver) newPositionFilter(a market.Address, venue *string, ids []string) (positionFilter, error) {
+	a, err := r.account(a, venue)
 	f := positionFilter{address: a}
-	if ids == nil {
-		return f, nil
+	if ids == nil || err != nil {
+		return f, err
 	}
 	if err := checkIDCount("positionIds", ids); err != nil {
 		return f, err

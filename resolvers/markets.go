@@ -112,11 +112,8 @@ func fullMarket(ctx context.Context, m *model.Market) (model.Market, error) {
 	return *full, nil
 }
 
-func (r *marketResolver) Venue(context.Context, *model.Market) (*string, error) {
-	if r.Resolver.Venue.Name == "" {
-		return nil, nil
-	}
-	return &r.Resolver.Venue.Name, nil
+func (r *marketResolver) Venue(_ context.Context, m *model.Market) (*string, error) {
+	return r.venueName(m.MarketID), nil
 }
 
 func (r *marketResolver) Token(ctx context.Context, m *model.Market, outcome string) (*model.Token, error) {
@@ -184,15 +181,15 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
-func marketConnection(ctx context.Context, p page[*market.Market], meta reads.Meta) *model.MarketConnection {
-	nodes := marketsOf(p.items, meta)
+// marketConnection returns the connection of a page, whose markets are nodes.
+func marketConnection(ctx context.Context, p page[*market.Market], nodes []model.Market) *model.MarketConnection {
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
 		return model.MarketEdge{Cursor: cursor, Node: node}
 	})
 	return &model.MarketConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }
 
-func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string) (*model.MarketConnection, error) {
+func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) (*model.MarketConnection, error) {
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err
@@ -201,21 +198,38 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	if err != nil {
 		return nil, err
 	}
-	set, list := loaders.From(ctx), listHash("search", fmt.Sprintf("%+v", q))
+	if venues == nil {
+		p, meta, err := searchMarkets(ctx, "", q, listHash("search", fmt.Sprintf("%+v", q)), n, after)
+		if err != nil {
+			return nil, err
+		}
+		return marketConnection(ctx, p, marketsOf(p.items, meta)), nil
+	}
+	p, metas, err := inTurn(ctx, r.Resolver, venues, "search", q, n, after, searchMarkets)
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]model.Market, len(p.items))
+	for i, m := range p.items {
+		nodes[i] = model.Market{Market: m, Meta: metas[i]}
+	}
+	return marketConnection(ctx, p, nodes), nil
+}
+
+// searchMarkets reads one page of a search at the venue whose ids begin with name.
+func searchMarkets(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (page[*market.Market], reads.Meta, error) {
+	set := loaders.From(ctx)
 	var meta reads.Meta
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[*market.Market], error) {
 		q.Page, q.Limit = page, limit
-		read, err := set.Search(q)
+		read, err := set.SearchIn(name, q)
 		if err != nil || read.Value == nil {
 			return venuePage[*market.Market]{}, err
 		}
 		meta = olderMeta(meta, read.Meta)
 		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
 	}, marketKey, list, n, after)
-	if err != nil {
-		return nil, err
-	}
-	return marketConnection(ctx, p, meta), nil
+	return p, meta, err
 }
 
 func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, order queries.Direction) (queries.Search, error) {

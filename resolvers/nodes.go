@@ -18,7 +18,7 @@ func (r *queryResolver) Node(ctx context.Context, id string) (model.Node, error)
 	set := loaders.From(ctx)
 	switch kind {
 	case model.KindUser:
-		a, err := market.ParseAddress(parts[0])
+		a, err := r.parseAddress(parts[0])
 		return model.User{Address: a}, err
 	case model.KindPosition, model.KindLot:
 		return r.findPosition(ctx, set, id, parts[0])
@@ -88,7 +88,7 @@ func (r *queryResolver) Nodes(ctx context.Context, ids []string) ([]model.Node, 
 }
 
 func (r *queryResolver) findPosition(ctx context.Context, set *loaders.Set, id, address string) (model.Node, error) {
-	a, err := market.ParseAddress(address)
+	a, err := r.parseAddress(address)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func (r *queryResolver) findPosition(ctx context.Context, set *loaders.Set, id, 
 }
 
 func (r *queryResolver) findOrder(ctx context.Context, set *loaders.Set, address, orderID string) (model.Node, error) {
-	a, err := market.ParseAddress(address)
+	a, err := r.parseAddress(address)
 	if err != nil {
 		return nil, err
 	}

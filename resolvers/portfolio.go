@@ -108,7 +108,7 @@ func (r *portfolioSummaryResolver) TotalValue(ctx context.Context, p *model.Port
 
 func (r *portfolioSummaryResolver) AvailableCash(ctx context.Context, p *model.PortfolioSummary) (*market.Decimal, error) {
 	set := loaders.From(ctx)
-	if r.Venue.CashError == nil && r.checkAccess(ctx, p.Address) == nil {
+	if r.cashError(p.Address) == nil && r.checkAccess(ctx, p.Address) == nil {
 		set.Orders.Prefetch([]market.Address{p.Address}) // so that orders and balance are fetched together
 	}
 	cash, err := r.readCash(ctx, p.Address)
@@ -128,8 +128,8 @@ func (r *Resolver) readCash(ctx context.Context, a market.Address) (*market.Deci
 	if err := r.checkAccess(ctx, a); err != nil {
 		return nil, err
 	}
-	if r.Venue.CashError != nil {
-		return nil, r.Venue.CashError
+	if err := r.cashError(a); err != nil {
+		return nil, err
 	}
 	read, err := loaders.From(ctx).Balances.Get(a)
 	if err != nil || read.Value == nil {

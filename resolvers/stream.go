@@ -13,7 +13,7 @@ type Stream struct {
 	group follow.Group
 	// run is nil if the subscription's channel gets values without it.
 	run func(each func(StreamEvent) bool)
-	// account is the account of the subscription, or "".
+	// account is the result of Account.
 	account market.Address
 }
 
@@ -44,8 +44,8 @@ func (s *Stream) Run(each func(StreamEvent) bool) {
 	}
 }
 
-// Account returns the account of the subscription, or "" if the subscription concerns no account. If the stream has a value, the
-// venue has accepted the client's credentials for this account.
+// Account returns the account of the subscription, or "" if the subscription concerns no account of the first venue. If the stream has
+// a value, the venue has accepted the client's credentials for this account.
 func (s *Stream) Account() market.Address { return s.account }
 
 // streamOf returns the stream of ctx. If ctx has none, it returns a new stream that nobody runs.

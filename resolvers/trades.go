@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
@@ -24,10 +25,8 @@ func (r *marketResolver) Trades(ctx context.Context, m *model.Market, first *int
 // Trades first reads the market of the token if the market id is unknown, because venues list trades by market. It reads no market
 // if the venue does not list trades.
 func (r *tokenResolver) Trades(ctx context.Context, t *model.Token, first *int, after *string) (*model.TradeConnection, error) {
-	if r.Venue.Can != nil {
-		if err := r.Venue.Can(upstream.EndpointMarketTrades); err != nil {
-			return nil, err
-		}
+	if err := r.canListTrades(t.TokenID); err != nil {
+		return nil, err
 	}
 	n, err := pageSize(first, defaultTrades, maxUpstreamPage)
 	if err != nil {
@@ -59,17 +58,27 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 	return tradeConnection(ctx, p), nil
 }
 
+// canListTrades returns an UNSUPPORTED error if the venue of a token does not list trades.
+func (r *Resolver) canListTrades(tokenID string) error {
+	if v := r.venueOf(tokenID); v.Can != nil {
+		return r.atVenue(tokenID, v.Can(upstream.EndpointMarketTrades))
+	}
+	return nil
+}
+
 // readLatestTrades returns the function that reads the latest trades of tokens for a subscription: one call for each market, at the
-// lowest priority. It returns nil if the venue does not list trades.
-func (r *Resolver) readLatestTrades() follow.ReadTrades {
-	if r.Venue.Can != nil && r.Venue.Can(upstream.EndpointMarketTrades) != nil {
+// lowest priority. It returns nil if no venue of the tokens lists trades.
+func (r *Resolver) readLatestTrades(ids []string) follow.ReadTrades {
+	if !slices.ContainsFunc(ids, func(id string) bool { return r.canListTrades(id) == nil }) {
 		return nil
 	}
 	return func(ctx context.Context, tokenIDs []string) []reads.Result[*queries.TradePage] {
 		out := make([]reads.Result[*queries.TradePage], len(tokenIDs))
 		r.read(request.With(ctx, func(q *request.Request) { q.Fresh, q.LowPriority = true, true }), func(set *loaders.Set) {
 			for i, id := range tokenIDs {
-				out[i].Value, out[i].Err = latestTrades(set, id)
+				if out[i].Err = r.canListTrades(id); out[i].Err == nil {
+					out[i].Value, out[i].Err = latestTrades(set, id)
+				}
 			}
 		})
 		return out

@@ -13,8 +13,20 @@ import (
 	"oddsgraph/loaders"
 )
 
-func (r *queryResolver) User(_ context.Context, a market.Address) (*model.User, error) {
+func (r *queryResolver) User(_ context.Context, a market.Address, venue *string) (*model.User, error) {
+	a, err := r.account(a, venue)
+	if err != nil {
+		return nil, err
+	}
 	return &model.User{Address: a}, nil
+}
+
+func (r *userResolver) Venue(_ context.Context, u *model.User) (*string, error) {
+	return r.venueName(string(u.Address)), nil
+}
+
+func (r *userResolver) Currency(_ context.Context, u *model.User) (*string, error) {
+	return r.venueOf(string(u.Address)).Currency, nil
 }
 
 func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
@@ -26,10 +38,10 @@ func (r *queryResolver) Viewer(ctx context.Context) (*model.User, error) {
 	return nil, nil
 }
 
-// checkAccess returns an error if the client is anonymous or may not read the account. It returns nil for every client if
+// checkAccess returns an error if the client is anonymous or may not read the account. It returns nil for every client if the venue's
 // PublicAccounts is set.
 func (r *Resolver) checkAccess(ctx context.Context, a market.Address) error {
-	if r.Venue.PublicAccounts {
+	if r.venueOf(string(a)).PublicAccounts {
 		return nil
 	}
 	switch c := request.CredentialsFrom(ctx); {
@@ -66,7 +78,7 @@ func (r *userResolver) Balance(ctx context.Context, u *model.User) (*model.Balan
 
 func (r *balanceResolver) CashBalance(_ context.Context, b *model.Balance) (*market.Decimal, error) {
 	if b.CashBalance == nil {
-		return nil, r.Venue.CashError
+		return nil, r.cashError(b.Address)
 	}
 	return b.CashBalance, nil
 }
@@ -100,7 +112,7 @@ func (r *Resolver) listArguments(ctx context.Context, list string, a market.Addr
 		return part, nil, err
 	}
 	marketIDs = r.marketIDs(marketIDs)
-	part.order = r.listOrderOf(ctx, part.list, others, marketIDs)
+	part.order = r.listOrderOf(ctx, a, part.list, others, marketIDs)
 	wanted := make(map[string]bool, len(marketIDs))
 	for _, id := range marketIDs {
 		wanted[id] = true

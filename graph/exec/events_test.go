@@ -52,7 +52,7 @@ func (e oneEvent) MarketChanged(_ context.Context, ids []string) (<-chan model.M
 	return singleEvent(model.MarketUpdate{Reason: model.UpdateReasonInitial, Market: model.Market{Market: e.u.market(n, true), Meta: e.u.meta(e.u.random("event"))}})
 }
 
-func (e oneEvent) OrdersChanged(_ context.Context, a market.Address) (<-chan model.OrdersUpdate, error) {
+func (e oneEvent) OrdersChanged(_ context.Context, a market.Address, _ *string) (<-chan model.OrdersUpdate, error) {
 	update := model.OrdersUpdate{Reason: model.UpdateReasonChange, Changed: []model.Order{}, ClosedOrderIds: []string{"a", "b"}}
 	orders := e.u.orders(a)
 	for i := range orders {
@@ -61,7 +61,7 @@ func (e oneEvent) OrdersChanged(_ context.Context, a market.Address) (<-chan mod
 	return singleEvent(update)
 }
 
-func (e oneEvent) BalanceChanged(context.Context, market.Address) (<-chan model.BalanceUpdate, error) {
+func (e oneEvent) BalanceChanged(context.Context, market.Address, *string) (<-chan model.BalanceUpdate, error) {
 	return singleEvent(model.BalanceUpdate{Reason: model.UpdateReasonResync})
 }
 

@@ -240,6 +240,26 @@ type ServiceStatus struct {
 	// The currency of all money: an ISO 4217 code such as `USD`, or the name of the venue's own unit such as `USDC`. Null if
 	// no currency is configured. The currency does not change while the service runs.
 	Currency *string `json:"currency,omitempty"`
+	// All venues that the service reads, the first venue first. The other fields describe the first venue.
+	Venues []ServiceVenue `json:"venues"`
+}
+
+// One venue that the service reads, and the connections to it.
+type ServiceVenue struct {
+	// Name for arguments such as `venue`. The ids of a further venue begin with it.
+	Name string `json:"name"`
+	// The currency of all money of this venue; null if none is configured.
+	Currency *string `json:"currency,omitempty"`
+	// The connection for live updates.
+	Stream StreamStatus `json:"stream"`
+	// False while the venue's REST API does not answer.
+	UpstreamReachable bool `json:"upstreamReachable"`
+	// When the present throttling of calls to the venue ends. Null if calls are not throttled.
+	ThrottledUntil *time.Time `json:"throttledUntil,omitempty"`
+	// The limits of calls that replicas share; null if this one runs alone.
+	Shared *SharedStatus `json:"shared,omitempty"`
+	// The kind of venue, and what it does not serve.
+	Status VenueStatus `json:"status"`
 }
 
 // A replica's part of the limit of upstream calls without credentials. The limit applies to all replicas together. Each call

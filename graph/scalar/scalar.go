@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -91,13 +92,16 @@ func UnmarshalDate(v any) (market.Date, error) {
 	return 0, badInput("a Date has the form YYYY-MM-DD")
 }
 
-// AppendAddress appends an address as a JSON string.
+// AppendAddress appends an address as a JSON string, without the name of a further venue.
 func AppendAddress(dst []byte, a market.Address) []byte {
-	return exec.AppendString(dst, string(a))
+	return exec.AppendString(dst, ownAddress(a))
 }
 
-// MarshalAddress writes an address as a JSON string.
-func MarshalAddress(a market.Address) graphql.Marshaler { return graphql.MarshalString(string(a)) }
+// MarshalAddress writes an address as a JSON string, without the name of a further venue.
+func MarshalAddress(a market.Address) graphql.Marshaler { return graphql.MarshalString(ownAddress(a)) }
+
+// ownAddress returns an address without the name of its venue. An address has no colon of its own.
+func ownAddress(a market.Address) string { return string(a[strings.LastIndexByte(string(a), ':')+1:]) }
 
 // UnmarshalAddress parses 0x and 40 hex digits in upper or lower case.
 func UnmarshalAddress(v any) (market.Address, error) {

@@ -204,7 +204,7 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 		counts := func() (running, away, waiting int) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			return l.running, l.away, l.waiting
+			return l.running, l.away[0], l.waiting
 		}
 		waits := func(s *Slot) bool {
 			s.mu.Lock()
@@ -217,7 +217,7 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			slots = append(slots, begin(greedy))
 		}
 		for _, s := range slots {
-			go func() { results <- s.Await(greedy) }()
+			go func() { results <- s.Await(greedy, 1) }()
 		}
 		synctest.Wait()
 		if running, away, waiting := counts(); running != 6 || away != 6 || waiting != 6 {
@@ -227,7 +227,7 @@ func TestOperationsThatWaitForTheVenueLeaveRoom(t *testing.T) {
 			slots = append(slots, begin(greedy)) // an operation that needs no call
 		}
 		slots = append(slots, begin(other))
-		if err := slots[len(slots)-1].Await(other); err != nil {
+		if err := slots[len(slots)-1].Await(other, 1); err != nil {
 			t.Errorf("an operation of another client cannot wait for the venue: %v", err)
 		}
 		slots[len(slots)-1].End()
@@ -265,22 +265,78 @@ func TestJoinedOperationsLeaveRoom(t *testing.T) {
 		}
 		results := make(chan error, 12)
 		for i := range slots[1:] {
-			go func() { results <- slots[1+i].Join(ctx) }()
+			go func() { results <- slots[1+i].Join(ctx, &slots[0]) }()
 		}
 		synctest.Wait()
-		if l.away != 5 || l.waiting != 6 {
-			t.Errorf("of 11 operations, %d have a place and %d wait for one; want 5 and 6", l.away, l.waiting)
+		if l.away[0] != 5 || l.waiting != 6 {
+			t.Errorf("of 11 operations, %d have a place and %d wait for one; want 5 and 6", l.away[0], l.waiting)
 		}
 		start := time.Now()
-		if err := slots[0].Await(ctx); err != nil || time.Since(start) > 0 {
+		if err := slots[0].Await(ctx, 1); err != nil || time.Since(start) > 0 {
 			t.Errorf("the operation that the others wait for got the error %v after %v, want a place at once", err, time.Since(start))
 		}
 		for i := range slots {
 			slots[i].End()
 		}
 		synctest.Wait()
-		if len(results) != 11 || l.running != 0 || l.away != 0 {
-			t.Errorf("at the end, %d of 11 operations have a result, %d run and %d wait for the venue; want 11, 0 and 0", len(results), l.running, l.away)
+		if len(results) != 11 || l.running != 0 || l.away[0] != 0 {
+			t.Errorf("at the end, %d of 11 operations have a result, %d run and %d wait for the venue; want 11, 0 and 0", len(results), l.running, l.away[0])
+		}
+	})
+}
+
+// TestVenueShare fills the part of a venue that hangs. Operations of the same client that wait for another venue get their places at
+// once, also if others that wait for the first one have joined equal operations over both.
+func TestVenueShare(t *testing.T) {
+	const a, b = 1, 2
+	synctest.Test(t, func(t *testing.T) {
+		l, ctx := New(clientIn, 32, 32, time.Second, errBusy).Among(2), contextOf(t, "192.0.2.1")
+		var slots []*Slot
+		begin := func() *Slot {
+			s := &Slot{}
+			if err := l.Begin(ctx, s); err != nil {
+				t.Fatal(err)
+			}
+			slots = append(slots, s)
+			return s
+		}
+		both := begin()
+		if err := both.Await(ctx, a|b); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if err := begin().Join(ctx, both); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if l.away[0] != 4 || l.away[1] != 4 {
+			t.Errorf("%d and %d operations wait for the venues, want 4 for each", l.away[0], l.away[1])
+		}
+		_ = both.Await(ctx, b) // a has answered
+		for range 3 {
+			s := begin()
+			go func() { _ = s.Await(ctx, b) }()
+		}
+		synctest.Wait()
+		if l.away[0] != 0 || l.away[1] != 6 || l.waiting != 1 {
+			t.Errorf("%d and %d operations wait for the venues, %d for a place; want 0, 6 and 1", l.away[0], l.away[1], l.waiting)
+		}
+		start := time.Now()
+		for range 6 {
+			if err := begin().Await(ctx, a); err != nil || time.Since(start) > 0 {
+				t.Errorf("an operation that waits for the other venue got the error %v after %v", err, time.Since(start))
+			}
+		}
+		for _, s := range slots {
+			s.End()
+		}
+		synctest.Wait()
+		if l.running != 0 || l.away != [MaxVenues]int{} {
+			t.Errorf("at the end, %d operations run, and %v wait for venues", l.running, l.away)
+		}
+		_ = both.Await(ctx, a|b)
+		if l.away != [MaxVenues]int{} {
+			t.Errorf("an operation that has ended waits for venues: %v", l.away)
 		}
 	})
 }

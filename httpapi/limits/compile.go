@@ -112,7 +112,7 @@ func (c *compiler) field(o *object, f *selected) {
 	}
 	at := int32(len(c.plan.fields))
 	c.plan.fields = append(c.plan.fields, planField{
-		parent: o.field, items: c.number(f.Field, w.items, o.pageSize), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
+		parent: o.field, items: c.number(f.Field, w.items, o.pageSize), calls: c.number(f.Field, w.calls, o.pageSize), own: (w.needs &^ o.known).points(), points: 1 + w.each.points(), when: f.when, key: f.Alias,
 	})
 	if len(f.when) == 0 {
 		o.known |= w.needs &^ listPage

@@ -14,6 +14,8 @@ type planField struct {
 	parent int32
 	// items is the number of objects that the field returns for each object of the parent.
 	items number
+	// calls is the number of times that own counts, but at least 1.
+	calls number
 	// own is the cost of the field for each parent object. points is the cost for each object that the field returns.
 	own, points int64
 	// when contains the conditions of the field. If one of them is not met, the field costs nothing.
@@ -31,6 +33,14 @@ type number struct {
 }
 
 func constant(n int64) number { return number{none, n} }
+
+// in returns the number for the results of the plan's counts.
+func (n number) in(counts []int64) int64 {
+	if n.count != none {
+		return counts[n.count]
+	}
+	return n.constant
+}
 
 // condition is a @skip or @include directive with a variable.
 type condition struct {
@@ -59,11 +69,8 @@ func (p *Plan) Cost(variables map[string]any) (points int64, err error) {
 		case f.parent == none:
 			items = 1
 		case allMet(f.when, variables):
-			n := f.items.constant
-			if f.items.count != none {
-				n = counts[f.items.count]
-			}
-			own, items = mulSat(objects[f.parent], f.own), mulSat(objects[f.parent], n)
+			own = mulSat(mulSat(objects[f.parent], f.own), max(f.calls.in(counts), 1))
+			items = mulSat(objects[f.parent], f.items.in(counts))
 		}
 		objects[i] = items
 		cost := addSat(own, mulSat(items, f.points))

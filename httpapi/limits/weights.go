@@ -64,6 +64,8 @@ func (r reads) points() (sum int64) {
 type weight struct {
 	// needs are the reads that the field causes once for its object. Fields of one object share all these reads except listPage.
 	needs reads
+	// calls is the number of venues of which each has the reads in needs. The zero value means one venue.
+	calls quantity
 	// each are the reads for every object that the field returns.
 	each reads
 	// items is the number of objects that the field returns. The zero value means one object. For a long text, items is the number
@@ -94,7 +96,10 @@ func depth() quantity              { return quantity{argument: "depth", limit: 2
 func ids(argument string) quantity { return quantity{argument: argument, list: true, limit: maxIDs} }
 func about(n int64) quantity       { return quantity{fixed: n} }
 
-var ofPage = quantity{ofPage: true}
+var (
+	ofPage = quantity{ofPage: true}
+	venues = quantity{argument: "venues", list: true, limit: 16}
+)
 
 // table contains the weights of fields. A field without a weight costs 1 point, causes no call and returns no list of objects.
 var table = map[string]weight{
@@ -103,8 +108,8 @@ var table = map[string]weight{
 	"Query.market":        {needs: details, knows: details},
 	"Query.markets":       {each: details, items: ids("marketIds"), knows: details},
 	"Query.event":         {needs: listPage, knows: eventMarkets},
-	"Query.searchMarkets": {needs: listPage, pageSize: first(100)},
-	"Query.searchEvents":  {needs: listPage, pageSize: first(100)},
+	"Query.searchMarkets": {needs: listPage, calls: venues, pageSize: first(100)},
+	"Query.searchEvents":  {needs: listPage, calls: venues, pageSize: first(100)},
 	"Query.categories":    {needs: listPage, items: about(samples)},
 	"Query.tokens":        {items: ids("tokenIds")},
 	"Query.tokenPrices":   {each: price, items: ids("tokenIds")},
@@ -203,6 +208,8 @@ var table = map[string]weight{
 	// Only the schema of a subgraph has this field.
 	federated: {each: details, items: ids("representations")},
 
+	"ServiceStatus.venues": {items: about(2)},
+
 	// These are the average lengths of the lists of introspection.
 	"__Schema.types":       {items: about(80)},
 	"__Schema.directives":  {items: about(10)},
@@ -234,7 +241,7 @@ func checkWeights(schema *ast.Schema) error {
 			name := d.Name + "." + f.Name
 			w, ok := table[name]
 			known[name] = true
-			for _, argument := range []string{w.items.argument, w.pageSize.argument} {
+			for _, argument := range []string{w.items.argument, w.pageSize.argument, w.calls.argument} {
 				if argument != "" && f.Arguments.ForName(argument) == nil {
 					wrong = append(wrong, fmt.Sprintf("%s has no argument %s", name, argument))
 				}

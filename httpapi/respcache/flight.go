@@ -24,14 +24,15 @@ const (
 
 // Place is the place of a request in the service. It may be nil.
 type Place interface {
-	// Join is called before the request waits for an execution that another call of Do has started. If it returns an error, the
-	// request does not wait.
-	Join(ctx context.Context) error
+	// Join is called before the request waits for an execution that another call of Do has started, with the Place of that call. If it
+	// returns an error, the request does not wait.
+	Join(ctx context.Context, first any) error
 }
 
 // flight is an execution that equal requests wait for.
 type flight struct {
-	key Key
+	key   Key
+	place Place // of the first caller
 	// sequence and flushes are the values of Cache.sequence and Cache.flushes at the start of the flight.
 	sequence, flushes uint64
 	ctx               context.Context
@@ -81,7 +82,7 @@ func (c *Cache) Do(ctx context.Context, key Key, place Place, run func(ctx conte
 		}
 		f, outcome := c.flights[key], Shared
 		if f == nil {
-			f, outcome = c.begin(ctx, key), Executed
+			f, outcome = c.begin(ctx, key, place), Executed
 			go c.fly(f, run)
 		}
 		f.waiters++
@@ -126,8 +127,8 @@ func (c *Cache) reusable(f *flight) bool {
 }
 
 // begin creates a flight for its first caller.
-func (c *Cache) begin(first context.Context, key Key) *flight {
-	f := &flight{key: key, sequence: c.sequence, flushes: c.flushes, done: make(chan struct{})}
+func (c *Cache) begin(first context.Context, key Key, place Place) *flight {
+	f := &flight{key: key, place: place, sequence: c.sequence, flushes: c.flushes, done: make(chan struct{})}
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(first))
 	c.flights[key] = f
 	if deadline, ok := first.Deadline(); ok {
@@ -155,7 +156,7 @@ func (c *Cache) join(ctx context.Context, f *flight, place Place, outcome Outcom
 		waiting, stop := context.WithCancel(ctx)
 		defer stop()
 		defer context.AfterFunc(f.ctx, stop)()
-		if err := place.Join(waiting); err != nil && f.ctx.Err() == nil {
+		if err := place.Join(waiting, f.place); err != nil && f.ctx.Err() == nil {
 			if c.leave(f, err) {
 				<-f.done
 			}

@@ -31,7 +31,7 @@ type asker struct {
 // fullPlace is a Place without room for a request that waits for another one.
 type fullPlace struct{}
 
-func (fullPlace) Join(ctx context.Context) error {
+func (fullPlace) Join(ctx context.Context, _ any) error {
 	<-ctx.Done()
 	return ctx.Err()
 }

@@ -52,4 +52,24 @@ var venues = []mutation{
 		file: "internal/venue/stream/pool.go", oldText: "if c.cfg.NoCredentials && creds != nil {", newText: "if false {",
 		run: "^TestNoCredentials$",
 	},
+	{
+		name: "a hung venue takes the places of operations that wait for another one",
+		file: "httpapi/admission/slot.go", oldText: "at = 1\n\t} else {", newText: "at = 1\n\t} else if at = 3; true {",
+		run: "^TestVenueShare$",
+	},
+	{
+		name: "a further venue refuses the credentials of the first one",
+		file: "httpapi/identity.go", oldText: "&& err.Extensions[\"venue\"] == nil", newText: "",
+		run: "^TestRefusalOfOtherVenue$",
+	},
+	{
+		name: "the stream of a further venue gets the credentials of the client",
+		file: "resolvers/live.go", oldText: "ctx, credentials = request.WithCredentials(ctx, nil), nil", newText: "ctx = request.WithCredentials(ctx, nil)",
+		run: "^TestNoCredentialsForFurtherVenue$",
+	},
+	{
+		name: "a venue that has failed is not asked again on the next page",
+		file: "resolvers/turns.go", oldText: "code == market.CodeUnsupported ||", newText: "code != \"\" ||",
+		run: "^TestInTurnAsksAgain$",
+	},
 }

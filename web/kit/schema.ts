@@ -52,6 +52,7 @@ export const embeddedTypes: string[] = [
   "PricesUpdate",
   "Resolution",
   "ServiceStatus",
+  "ServiceVenue",
   "SharedLimit",
   "SharedStatus",
   "SharedStream",
@@ -75,13 +76,15 @@ export const connections: Record<string, Record<string, string[]>> = {
       "query",
       "filter",
       "sort",
-      "order"
+      "order",
+      "venues"
     ],
     "searchMarkets": [
       "query",
       "filter",
       "sort",
-      "order"
+      "order",
+      "venues"
     ]
   },
   "Token": {

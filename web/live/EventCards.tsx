@@ -8,6 +8,7 @@ import { nameOf } from './names'
 import { Price } from './Price'
 import { candidates, usePrices } from './prices'
 import { eventPath, tokenPath } from './route'
+import { VenueTag } from './Venue'
 import { useVisible } from './visible'
 
 const shown = 3
@@ -48,7 +49,7 @@ export function EventCards({ events }: { events: readonly EventItem[] }) {
                   <span>{name} <StaleMark heard={quotes[token.tokenId]} /></span><span className="figure"><Price quote={quotes[token.tokenId]} /></span>
                 </a>
               ))}
-              <p className="detail"><a href={eventPath(eventId)}>All outcomes</a></p>
+              <p className="detail"><a href={eventPath(eventId)}>All outcomes</a> <VenueTag of={markets[0]?.venue} /></p>
             </li>
           )
         })}

@@ -20,7 +20,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const variables = { eventId }
   const [{ data, error }, ask] = useQuery({ query: EventPageDocument, variables })
   useAgain(error, ask)
-  const { compactMoney, headed } = useMoney()
+  const { compactMoney, headed } = useMoney(data?.event?.venue)
   const [visible, observe] = useVisible()
   const event = data?.event
   const markets = event?.markets?.nodes ?? []
@@ -79,7 +79,7 @@ interface OutcomeProps {
 
 /** A row with a bar as long as the chance of the outcome. */
 function Outcome({ market, tokenId, name, quote, day, observe }: OutcomeProps) {
-  const { cell } = useMoney()
+  const { cell } = useMoney(market.venue)
   const by = changeOf(quote?.price, day)
   return (
     <a ref={observe} className="bar-row" href={tokenPath(market.marketId, tokenId)} style={{ '--share': `${100 * Number(quote?.price ?? 0)}%` } as object}>

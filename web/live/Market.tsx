@@ -70,7 +70,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
           <Suspense fallback={<section className="panel chart" />}><Chart tokenId={tokenId} quote={quote} /></Suspense>
           <Book tokenId={tokenId} closed={closed} onPick={setDraft} onTop={setTop} />
           <div className="side">
-            {closed === '' && <Ticket tokenId={tokenId} outcome={outcome} draft={draft} onDraft={setDraft} />}
+            {closed === '' && <Ticket tokenId={tokenId} venue={market?.venue} outcome={outcome} draft={draft} onDraft={setDraft} />}
             {closed === '' && <AlertForm marketId={marketId} tokenId={tokenId} name={`${market?.question ?? marketId}: ${outcome}`} quote={quote} />}
             <section className="panel rules" aria-labelledby="rules">
               <h2 id="rules">Rules</h2>
@@ -94,7 +94,7 @@ interface HeadlineProps {
 
 /** The price with what a trader reads beside it. */
 function Headline({ tokenId, quote, market, top }: HeadlineProps) {
-  const { compactMoney } = useMoney()
+  const { compactMoney } = useMoney(market?.venue)
   const days = useDays([tokenId])
   const by = changeOf(quote?.price, days[tokenId])
   const sums = [['24 h volume', market?.volume24h], ['Volume', market?.volume], ['Liquidity', market?.liquidity]] as const

@@ -12,6 +12,7 @@ import { tokenPath } from './route'
 import { changeOf, sorted, type Column, type Sort } from './sorts'
 import { Sparkline } from './Sparkline'
 import { Star } from './Star'
+import { VenueTag, useVenueNames } from './Venue'
 import { useVisible } from './visible'
 
 interface Props {
@@ -62,13 +63,14 @@ const columns: [column: Column, name: string, className: string][] = [
 
 function Head({ sort, onSort }: Pick<Props, 'sort' | 'onSort'>) {
   const { headed } = useMoney()
+  const several = useVenueNames().length > 0
   const head = (column: Column, name: string, className: string) => {
     const active = sort?.column === column ? sort : undefined
     const ascending = active ? !active.ascending : column === 'name' || column === 'ends'
     return (
       <th key={column} scope="col" className={className} aria-sort={active ? (active.ascending ? 'ascending' : 'descending') : undefined}>
         <button type="button" onClick={() => onSort({ column, ascending })}>
-          {column === 'volume' || column === 'liquidity' ? headed(name) : name}<span aria-hidden="true">{active ? (active.ascending ? ' ↑' : ' ↓') : ''}</span>
+          {(column === 'volume' || column === 'liquidity') && !several ? headed(name) : name}<span aria-hidden="true">{active ? (active.ascending ? ' ↑' : ' ↓') : ''}</span>
         </button>
       </th>
     )
@@ -98,7 +100,8 @@ interface RowProps {
 }
 
 function Row({ market, token, quote, day, observe, narrow }: RowProps) {
-  const { compactMoney, cell } = useMoney()
+  const money = useMoney(market.venue)
+  const cell = useVenueNames().length > 0 ? money : money.cell // the head names no currency of several
   const by = changeOf(quote?.price, day)
   const name = market.question ?? market.marketId
   const first = token ?? market.tokens[0]
@@ -111,10 +114,11 @@ function Row({ market, token, quote, day, observe, narrow }: RowProps) {
         <span className="cell">
           {first ? <a href={tokenPath(market.marketId, first.tokenId)} title={name}>{name}</a> : name}
           <StaleMark heard={quote} />
+          <VenueTag of={market.venue} />
           {label && <span className="tag label">{label}</span>}
           {market.category && <span className="tag">{market.category}</span>}
         </span>
-        <span className="detail narrow">{outcomeOf(market, token) ?? '…'}{market.volume24h != null && ` · ${compactMoney(market.volume24h)} today`}</span>
+        <span className="detail narrow">{outcomeOf(market, token) ?? '…'}{market.volume24h != null && ` · ${money.compactMoney(market.volume24h)} today`}</span>
       </th>
       <td className="outcome-column roomy"><span className="outcome">{outcomeOf(market, token)}</span></td>
       <td className="figure"><Price quote={quote} />{narrow && <span className="detail">{change}</span>}</td>

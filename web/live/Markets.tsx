@@ -6,6 +6,7 @@ import { replace, listPath, useTitle, type Listing } from './route'
 import { Results } from './Results'
 import { sortOf, sortText } from './sorts'
 import { Topics } from './Topics'
+import { useVenueNames } from './Venue'
 
 /** The orders of the menu: the name, the sort in the address, and what the venue must be able to sort by. */
 const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[] = [
@@ -30,6 +31,8 @@ export function Markets({ listing }: { listing: Listing }) {
   const sorts = service?.serviceStatus.venue?.marketSorts
   const offered = orders.filter(([, , key]) => !sorts || sorts.includes(key))
   const menu = offered[0]?.[1] === '' ? offered : [unsorted, ...offered]
+  const names = useVenueNames()
+  const venues = names.filter(name => !listing.venue || name === listing.venue)
   const own = menu.some(([, sort]) => sort === listing.sort) ? [] : ['As sorted']
   return (
     <>
@@ -49,12 +52,21 @@ export function Markets({ listing }: { listing: Listing }) {
               {[...menu.map(([name]) => name), ...own].map(name => <option key={name}>{name}</option>)}
             </select>
           </label>
+          {names.length > 0 && (
+            <label>
+              <span className="unseen">Venue</span>
+              <select value={listing.venue} onChange={event => change({ venue: event.target.value })}>
+                <option value="">All venues</option>
+                {names.map(name => <option key={name}>{name}</option>)}
+              </select>
+            </label>
+          )}
         </form>
         <Topics listing={listing} onChange={change} />
         <p className="found" role="status">{found}</p>
       </div>
       <Results
-        key={`${query}\n${listing.sort}\n${listing.category}\n${listing.tag}\n${listing.view}`} query={query} category={listing.category} tag={listing.tag} sort={sortOf(listing.sort)}
+        key={`${query}\n${listing.sort}\n${listing.category}\n${listing.tag}\n${listing.view}\n${venues}`} query={query} venues={venues} category={listing.category} tag={listing.tag} sort={sortOf(listing.sort)}
         cards={listing.view === 'events'} onSort={sort => change({ sort: sortText(sort) })} onFound={setFound} onClear={() => setText('')}
       />
     </>

@@ -5,7 +5,7 @@ import {
   SearchEventsDocument, SearchMarketsDocument, type ListedMarketFragment, type SearchEventsQuery, type SearchMarketsQuery, type SearchMarketsQueryVariables,
 } from './__generated__/operations'
 import { EventCards, type EventItem } from './EventCards'
-import { count, reason } from './format'
+import { count, failedVenue, reason } from './format'
 import { useAgain } from './live'
 import { MarketTable } from './MarketTable'
 import { remember } from './names'
@@ -27,6 +27,8 @@ const kept = new Map<string, Rows & { unsorted: string }>()
 
 interface Props {
   query: string
+  /** The names of the venues to search; empty for the only one. */
+  venues: readonly string[]
   category: string
   tag: string
   sort: Sort
@@ -54,12 +56,12 @@ function pageOf(data: Answer | undefined): Page | undefined {
   return found ? { ...found, items: found.edges.map(({ node, matches }) => ({ ...node, title: node.title ?? null, markets: matches })) } : undefined
 }
 
-export function Results({ query, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
-  const key = JSON.stringify([query, category, tag, sort, cards])
+export function Results({ query, venues, category, tag, sort, cards, onSort, onFound, onClear }: Props) {
+  const key = JSON.stringify([query, venues, category, tag, sort, cards])
   const [{ items, after }, setRows] = useState<Rows>(() => kept.get(key) ?? { items: [], after: undefined })
   const [unsorted, setUnsorted] = useState(() => kept.get(key)?.unsorted ?? '') // the reason why the venue does not sort the list; "" if it does
   const order = unsorted ? { sort: 'RELEVANCE', order: 'DESC' } as const : searched(sort)
-  const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after }
+  const variables = { query, category: category || null, tag: tag || null, ...order, first: pageSize, after, venues: venues.length > 0 ? [...venues] : null }
   const document: TypedDocumentNode<Answer, SearchMarketsQueryVariables> = cards ? SearchEventsDocument : SearchMarketsDocument
   const [{ data, error, fetching }, ask] = useQuery({ query: document, variables, requestPolicy: 'cache-and-network' })
   const page = useMemo(() => pageOf(data), [data])
@@ -125,7 +127,7 @@ export function Results({ query, category, tag, sort, cards, onSort, onFound, on
       {empty ? <div className="panel nothing"><p>No open market was found so far.</p></div> : cards
         ? <EventCards events={items as EventItem[]} />
         : <MarketTable markets={items as ListedMarketFragment[]} sort={unsorted && isOfServer(sort) ? undefined : sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
-      {error && <p role="alert">No more markets could be read: {reason(error)}</p>}
+      {error && <p role="alert">{failedVenue(error) ? 'Some markets could not' : 'No more markets could'} be read: {reason(error)}</p>}
       <p className="below">
         {page?.pageInfo.hasNextPage && <button type="button" aria-disabled={fetching} onClick={more}>More markets</button>}
         <Source of="Markets" document={document} variables={variables} />

@@ -15,6 +15,7 @@ export interface Draft {
 interface Props {
   tokenId: string
   outcome: string
+  venue: string | null | undefined
   draft: Draft
   onDraft: (draft: Draft) => void
 }
@@ -22,7 +23,7 @@ interface Props {
 /** The interval in milliseconds at which the ticket reads the estimate again, because the order book changes. */
 const refresh = 2_000
 
-export function Ticket({ tokenId, outcome, draft, onDraft }: Props) {
+export function Ticket({ tokenId, outcome, venue, draft, onDraft }: Props) {
   const { side, by, text } = draft
   const valid = /^\d{1,12}(\.\d{1,6})?$/.test(text) && Number(text) > 0
   const variables = { tokenId, side, for: by === 'size' ? { size: text } : { amount: text } }
@@ -53,15 +54,15 @@ export function Ticket({ tokenId, outcome, draft, onDraft }: Props) {
       </label>
       {text !== '' && !valid && <p role="alert">Type a number above 0, such as 100 or 12.50</p>}
       {error && <p role="alert">{reason(error)}</p>}
-      <Fill estimate={estimate} side={side} empty={valid && data?.token?.fillEstimate === null} />
+      <Fill venue={venue} estimate={estimate} side={side} empty={valid && data?.token?.fillEstimate === null} />
     </section>
   )
 }
 
 interface Estimate { averagePrice?: string | null; worstPrice?: string | null; filledSize: string; cost: string; slippage?: string | null; complete: boolean }
 
-function Fill({ estimate, side, empty }: { estimate: Estimate | null | undefined; side: Draft['side']; empty: boolean }) {
-  const { money } = useMoney()
+function Fill({ venue, estimate, side, empty }: { venue: string | null | undefined; estimate: Estimate | null | undefined; side: Draft['side']; empty: boolean }) {
+  const { money } = useMoney(venue)
   const price = (price: string | null | undefined) => (price ? exactCents(price) : '–')
   const profit = estimate && String(Number(estimate.filledSize) - Number(estimate.cost))
   return (

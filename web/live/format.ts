@@ -1,6 +1,7 @@
 // Formats prices, sums, times and errors for the page.
-import { createContext, useContext, useMemo } from 'react'
+import { useMemo } from 'react'
 import type { CombinedError } from 'urql'
+import { useVenue } from './Venue'
 
 const decimals = (least: number, most = least, options: Intl.NumberFormatOptions = {}) =>
   new Intl.NumberFormat('en', { minimumFractionDigits: least, maximumFractionDigits: most, ...options })
@@ -60,18 +61,21 @@ export function ago(instant: string | Date, now: number): string {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
 
+/** The venue that an error names, or undefined. */
+export const failedVenue = (error: CombinedError) => error.graphQLErrors[0]?.extensions['venue'] as string | undefined
+
 /** The reason of a failure: the message of the first GraphQL error, or a fixed text if there was no GraphQL response. */
-export const reason = (error: CombinedError) => error.graphQLErrors[0]?.message ?? 'The server cannot be reached'
+export function reason(error: CombinedError) {
+  const venue = failedVenue(error)
+  return `${venue ? `${venue}: ` : ''}${error.graphQLErrors[0]?.message ?? 'The server cannot be reached'}`
+}
 
 /** A text with a capital first letter and lower-case letters after it. */
 export const sentence = (text: string) => text.charAt(0).toUpperCase() + text.slice(1).toLowerCase()
 
-/** The code of the venue's currency; undefined while it is not known. */
-export const CurrencyContext = createContext<string | undefined>(undefined)
-
-/** Returns the functions that write sums of money in the venue's currency. */
-export function useMoney() {
-  const currency = useContext(CurrencyContext)
+/** Returns the functions that write sums of money in the currency of a venue, or of the first venue. */
+export function useMoney(venue?: string | null) {
+  const currency = useVenue(venue)?.currency ?? undefined
   return useMemo(() => moneyIn(currency), [currency])
 }
 

@@ -5,7 +5,6 @@ import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
 import { Alerts } from './Alerts'
 import { connect, ConnectionContext } from './connection'
-import { CurrencyContext } from './format'
 import { EventPage } from './EventPage'
 import { useFaults } from './useFaults'
 import { useKeys } from './keys'
@@ -16,6 +15,7 @@ import { parse, useHash, usePlaces, useTitle } from './route'
 import { QueriesContext, useQueries } from './Source'
 import { Status } from './Status'
 import { Stream } from './Stream'
+import { VenuesContext } from './Venue'
 import { Wallets } from './Wallets'
 import { Watchlist } from './Watchlist'
 import type { Wallet } from './wallet'
@@ -24,6 +24,8 @@ import './index.css'
 
 const Palette = lazy(() => import('./Palette'))
 const Faults = lazy(() => import('./Faults'))
+
+const none: readonly [] = []
 
 function Board() {
   const hash = useHash()
@@ -44,7 +46,7 @@ function Board() {
     <a href={path} aria-current={route.page === page ? 'page' : undefined}>{name}</a>
   )
   return (
-    <CurrencyContext value={data?.serviceStatus.currency ?? undefined}>
+    <VenuesContext value={data?.serviceStatus.venues ?? none}>
       <QueriesContext value={queries}>
         <a className="skip" href="#main" onClick={event => { event.preventDefault(); document.querySelector<HTMLElement>('main')?.focus() }}>Skip to the content</a>
         <header>
@@ -73,7 +75,7 @@ function Board() {
         {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
         {demo && <footer>Demo venue: nothing shown is real money.</footer>}
       </QueriesContext>
-    </CurrencyContext>
+    </VenuesContext>
   )
 }
 

@@ -8,6 +8,8 @@ export interface Listing {
   category: string
   tag: string
   view: string
+  /** The only venue to search, or "" for all. */
+  venue: string
 }
 
 export type Route =
@@ -36,7 +38,7 @@ export function parse(hash: string): Route {
   if (page === '') {
     const parameters = new URLSearchParams(search)
     const get = (name: string) => parameters.get(name) ?? ''
-    return { page: 'markets', listing: { query: get('query'), sort: get('sort'), category: get('category'), tag: get('tag'), view: get('view') } }
+    return { page: 'markets', listing: { query: get('query'), sort: get('sort'), category: get('category'), tag: get('tag'), view: get('view'), venue: get('venue') } }
   }
   if (page === 'market' && first && second && more.length === 0) return { page, marketId: first, tokenId: second }
   if (page === 'event' && first && !second) return { page, eventId: first }

@@ -1,0 +1,83 @@
+package resolvers
+
+import (
+	"context"
+	"strings"
+
+	"oddsgraph/internal/market"
+)
+
+// venueOf returns the venue to which an id belongs.
+func (r *Resolver) venueOf(id string) *Venue {
+	if i := r.Names.Find(id); i >= 0 {
+		return &r.More[i]
+	}
+	return &r.Venue
+}
+
+// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue.
+func (r *Resolver) venueName(id string) *string {
+	if v := r.venueOf(id); v.Name != "" {
+		return &v.Name
+	}
+	return nil
+}
+
+// venueNamed returns the venue that an argument names, and the name with which its ids begin. The name is empty for the first venue,
+// which a nil argument names.
+func (r *Resolver) venueNamed(name *string) (v *Venue, inIDs string, err error) {
+	if name == nil || *name == r.Venue.Title {
+		return &r.Venue, "", nil
+	}
+	titles := []string{r.Venue.Title}
+	for i := range r.More {
+		v := &r.More[i]
+		if *name == v.Title {
+			return v, v.Name, nil
+		}
+		titles = append(titles, v.Title)
+	}
+	return nil, "", badInput("there is no venue %q; the venues are: %s", *name, strings.Join(titles, ", "))
+}
+
+// account returns the address of an account of a venue, which begins with the name of a further venue.
+func (r *Resolver) account(a market.Address, venue *string) (market.Address, error) {
+	_, name, err := r.venueNamed(venue)
+	return market.Address(market.Qualify(name, string(a))), err
+}
+
+// followed is like account. It returns an error if the client of ctx may not read the account.
+func (r *Resolver) followed(ctx context.Context, a market.Address, venue *string) (market.Address, error) {
+	a, err := r.account(a, venue)
+	if err != nil {
+		return "", err
+	}
+	return a, r.checkAccess(ctx, a)
+}
+
+// parseAddress parses the address of an account in a global id.
+func (r *Resolver) parseAddress(s string) (market.Address, error) {
+	name, own := r.cut(s)
+	a, err := market.ParseAddress(own)
+	return market.Address(market.Qualify(name, string(a))), err
+}
+
+// cashError returns the CashError of an account's venue.
+func (r *Resolver) cashError(a market.Address) error {
+	return r.atVenue(string(a), r.venueOf(string(a)).CashError)
+}
+
+// atVenue returns err with the name of the venue of an id if it is a further venue.
+func (r *Resolver) atVenue(id string, err error) error {
+	name, _ := r.cut(id)
+	return market.AtVenue(name, err)
+}
+
+// cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.
+func (r *Resolver) cut(id string) (name, own string) {
+	if i := r.Names.Find(id); i >= 0 {
+		name = r.Names[i]
+	}
+	own, _ = market.CutVenue(name, id)
+	return name, own
+}
