@@ -47,9 +47,9 @@ type Kind struct {
 	open func(Config) (venue.Driver, error)
 	// stream is nil if the driver has no stream.
 	stream func(StreamConfig) (address string, p *stream.Protocol, err error)
-	// Limits returns the limits that the venue documents for its endpoints. hasKey reports whether the driver has an API key. For
-	// Generic, Limits returns nil, because the limits of such a venue are configured.
-	Limits func(hasKey bool) []rest.PublishedLimit
+	// Limits returns the limits that the venue documents for its endpoints. For Generic, it returns nil, because the limits of such a
+	// venue are configured.
+	Limits func() []rest.PublishedLimit
 	// PublicAccounts reports whether the driver works without credentials of the client. This is true if the venue shows accounts
 	// to everybody, or if the driver serves no account data.
 	PublicAccounts bool
@@ -82,7 +82,7 @@ var registry = map[string]Kind{
 			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, Table: table})
 		},
 		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, codec.Protocol(), refuseKey(c) },
-		Limits: func(bool) []rest.PublishedLimit { return nil },
+		Limits: func() []rest.PublishedLimit { return nil },
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
 			MarketFilters: anyFilter, EventFilters: anyFilter,
@@ -102,7 +102,7 @@ var registry = map[string]Kind{
 		stream: func(c StreamConfig) (string, *stream.Protocol, error) {
 			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
 		},
-		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
+		Limits:         polymarket.Limits,
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
