@@ -146,7 +146,7 @@ func TestKeyIDIsRedacted(t *testing.T) {
 	d, _ := newSigningDriver(t, map[string]func(url.Values) (int, string){"/markets/A-1/orderbook": func(url.Values) (int, string) {
 		return http.StatusUnauthorized, `{"error":{"code":"x","message":"no quota for KEY-ID-1"}}`
 	}})
-	d.key = &Key{&secret{"KEY-ID-1", newPrivate()}}
+	d.key = &Key{secret: &secret{"KEY-ID-1", newPrivate()}}
 	_, err := d.Books(t.Context(), upstream.Call{}, booksOf("A-1:yes"))
 	if why := errors.Unwrap(err); why == nil || !strings.Contains(why.Error(), "no quota for [redacted]") {
 		t.Errorf("the cause of the error is %v, want the venue's message without the id of the key", why)

@@ -118,7 +118,7 @@ func newSigningDriver(t *testing.T, answers map[string]func(url.Values) (int, st
 }
 
 // testKey returns a key that simulators with testKeys know.
-func testKey() *Key { return &Key{&secret{"id", newPrivate()}} }
+func testKey() *Key { return &Key{secret: &secret{"id", newPrivate()}} }
 
 func testKeys() map[string]*rsa.PublicKey {
 	return map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}
