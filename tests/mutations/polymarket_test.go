@@ -79,7 +79,7 @@ var polymarket = []mutation{
 	},
 	{
 		name: "a list of Polymarket does not end at a repeated cursor",
-		file: "internal/venue/polymarket/place.go", oldText: `cursor == "" || slices.Contains(trail, hashOf(cursor))`, newText: `cursor == "" || slices.Contains(trail, "")`,
+		tests: "internal/venue/polymarket", file: "internal/venue/rest/rows.go", oldText: "if next == current {", newText: "if false {",
 		run: "^TestARepeatedCursorEndsAList$",
 	},
 	{

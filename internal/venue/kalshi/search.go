@@ -122,7 +122,7 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 			return nil, err
 		}
 	}
-	if cursor := nextCursor(payload, at.cursor); cursor != "" || mayBeArchived(q) {
+	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor); cursor != "" || mayBeArchived(q) {
 		page.Next = at.next(cursor)
 	}
 	return page, nil
@@ -156,16 +156,6 @@ func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets 
 		listed[ticker] = true
 	}
 	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
-}
-
-// nextCursor returns the cursor of the next page, or "" if there is none. The argument current is the cursor of this page. If the
-// venue repeats this cursor, there is no next page.
-func nextCursor(payload wire.Value, current string) string {
-	next := payload.Member("cursor").Text()
-	if next == current {
-		return ""
-	}
-	return next
 }
 
 // searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
@@ -262,7 +252,7 @@ func (d *Driver) archived(ctx context.Context, call upstream.Call, event string)
 	if err != nil {
 		return nil, rest.NilIfNotFound(err)
 	}
-	if nextCursor(payload, "") != "" {
+	if payload.Member("cursor").Text() != "" {
 		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
 	}
 	return list, nil
