@@ -189,16 +189,6 @@ func (v *Venue) Tickers() (tickers []string) {
 	return tickers
 }
 
-// QuietTickers returns the tickers of the open markets in which nobody trades and whose books never change.
-func (v *Venue) QuietTickers() (tickers []string) {
-	for _, ticker := range v.Tickers() {
-		if v.byTicker[ticker].quiet {
-			tickers = append(tickers, ticker)
-		}
-	}
-	return tickers
-}
-
 // DemoTokenID returns the demo venue's identifier of the market's token for YES, or false if the ticker is unknown.
 func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
 	m, ok := v.byTicker[ticker]
