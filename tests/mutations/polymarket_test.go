@@ -78,7 +78,7 @@ var polymarket = []mutation{
 		run: "^TestMarketsWithoutAnOrderBook$",
 	},
 	{
-		name: "a list of Polymarket does not end at a repeated cursor",
+		name:  "a list of Polymarket does not end at a repeated cursor",
 		tests: "internal/venue/polymarket", file: "internal/venue/rest/rows.go", oldText: "if next == current {", newText: "if false {",
 		run: "^TestARepeatedCursorEndsAList$",
 	},
