@@ -150,8 +150,14 @@ func TestArchivedMarkets(t *testing.T) {
 }
 
 func TestPriceHistories(t *testing.T) {
+	candles := file(t, "candlesticks.json")
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){
-		"/markets/candlesticks":                                   file(t, "candlesticks.json"),
+		"/markets/candlesticks": func(q url.Values) (int, string) {
+			if q.Get("market_tickers") == "A-9" {
+				return http.StatusOK, `{"markets":[]}`
+			}
+			return candles(q)
+		},
 		"/historical/markets/KXRAINLIS-25NOV30-T2.5/candlesticks": file(t, "candlesticks_historical.json"),
 	})
 	day, err := market.ParseDate("2026-11-26")
