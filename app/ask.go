@@ -17,6 +17,7 @@ import (
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
+	"oddsgraph/internal/venue/stream"
 )
 
 const askMarkets = 5
@@ -46,14 +47,10 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	if cfg.Venue.Driver != drivers.Generic && len(markets) > 0 {
 		q.askSpecimens(ctx, drivers.Of(cfg.Venue.Driver).Variant)
 	}
-	socket, err := streamConfig(cfg, nil, market.SystemClock{})
-	if err != nil {
-		return err
-	}
+	socket := withProtocol(cfg, client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}})
 	isOfVenue := cfg.StreamURL != "" || cfg.Venue.URL == "" // the driver's own stream does not belong to another URL
 	if socket.URL != "" && isOfVenue && len(markets) > 0 && ctx.Err() == nil {
-		socket.Log, socket.Observer = log, streamParts{&unread}
-		q.askStream(ctx, withProtocol(client, socket), cfg.Venue.Timeout, markets[0])
+		q.askStream(ctx, socket, cfg.Venue.Timeout, markets[0])
 	}
 	for e := upstream.EndpointBalance; int(e) < upstream.Endpoints; e++ {
 		if err := client.Can(e); err != nil {

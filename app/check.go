@@ -15,7 +15,6 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
@@ -146,7 +145,7 @@ func validateVenue(cfg *config.Config) error {
 	if !cfg.Further && cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
-	if _, err := streamConfig(cfg, nil, market.SystemClock{}); err != nil {
+	if _, err := venueKey(cfg.Venue, nil); err != nil {
 		return err
 	}
 	return validateShared(cfg)

@@ -58,7 +58,7 @@ func openDemo(all *config.Config, opened time.Time, log *slog.Logger, clock mark
 	d := &demoVenue{still: cfg.Still}
 	settings := demo.Config{
 		Markets: cfg.Markets, Seed: uint64(cfg.Seed), Clock: clock, Latency: cfg.Latency,
-		Strict: cfg.Strict, Lag: cfg.Lag, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
+		Strict: cfg.Strict, Without: cfg.Without, PublicPerMinute: cfg.PublicPerMinute, KeyPerMinute: cfg.KeyPerMinute,
 		MarketEvery: marketEvery, Opened: opened, Other: cfg.Other,
 	}
 	if all.Venue.URL != "" {
@@ -71,6 +71,11 @@ func openDemo(all *config.Config, opened time.Time, log *slog.Logger, clock mark
 		return nil, err
 	}
 	d.Faults = d.handler.Faults
+	if cfg.Lag > 0 {
+		if err := d.Faults.Set([]faults.Fault{{Kind: faults.Stale, DelayMs: int(cfg.Lag.Milliseconds())}}); err != nil {
+			return nil, err
+		}
+	}
 	h := hosts.Guard(nil, hosts.Refuse("the demo venue serves this host only: use localhost or its IP address"), hosts.OnLoopback, d.handler)
 	l, err := listen("--demo-listen (ODDSGRAPH_DEMO_LISTEN)", cfg.Listen, quota.ConnectionLimits{}, h, log, 0)
 	if err != nil {
@@ -81,8 +86,8 @@ func openDemo(all *config.Config, opened time.Time, log *slog.Logger, clock mark
 }
 
 func (d *demoVenue) open(cfg config.Demo, settings demo.Config) error {
-	if cfg.Driver != "generic" && (cfg.Strict || cfg.Lag > 0 || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0) {
-		return errors.New("--demo-strict, --demo-lag, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
+	if cfg.Driver != "generic" && (cfg.Strict || len(cfg.Without) > 0 || cfg.PublicPerMinute > 0 || cfg.KeyPerMinute > 0) {
+		return errors.New("--demo-strict, --demo-without, --demo-public-per-minute and --demo-key-per-minute need --demo-driver=generic")
 	}
 	switch cfg.Driver {
 	case "polymarket":

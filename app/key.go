@@ -7,9 +7,7 @@ import (
 	"os"
 
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/drivers"
-	"oddsgraph/internal/venue/stream"
 )
 
 const maxKeyFile = 64 << 10
@@ -24,7 +22,11 @@ func venueKey(v config.Venue, d *demoVenue) (drivers.APIKey, error) {
 	if d != nil {
 		return drivers.APIKey{ID: d.keyID, PEM: d.key}, nil
 	}
-	return drivers.APIKey{ID: v.KeyID, PEM: text}, nil
+	key := drivers.APIKey{ID: v.KeyID, PEM: text}
+	if err := drivers.CheckKey(v.Driver, key); err != nil {
+		return key, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", v.KeyFile, err)
+	}
+	return key, nil
 }
 
 // readKey returns the content of the file that --venue-key-file names. It returns nil if neither --venue-key-file nor
@@ -49,23 +51,4 @@ func readKey(v config.Venue) ([]byte, error) {
 		return nil, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) names %s, which has more than %d bytes, so it cannot be a key", v.KeyFile, maxKeyFile)
 	}
 	return text, nil
-}
-
-// streamConfig returns the URL and the protocol of the venue's stream. The URL is empty if the venue has no stream. d is nil without
-// an embedded demo venue.
-func streamConfig(cfg *config.Config, d *demoVenue, clock market.Clock) (out stream.Config, err error) {
-	c := drivers.StreamConfig{Driver: cfg.Venue.Driver, URL: cfg.StreamURL, Clock: clock}
-	if c.Key, err = venueKey(cfg.Venue, d); err != nil {
-		return out, err
-	}
-	if d != nil {
-		if !cfg.Demo.Stream {
-			return out, nil
-		}
-		c.URL = "ws://" + d.Addr().String() + d.streamPath
-	}
-	if out.URL, out.Protocol, err = drivers.OpenStream(c); err != nil {
-		return stream.Config{}, fmt.Errorf("--venue-key-file (ODDSGRAPH_VENUE_KEY_FILE) is %s: %w", cfg.Venue.KeyFile, err)
-	}
-	return out, nil
 }

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/drivers"
+	"oddsgraph/internal/venue/stream"
 )
 
 // TestVenueKeySettings checks the settings of the operator's API key.
@@ -36,7 +37,17 @@ func TestVenueKeySettings(t *testing.T) {
 		"too long file":           {"kalshi", "id", long, false, "it cannot be a key"},
 		"driver without API keys": {"generic", "id", good, false, "uses no API key"},
 	} {
-		out, err := streamConfig(&config.Config{Venue: config.Venue{Driver: test.driver, KeyID: test.id, KeyFile: test.file}}, nil, market.SystemClock{})
+		cfg := &config.Config{Venue: config.Venue{Driver: test.driver, URL: "http://venue.invalid", KeyID: test.id, KeyFile: test.file}}
+		key, err := venueKey(cfg.Venue, nil)
+		var out stream.Config
+		if err == nil {
+			client, err := drivers.Open(venueConfig(cfg, cfg.Venue.URL, key))
+			if err != nil {
+				t.Errorf("%s: the driver returned %v", name, err)
+				continue
+			}
+			out = withProtocol(cfg, client, stream.Config{})
+		}
 		if signs := out.Protocol != nil && out.Protocol.Header != nil; signs != test.signs || (err == nil) != (test.want == "") || signs != (out.URL != "") {
 			t.Errorf("%s: got the stream configuration %+v and the error %v, want signed requests %v and an error with %q", name, out, err, test.signs, test.want)
 			continue
@@ -47,7 +58,7 @@ func TestVenueKeySettings(t *testing.T) {
 		if out.Protocol == nil {
 			continue
 		}
-		if h, err := out.Protocol.Header(); err != nil || h.Get("Kalshi-Access-Key") != "id" {
+		if h, err := out.Protocol.Header("/"); err != nil || h.Get("Kalshi-Access-Key") != "id" {
 			t.Errorf("%s: got the header %v and the error %v, want the key id in Kalshi-Access-Key", name, h, err)
 		}
 	}

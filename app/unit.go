@@ -151,7 +151,7 @@ func (u *unit) open(w Wiring) (err error) {
 	if u.fleet != nil {
 		u.fleet.OnFlush(u.Cache.FlushLocal)
 	}
-	if err = u.openLive(withProtocol(u.Client, w.Stream), w.Linger); err != nil {
+	if err = u.openLive(withProtocol(cfg, u.Client, w.Stream), w.Linger); err != nil {
 		return err
 	}
 	u.Cache.SetWatcher(u.Live.Feed)

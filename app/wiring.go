@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -34,16 +35,17 @@ type Wiring struct {
 // wiring returns the configuration of the unit's clients and of its cache. The functions in options can change it.
 func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	cfg, rest := u.cfg, u.cfg.Venue.URL
-	if u.demo != nil {
-		rest = u.demo.URL() + u.demo.path
-	}
 	w = Wiring{Venue: u.name, Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
 	if len(u.names) > 0 {
 		w.Reads.Venue = title(cfg)
 		w.Reads.Memory /= 1 + len(u.names)
 	}
-	if w.Stream, err = streamConfig(cfg, u.demo, u.clock); err != nil {
-		return w, err
+	w.Stream.URL = cfg.StreamURL
+	if u.demo != nil {
+		rest = u.demo.URL() + u.demo.path
+		if cfg.Demo.Stream {
+			w.Stream.URL = "ws://" + u.demo.Addr().String() + u.demo.streamPath
+		}
 	}
 	key, err := venueKey(cfg.Venue, u.demo)
 	if err != nil {
@@ -62,10 +64,16 @@ func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	return w, nil
 }
 
-// withProtocol returns c with the protocol of the driver's stream. It returns c unchanged if the driver has no stream.
-func withProtocol(client venue.Driver, c stream.Config) stream.Config {
-	if d, ok := client.(venue.Streamer); ok {
-		_, c.Protocol = d.Stream()
+// withProtocol returns c with the protocol of the driver's stream. If c has no URL, it also sets the driver's address, unless the
+// service uses the embedded demo venue. The URL of the result is empty if there is no stream.
+func withProtocol(cfg *config.Config, client venue.Driver, c stream.Config) stream.Config {
+	address, protocol := client.Stream()
+	c.Protocol = protocol
+	switch {
+	case protocol == nil:
+		c.URL = ""
+	case !embedded(cfg):
+		c.URL = cmp.Or(c.URL, address)
 	}
 	return c
 }

@@ -163,7 +163,7 @@ type Demo struct {
 	Driver string `kong:"-"`
 	Other  uint64 `kong:"-"`
 
-	Drivers         List          `name:"driver" default:"generic" oneof:"generic,polymarket,kalshi" help:"API of the demo venue: generic is the documented one; polymarket and kalshi simulate these venues with synthetic data. Several, separated by commas, are as many venues with the same events, and need neither --venue-driver nor --more-venues. --demo-strict, --demo-lag, --demo-without and the limits of requests a minute need generic."`
+	Drivers         List          `name:"driver" default:"generic" oneof:"generic,polymarket,kalshi" help:"API of the demo venue: generic is the documented one; polymarket and kalshi simulate these venues with synthetic data. Several, separated by commas, are as many venues with the same events, and need neither --venue-driver nor --more-venues. --demo-strict, --demo-without and the limits of requests a minute need generic."`
 	Listen          string        `default:"127.0.0.1:0" check:"listen" help:"Address of the demo venue. Port 0 takes a free port and logs it."`
 	Latency         time.Duration `default:"0s" min:"0s" max:"1m" help:"Minimum time of every response of the demo venue."`
 	Control         bool          `default:"false" help:"Whether the demo venue serves /__control, where tests and benchmarks read counters and set faults. If service and demo venue listen on loopback addresses without --trusted-proxies, the live board can cause faults too."`

@@ -77,25 +77,10 @@ type (
 		Seq        uint64
 		Epoch      string
 	}
-	priceAnswer  struct{ Price json.Number }
 	marketAnswer struct {
-		MarketID, Slug, Question, Status string
-		Description                      *string
-		AcceptingOrders                  bool
-		UpdatedAt                        time.Time
-		TickSize                         json.Number
-		Resolution                       *struct{}
+		Question    string
+		Description *string
 	}
-	searchAnswer struct {
-		Markets    []marketAnswer
-		NextCursor *string
-		TotalCount int
-	}
-	pointAnswer struct {
-		Timestamp     time.Time
-		Price, Volume json.Number
-	}
-	historyAnswer  struct{ History []pointAnswer }
 	positionAnswer struct {
 		TokenID                                     string
 		Size, AvgPrice, CurrentPrice, UnrealizedPnl json.Number
@@ -105,13 +90,7 @@ type (
 		Status     string
 		FilledSize json.Number
 	}
-	ordersAnswer struct{ Orders []orderAnswer }
-	recordAnswer struct {
-		TokenID, Side string
-		Price, Size   json.Number
-		Timestamp     time.Time
-	}
-	recordsAnswer struct{ Trades []recordAnswer }
+	ordersAnswer  struct{ Orders []orderAnswer }
 	balanceAnswer struct {
 		PortfolioValue, CashBalance, TotalValue json.Number
 		LastUpdated                             time.Time

@@ -153,11 +153,11 @@ type Watcher interface {
 
 // Trade is a public trade. Side is the taker's side.
 type Trade struct {
-	ID    string
-	Price Price
-	Size  Size
-	Side  Side
-	At    time.Time
+	ID, TokenID string
+	Price       Price
+	Size        Size
+	Side        Side
+	At          time.Time
 }
 
 // Market is the state of a market.
@@ -253,19 +253,18 @@ func (v *Venue) History(tokenID string, from, until time.Time) []Point {
 	return points
 }
 
-// Tape returns the last public trades of a token, at most 50, newest first. It returns nil for an unknown token.
-func (v *Venue) Tape(tokenID string) []Trade {
-	t := v.listing.tokenByID[tokenID]
-	if t == nil {
-		return nil
-	}
+// Tape returns the last public trades of tokens, at most 50 of each, newest first. Unknown tokens have none.
+func (v *Venue) Tape(tokenIDs ...string) (trades []Trade) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	recent := t.recentTrades(v.opened)
-	trades := make([]Trade, 0, len(recent))
-	for _, trade := range slices.Backward(recent) {
-		trades = append(trades, trade.toTrade())
+	for _, id := range tokenIDs {
+		if t := v.listing.tokenByID[id]; t != nil {
+			for _, trade := range slices.Backward(t.recentTrades(v.opened)) {
+				trades = append(trades, trade.toTrade(t))
+			}
+		}
 	}
+	slices.SortStableFunc(trades, func(a, b Trade) int { return b.At.Compare(a.At) })
 	return trades
 }
 

@@ -24,10 +24,9 @@ const (
 )
 
 const (
-	heartbeat    = 15 * time.Second
-	maxBeatIDs   = 100 // identifiers of each channel in one heartbeat
-	retryConnect = "5" // seconds
-	maxTopics    = 500 // of a stream
+	heartbeat  = 15 * time.Second
+	maxBeatIDs = 100 // identifiers of each channel in one heartbeat
+	maxTopics  = 500 // of a stream
 	// framesPerSecond limits the frames from a client. Beyond this rate, requests are refused, and beyond twice this rate, the stream
 	// is closed.
 	framesPerSecond = 20
@@ -58,8 +57,8 @@ type streamConn struct {
 	addresses         map[string]bool // authenticated addresses
 
 	// Changed by the reader under the venue's lock.
-	subs  map[topicKey]*subscription
-	turns [channels][]*subscription // by channel, in the order in which heartbeats list the topics
+	subs  map[topicKey]*topic
+	turns [channels][]*topic // by channel, in the order in which heartbeats list the topics
 	// Used only by Beat. For each channel, the index in turns of the last topic that the previous heartbeat listed.
 	lastBeat [channels]int
 }
@@ -67,19 +66,17 @@ type streamConn struct {
 func (v *Venue) serveStream(w http.ResponseWriter, r *http.Request) {
 	served := v.stream.sockets.Serve(w, r, func(s *server.Socket) server.Client {
 		return &streamConn{
-			Socket: s, v: v, subs: make(map[topicKey]*subscription), addresses: make(map[string]bool),
+			Socket: s, v: v, subs: make(map[topicKey]*topic), addresses: make(map[string]bool),
 			handled: server.Limiter{Span: time.Second}, received: server.Limiter{Span: time.Second},
 		}
 	})
 	if !served {
 		a := newAnswer()
-		a.header.Set("Retry-After", retryConnect)
+		a.header.Set("Retry-After", "5") // seconds
 		a.fail(&apiError{http.StatusServiceUnavailable, codeUnavailable, "the stream takes no more connections"})
 		a.send(w)
 	}
 }
-
-func (c *streamConn) push(f frame) { c.Push(f.kind, f.data) }
 
 // Begin implements [server.Client].
 func (c *streamConn) Begin() {
@@ -93,7 +90,7 @@ func (c *streamConn) Begin() {
 func (c *streamConn) Beat() {
 	c.v.mu.RLock()
 	defer c.v.mu.RUnlock()
-	c.push(c.heartbeat())
+	c.Push(c.heartbeat())
 }
 
 // End implements [server.Client].
@@ -116,7 +113,6 @@ func (v *Venue) Restart(code int) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.epoch = newEpoch()
-	v.lag.clear()
 	for _, in := range v.listing.instruments {
 		in.bookSeq, in.priceSeq = 1, 1
 	}
@@ -139,8 +135,8 @@ func (v *Venue) Restart(code int) {
 			c.Shut(code, "the venue restarts", true)
 		} else if c.greeted.Load() {
 			c.greet()
-			for _, s := range c.subs {
-				s.group.sendSnapshot(c)
+			for _, t := range c.subs {
+				t.sendSnapshot(c)
 			}
 		}
 	}

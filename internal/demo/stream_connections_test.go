@@ -4,52 +4,7 @@ import (
 	"maps"
 	"testing"
 	"time"
-
-	"github.com/coder/websocket"
 )
-
-// TestConnections checks the maximum number of connections, and that Close closes all connections.
-func TestConnections(t *testing.T) {
-	s := open(t, Config{}, func(s *streams) { s.sockets.Limits.Connections = 3 })
-	var listeners []*listener
-	for range 3 {
-		listeners = append(listeners, s.dial(t))
-	}
-	dialRefused := func() (int, string) {
-		_, response, err := websocket.Dial(t.Context(), s.url+StreamPath, &websocket.DialOptions{HTTPClient: s.client})
-		if err == nil || response == nil {
-			t.Fatalf("got response %v and error %v, want a refused handshake", response, err)
-		}
-		return response.StatusCode, response.Header.Get("Retry-After")
-	}
-	if status, after := dialRefused(); status != 503 || after == "" {
-		t.Errorf("fourth connection: got status %d and Retry-After %q, want 503 and a time", status, after)
-	}
-	_ = listeners[0].ws.Close(websocket.StatusNormalClosure, "")
-	s.eventually(t, "one connection has ended", func() bool { return s.Stats().Stream.Connections == 2 })
-	listeners[0] = s.dial(t)
-
-	done := make(chan int, len(listeners))
-	for _, l := range listeners {
-		go func() { done <- l.closed() }()
-	}
-	s.Close()
-	for range listeners {
-		if code := <-done; code != int(websocket.StatusGoingAway) {
-			t.Errorf("after Close: got close code %d, want 1001", code)
-		}
-	}
-	if n := s.Stats().Stream; n.Connections != 0 || n.Closes["1001"] != 3 {
-		t.Errorf("after Close: got stats %+v, want no connections and 3 closes with 1001", n)
-	}
-	if status, _ := dialRefused(); status != 503 {
-		t.Errorf("after Close: got %d, want 503", status)
-	}
-	if w := send(s, "/api/exchange/market-search"); w.Code != 200 {
-		t.Errorf("REST after Close: got %d, want 200", w.Code)
-	}
-	s.Close()
-}
 
 // TestCloseWithoutAnswer checks that Close disconnects a client that does not answer the close frame.
 func TestCloseWithoutAnswer(t *testing.T) {
@@ -67,7 +22,7 @@ func TestRestart(t *testing.T) {
 		s.nudge(t, tok)
 	}
 	l := s.dial(t)
-	l.subscribe("orderbook", 10, tok.id)
+	l.subscribe("orderbook", tok.id)
 	b := &bookCopy{}
 	if b.take(t, l.take("orderbook_snapshot")); b.seq != 6 {
 		t.Fatalf("before the restart: got seq %d, want 6", b.seq)
@@ -80,11 +35,11 @@ func TestRestart(t *testing.T) {
 	if again.epoch == l.epoch || again.epoch != s.Epoch() {
 		t.Errorf("got epoch %s after %s, want the new epoch %s", again.epoch, l.epoch, s.Epoch())
 	}
-	again.subscribe("orderbook", 10, tok.id)
+	again.subscribe("orderbook", tok.id)
 	if b.take(t, again.take("orderbook_snapshot")); b.seq != 1 {
 		t.Errorf("got seq %d, want 1", b.seq)
 	}
-	again.subscribe("prices", 0, tok.id)
+	again.subscribe("prices", tok.id)
 	again.take("price_update")
 	again.subscribeUser(small, "demo")
 
@@ -102,5 +57,5 @@ func TestRestart(t *testing.T) {
 	if !maps.Equal(seqs, want) || again.epoch != s.Epoch() {
 		t.Errorf("after the restart: got epoch %s and sequence numbers %v, want %s and %v", again.epoch, seqs, s.Epoch(), want)
 	}
-	b.check(t, s, tok.id, 10, again.epoch)
+	b.check(t, s, tok.id, again.epoch)
 }

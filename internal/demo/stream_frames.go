@@ -3,13 +3,9 @@ package demo
 import (
 	"strconv"
 	"strings"
-)
 
-// frame is a message to clients. All receivers share its bytes.
-type frame struct {
-	data []byte
-	kind string
-}
+	"oddsgraph/internal/demo/server"
+)
 
 // The kinds of frames.
 const (
@@ -59,7 +55,9 @@ func addNumber(b []byte, name string, n uint64) []byte {
 	return strconv.AppendUint(addName(b, name), n, 10)
 }
 
-func finishFrame(kind string, b []byte) frame { return frame{data: append(b, '}'), kind: kind} }
+func finishFrame(kind string, b []byte) server.Frame {
+	return server.Frame{Kind: kind, Data: append(b, '}')}
+}
 
 func (c *streamConn) greet() {
 	limits := &c.v.stream
@@ -70,12 +68,12 @@ func (c *streamConn) greet() {
 	b = addNumber(b, "depth", maxDepth)
 	b = addNumber(b, "framesPerSecond", uint64(limits.framesPerSecond))
 	b = addNumber(b, "frameBytes", uint64(limits.sockets.Limits.FrameBytes))
-	c.push(finishFrame(frameHello, append(b, '}')))
+	c.Push(finishFrame(frameHello, append(b, '}')))
 }
 
 // heartbeat returns a frame with the time and the sequence numbers of up to maxBeatIDs topics of each channel. The next heartbeat
 // continues with the following topics.
-func (c *streamConn) heartbeat() frame {
+func (c *streamConn) heartbeat() server.Frame {
 	b := addNumber(begin(frameHeartbeat, 128), "ts", uint64(c.v.now()))
 	b = append(b, `,"seqs":`...)
 	open := byte('{')
@@ -88,7 +86,7 @@ func (c *streamConn) heartbeat() frame {
 		inner := byte('{')
 		for range min(len(turns), maxBeatIDs) {
 			c.lastBeat[ch] = (c.lastBeat[ch] + 1) % len(turns)
-			t := turns[c.lastBeat[ch]].group.topic
+			t := turns[c.lastBeat[ch]]
 			b = appendText(append(b, inner), t.id)
 			b = strconv.AppendUint(append(b, ':'), t.seq(), 10)
 			inner = ','
@@ -110,7 +108,7 @@ func answerFrame(kind string, rid string, size int) []byte {
 	return b
 }
 
-func ackFrame(kind string, rid string, ch channel, ids []string) frame {
+func ackFrame(kind string, rid string, ch channel, ids []string) server.Frame {
 	b := addText(answerFrame(kind, rid, 96+40*len(ids)), "channel", channelNames[ch])
 	return finishFrame(kind, addIDs(b, ch, ids))
 }
@@ -138,7 +136,7 @@ func errorFrame(rid, code, text string) []byte {
 	return addText(b, "error", text)
 }
 
-func priceFrame(t *token) frame {
+func priceFrame(t *token) server.Frame {
 	b := beginToken(framePriceUpdate, t, t.priceSeq, 256)
 	b = addPrice(b, "price", t.price())
 	b = addPriceOrNull(b, "bestBid", t.bestBid)
@@ -146,15 +144,15 @@ func priceFrame(t *token) frame {
 	return finishFrame(framePriceUpdate, addTime(b, "timestamp", t.priceAt))
 }
 
-func bookFrame(t *token, g *group) frame {
-	b := beginToken(frameBookSnapshot, t, t.bookSeq, 256+32*(len(g.bids)+len(g.asks)))
-	b = appendLevels(addName(b, "bids"), t.eachBid, g.depth)
-	b = appendLevels(addName(b, "asks"), t.eachAsk, g.depth)
+func bookFrame(t *token) server.Frame {
+	b := beginToken(frameBookSnapshot, t, t.bookSeq, 2048)
+	b = appendLevels(addName(b, "bids"), t.eachBid, maxDepth)
+	b = appendLevels(addName(b, "asks"), t.eachAsk, maxDepth)
 	return finishFrame(frameBookSnapshot, addTime(b, "timestamp", t.bookAt))
 }
 
-// bookUpdateFrame returns a frame with the changes from the old levels of g to its present levels.
-func bookUpdateFrame(t *token, g *group) frame {
+// bookUpdateFrame returns a frame with the changes from the old levels of a topic to its present levels.
+func bookUpdateFrame(t *token, g *topic) server.Frame {
 	b := addNumber(beginToken(frameBookUpdate, t, t.bookSeq, 512), "prevSeq", t.bookSeq-1)
 	b = append(addName(b, "changes"), '[')
 	start := len(b)
@@ -193,7 +191,7 @@ func appendDifference(b []byte, side Side, old, now []Level, start int) []byte {
 	return b
 }
 
-func tapeFrame(t *token, opened millis) frame {
+func tapeFrame(t *token, opened millis) server.Frame {
 	trades := t.recentTrades(opened)
 	b := beginToken(frameTradesSnapshot, t, t.tape.seq, 192+160*len(trades))
 	return finishFrame(frameTradesSnapshot, addList(b, "trades", trades, func(b []byte, trade tapeTrade) []byte {
@@ -201,7 +199,7 @@ func tapeFrame(t *token, opened millis) frame {
 	}))
 }
 
-func tradeFrame(t *token, trade tapeTrade) frame {
+func tradeFrame(t *token, trade tapeTrade) server.Frame {
 	b := addNumber(beginToken(frameTrade, t, t.tape.seq, 384), "prevSeq", t.tape.seq-1)
 	return finishFrame(frameTrade, trade.append(append(b, ','), t))
 }
@@ -215,7 +213,7 @@ func (trade *tapeTrade) append(b []byte, t *token) []byte {
 	return addTime(b, "timestamp", trade.at)
 }
 
-func marketFrame(m *market, change string) frame {
+func marketFrame(m *market, change string) server.Frame {
 	kind := frameMarketUpdate
 	if change == changeResolved {
 		kind = frameMarketResolved
@@ -233,7 +231,7 @@ func beginUser(kind string, w *wallet, size int) []byte {
 	return addNumber(addText(begin(kind, size), "address", w.address), "seq", w.seq)
 }
 
-func userFrame(w *wallet) frame {
+func userFrame(w *wallet) server.Frame {
 	b := beginUser(frameUserSnapshot, w, 512+256*(len(w.orders)+len(w.positions)))
 	b = addList(b, "orders", w.orders, func(b []byte, o *order) []byte { return o.appendStreamed(b, w) })
 	b = addList(b, "positions", w.positions, func(b []byte, p *position) []byte { return p.append(b) })

@@ -57,7 +57,7 @@ func TestFramesHaveTheGoldenShapes(t *testing.T) {
 		note(f)
 	}
 	empty := s.dial(t)
-	empty.subscribe("orderbook", 0, tok.id)
+	empty.subscribe("orderbook", tok.id)
 	note(empty.take("orderbook_snapshot"))
 
 	account := s.dial(t)

@@ -36,16 +36,15 @@ type request struct {
 	MarketID    string          `json:"marketId"`
 	MarketIDs   []string        `json:"marketIds"`
 	Address     string          `json:"address"`
-	Depth       *int            `json:"depth"`
 	Credentials json.RawMessage `json:"credentials"`
 }
 
 func (c *streamConn) refuse(rid, code, text string) {
-	c.push(finishFrame(frameError, errorFrame(rid, code, text)))
+	c.Push(finishFrame(frameError, errorFrame(rid, code, text)))
 }
 
 func (c *streamConn) refuseID(rid, code, text string, ch channel, id string) {
-	c.push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
+	c.Push(finishFrame(frameError, addText(errorFrame(rid, code, text), idName(ch), id)))
 }
 
 // Receive runs a request.
@@ -64,14 +63,14 @@ func (c *streamConn) Receive(message []byte, text bool) {
 	}
 	if wait, _, _ := c.handled.Take("", perSecond, now, false); wait > 0 {
 		b := errorFrame(r.Rid, codeRateLimited, "more than "+strconv.Itoa(perSecond)+" frames a second")
-		c.push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
+		c.Push(finishFrame(frameError, addNumber(b, "retryAfterMs", uint64(wait.Milliseconds())+1)))
 		return
 	}
 	switch {
 	case bad:
 		c.refuse("", codeBadRequest, "the frame is not a JSON object of the documented form")
 	case r.Type == "ping":
-		c.push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
+		c.Push(finishFrame(framePong, answerFrame(framePong, r.Rid, 64)))
 	case r.Type == "auth":
 		c.authenticate(&r)
 	case r.Type == "subscribe" || r.Type == "unsubscribe" || r.Type == "resync":
@@ -98,7 +97,7 @@ func (c *streamConn) authenticate(r *request) {
 	default:
 		c.addresses[address] = true
 		b := answerFrame(frameAuthenticated, r.Rid, 128)
-		c.push(finishFrame(frameAuthenticated, addText(b, "address", address)))
+		c.Push(finishFrame(frameAuthenticated, addText(b, "address", address)))
 	}
 }
 
@@ -121,18 +120,7 @@ func (c *streamConn) topicRequest(r *request) {
 		return
 	}
 	known, unknownTokens, unknownMarkets := c.v.listing.resolve(ch, tokens, markets)
-	depth := 0
-	if ch == channelOrderbook {
-		depth = maxDepth
-		if r.Depth != nil && *r.Depth != 0 {
-			depth = min(*r.Depth, maxDepth)
-		}
-		if depth < 0 {
-			c.refuse(r.Rid, codeBadRequest, "depth is a number from 1 to "+strconv.Itoa(maxDepth))
-			return
-		}
-	}
-	c.act(r, ch, known, depth, func() {
+	c.act(r, ch, known, func() {
 		for _, id := range unknownTokens {
 			c.refuseID(r.Rid, codeUnknownToken, "unknown token", channelPrices, clip(id))
 		}
@@ -204,27 +192,27 @@ func (c *streamConn) userRequest(r *request) {
 	case !c.addresses[address]:
 		c.refuseID(r.Rid, codeForbidden, errOwner.text, channelUser, address)
 	default:
-		c.act(r, channelUser, []string{address}, 0, func() {})
+		c.act(r, channelUser, []string{address}, func() {})
 	}
 }
 
 // act runs a request for known identifiers. It queues, in this order, the answer to a subscribe or unsubscribe request, errors, and
 // the snapshots that the request causes. A resync of an identifier without a subscription causes an error instead of a snapshot.
 // reportUnknown queues the errors for the request's unknown identifiers.
-func (c *streamConn) act(r *request, ch channel, ids []string, depth int, reportUnknown func()) {
+func (c *streamConn) act(r *request, ch channel, ids []string, reportUnknown func()) {
 	switch r.Type {
 	case "subscribe":
 		ids, refused := c.admit(ch, ids)
 		if len(ids) > 0 {
-			c.push(ackFrame(frameSubscribed, r.Rid, ch, ids))
+			c.Push(ackFrame(frameSubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 		if len(refused) > 0 {
 			b := errorFrame(r.Rid, codeTooManyTopics, "no more than "+strconv.Itoa(maxTopics)+" topics; not subscribed: "+abbreviate(refused))
-			c.push(finishFrame(frameError, addIDs(b, ch, refused)))
+			c.Push(finishFrame(frameError, addIDs(b, ch, refused)))
 		}
 		for _, id := range ids {
-			c.subscribe(topicKey{ch, id}, depth)
+			c.subscribe(topicKey{ch, id})
 		}
 	case "unsubscribe":
 		c.v.mu.Lock()
@@ -233,20 +221,20 @@ func (c *streamConn) act(r *request, ch channel, ids []string, depth int, report
 		}
 		c.v.mu.Unlock()
 		if len(ids) > 0 {
-			c.push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
+			c.Push(ackFrame(frameUnsubscribed, r.Rid, ch, ids))
 		}
 		reportUnknown()
 	default:
 		reportUnknown()
 		for _, id := range ids {
-			s := c.subs[topicKey{ch, id}]
-			if s == nil {
+			t := c.subs[topicKey{ch, id}]
+			if t == nil {
 				c.refuseID(r.Rid, codeNotSubscribed, "there is no such subscription", ch, id)
 				continue
 			}
 			c.v.counts.Add(server.Resyncs, channelNames[ch], 1)
 			c.v.mu.RLock()
-			s.group.sendSnapshot(c)
+			t.sendSnapshot(c)
 			c.v.mu.RUnlock()
 		}
 	}
@@ -269,7 +257,7 @@ func (c *streamConn) admit(ch channel, ids []string) (taken, refused []string) {
 	return taken, refused
 }
 
-func (c *streamConn) subscribe(key topicKey, depth int) {
+func (c *streamConn) subscribe(key topicKey) {
 	v := c.v
 	var subj subject
 	switch key.channel {
@@ -282,5 +270,5 @@ func (c *streamConn) subscribe(key topicKey, depth int) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.join(c, key, subj, depth)
+	v.join(c, key, subj)
 }

@@ -29,26 +29,11 @@ type topicKey struct {
 // topic is a channel of a token, a market or a wallet. It exists while it has subscribers. The venue's lock guards it.
 type topic struct {
 	topicKey
-	token  *token
-	market *market
-	wallet *wallet
-	// groups contain the subscribers. The orderbook channel has one group for each requested depth. Other channels have one group.
-	groups []*group
-}
-
-// group is a set of subscribers of one topic. All of them get the same frames.
-type group struct {
-	topic *topic
-	depth int
-	subs  map[*subscription]struct{}
+	subject
+	subs map[*streamConn]struct{}
 	// bids and asks are the last book that was sent to the subscribers. oldBids and oldAsks are the book before that. The next update
 	// reuses the memory of oldBids and oldAsks.
 	bids, asks, oldBids, oldAsks []Level
-}
-
-type subscription struct {
-	conn  *streamConn
-	group *group
 }
 
 func (t *topic) seq() uint64 {
@@ -85,73 +70,44 @@ type subject struct {
 	wallet *wallet
 }
 
-// join subscribes a client and, except on the market channel, sends the present state to the client. A client that is already
-// subscribed gets a new snapshot only if the requested depth differs.
-func (v *Venue) join(c *streamConn, key topicKey, subj subject, depth int) {
+// join subscribes a client and, except on the market channel, sends the present state to the client, unless it is subscribed already.
+func (v *Venue) join(c *streamConn, key topicKey, subj subject) {
 	v.counts.Add(server.Subscribes, channelNames[key.channel], 1)
-	if s := c.subs[key]; s != nil {
-		if s.group.depth != depth {
-			t := s.group.topic
-			s.leaveGroup()
-			s.joinGroup(t, depth)
-			s.group.sendSnapshot(c)
-		}
+	if c.subs[key] != nil {
 		return
 	}
 	slot := key.slot(subj.token, subj.market, subj.wallet)
-	if *slot == nil {
-		t := &topic{topicKey: key, token: subj.token, market: subj.market, wallet: subj.wallet}
+	t := *slot
+	if t == nil {
+		t = &topic{topicKey: key, subject: subj, subs: make(map[*streamConn]struct{})}
 		*slot = t
 		v.stream.openTopics[key.channel]++
-		if key.channel == channelUser {
+		switch key.channel {
+		case channelOrderbook:
+			t.bids, t.asks = t.token.levels(nil, nil)
+		case channelUser:
 			v.stream.users = append(v.stream.users, t)
 			t.wallet.markSent()
 		}
 	}
-	s := &subscription{conn: c}
-	c.subs[key] = s
-	c.turns[key.channel] = append(c.turns[key.channel], s)
+	t.subs[c], c.subs[key] = struct{}{}, t
+	c.turns[key.channel] = append(c.turns[key.channel], t)
 	v.stream.subs[key.channel]++
-	s.joinGroup(*slot, depth)
 	if key.channel != channelMarket { // clients read the state of a market over REST
-		s.group.sendSnapshot(c)
-	}
-}
-
-func (s *subscription) joinGroup(t *topic, depth int) {
-	var g *group
-	if i := slices.IndexFunc(t.groups, func(g *group) bool { return g.depth == depth }); i >= 0 {
-		g = t.groups[i]
-	} else {
-		g = &group{topic: t, depth: depth, subs: make(map[*subscription]struct{})}
-		if t.channel == channelOrderbook {
-			g.bids, g.asks = t.token.cut(depth, nil, nil)
-		}
-		t.groups = append(t.groups, g)
-	}
-	s.group, g.subs[s] = g, struct{}{}
-}
-
-func (s *subscription) leaveGroup() {
-	g, t := s.group, s.group.topic
-	if delete(g.subs, s); len(g.subs) == 0 {
-		t.groups = slices.DeleteFunc(t.groups, func(o *group) bool { return o == g })
+		t.sendSnapshot(c)
 	}
 }
 
 // leave ends a subscription. The end of a topic's last subscription also ends the topic.
 func (v *Venue) leave(c *streamConn, key topicKey) {
-	s := c.subs[key]
-	if s == nil {
+	t := c.subs[key]
+	if t == nil {
 		return
 	}
 	delete(c.subs, key)
-	c.turns[key.channel] = slices.DeleteFunc(c.turns[key.channel], func(o *subscription) bool { return o == s })
+	c.turns[key.channel] = slices.DeleteFunc(c.turns[key.channel], func(o *topic) bool { return o == t })
 	v.stream.subs[key.channel]--
-
-	t := s.group.topic
-	s.leaveGroup()
-	if len(t.groups) > 0 {
+	if delete(t.subs, c); len(t.subs) > 0 {
 		return
 	}
 	*key.slot(t.token, t.market, t.wallet) = nil
@@ -162,20 +118,19 @@ func (v *Venue) leave(c *streamConn, key topicKey) {
 	}
 }
 
-func (g *group) publish(f frame) {
-	for s := range g.subs {
-		s.conn.push(f)
+func (t *topic) publish(f server.Frame) {
+	for c := range t.subs {
+		c.Push(f)
 	}
 }
 
-func (g *group) sendSnapshot(c *streamConn) {
-	t := g.topic
-	var f frame
+func (t *topic) sendSnapshot(c *streamConn) {
+	var f server.Frame
 	switch t.channel {
 	case channelPrices:
 		f = priceFrame(t.token)
 	case channelOrderbook:
-		f = bookFrame(t.token, g)
+		f = bookFrame(t.token)
 	case channelTrades:
 		f = tapeFrame(t.token, c.v.opened)
 	case channelMarket:
@@ -186,46 +141,41 @@ func (g *group) sendSnapshot(c *streamConn) {
 	case channelUser:
 		f = userFrame(t.wallet)
 	}
-	c.push(f)
+	c.Push(f)
 }
 
 func (v *Venue) publishPrice(t *token) {
 	if topic := t.topics[channelPrices]; topic != nil {
-		topic.groups[0].publish(priceFrame(t))
+		topic.publish(priceFrame(t))
 	}
 }
 
-// publishBook streams the changes in the book of a token. Each group gets the difference between the previous and the present book,
-// both cut at the group's depth. The sequence number increases even if the difference is empty.
+// publishBook streams the changes in the book of a token. The sequence number increases even if there are none.
 func (v *Venue) publishBook(t *token) {
-	topic := t.topics[channelOrderbook]
-	if topic == nil {
-		return
-	}
-	for _, g := range topic.groups {
-		g.oldBids, g.oldAsks, g.bids, g.asks = g.bids, g.asks, g.oldBids[:0], g.oldAsks[:0]
-		g.bids, g.asks = t.cut(g.depth, g.bids, g.asks)
-		g.publish(bookUpdateFrame(t, g))
+	if topic := t.topics[channelOrderbook]; topic != nil {
+		bids, asks := topic.bids, topic.asks
+		topic.bids, topic.asks = t.levels(topic.oldBids[:0], topic.oldAsks[:0])
+		topic.oldBids, topic.oldAsks = bids, asks
+		topic.publish(bookUpdateFrame(t, topic))
 	}
 }
 
-// cut appends the best bids and asks of the token's book to the empty lists bids and asks: at most depth levels of each side.
-func (t *token) cut(depth int, bids, asks []Level) (b, a []Level) {
-	bids, asks = slices.Grow(bids, 1), slices.Grow(asks, 1)
-	t.eachBid(func(l Level) bool { bids = append(bids, l); return len(bids) < depth })
-	t.eachAsk(func(l Level) bool { asks = append(asks, l); return len(asks) < depth })
+// levels appends the best bids and asks of the token's book to the empty lists bids and asks: at most maxDepth levels of each side.
+func (t *token) levels(bids, asks []Level) (b, a []Level) {
+	t.eachBid(func(l Level) bool { bids = append(bids, l); return len(bids) < maxDepth })
+	t.eachAsk(func(l Level) bool { asks = append(asks, l); return len(asks) < maxDepth })
 	return bids, asks
 }
 
 func (v *Venue) publishTrade(t *token, trade tapeTrade) {
 	if topic := t.topics[channelTrades]; topic != nil {
-		topic.groups[0].publish(tradeFrame(t, trade))
+		topic.publish(tradeFrame(t, trade))
 	}
 }
 
 func (v *Venue) publishMarket(m *market, change string) {
 	if m.topic != nil {
-		m.topic.groups[0].publish(marketFrame(m, change))
+		m.topic.publish(marketFrame(m, change))
 	}
 }
 
@@ -284,7 +234,7 @@ func (v *Venue) publishAccount(t *topic) {
 		previous := w.seq
 		w.seq++
 		b := addNumber(beginUser(kind, w, 512), "prevSeq", previous)
-		t.groups[0].publish(finishFrame(kind, add(addName(b, name))))
+		t.publish(finishFrame(kind, add(addName(b, name))))
 	}
 	sendOrder := func(o *order) {
 		o.shown = o.values()

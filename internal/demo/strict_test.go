@@ -1,11 +1,8 @@
 package demo
 
 import (
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strings"
@@ -48,6 +45,19 @@ func TestStrictVenueRefusesUnknownParameters(t *testing.T) {
 				t.Errorf("GET %s&%s: got %d %s, want 400 and unknown parameter %s", target, more, w.Code, w.Body, name)
 			}
 		}
+	}
+	s := open(t, Config{Strict: true})
+	for text, want := range map[string]string{ // a strict venue compares the text of the credentials
+		`{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`: "authenticated",
+		`{"apiKey":"demo-3","passphrase":"demo","secret":"demo"}`: "error",
+	} {
+		w := send(v, "/api/user/balance?address="+small+"&credentials="+url.QueryEscape(text))
+		if (w.Code == http.StatusOK) != (want == "authenticated") {
+			t.Errorf("credentials %s: got %d, want %s", text, w.Code, want)
+		}
+		l := s.dial(t)
+		l.send("auth", `"address":"`+small+`","credentials":`+text)
+		l.take(want)
 	}
 	for _, target := range []string{"id=" + tok.market.id, "ids=" + tok.market.id, "tokenIds=" + tok.id} {
 		if w := send(v, "/api/exchange/market-details?"+target); w.Code != http.StatusBadRequest {
@@ -106,88 +116,5 @@ func TestStrictVenueServesDocumentedForms(t *testing.T) {
 	// If the description of the venue's API does not list the members of a response, the strict venue sends all members.
 	if m := get[marketAnswer](t, v, "/api/exchange/market-details?marketId="+tok.market.id); m.Question != tok.market.question || m.Description == nil {
 		t.Errorf("got market %+v, want the question %q and a description", m, tok.market.question)
-	}
-}
-
-func TestStrictVenueComparesTheTextOfCredentials(t *testing.T) {
-	const exact = `{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`
-	v, _ := strictVenue(t)
-	ordinary := New(Config{Markets: 400, Clock: newClock()})
-	for _, c := range []struct {
-		query, header    string
-		strict, ordinary int
-	}{
-		{query: exact, strict: 200, ordinary: 200},
-		{query: `{"apiKey":"demo-3","passphrase":"demo","secret":"demo"}`, strict: 401, ordinary: 200},
-		{query: `{"apiKey": "demo-3","secret":"demo","passphrase":"demo"}`, strict: 401, ordinary: 200},
-		{query: `{"apiKey":"demo-3","secret":"demo","passphrase":"demo","more":1}`, strict: 401, ordinary: 200},
-		{query: `{"apiKey":"demo","secret":"demo","passphrase":"demo"}`, strict: 200, ordinary: 200},
-		{query: `{"apiKey":"demo-50","secret":"demo","passphrase":"demo"}`, strict: 403, ordinary: 403},
-		{header: exact, strict: 401, ordinary: 200},
-		{strict: 401, ordinary: 401},
-	} {
-		for v, want := range map[*Venue]int{v: c.strict, ordinary: c.ordinary} {
-			target := "/api/user/balance?address=" + small
-			if c.query != "" {
-				target += "&credentials=" + url.QueryEscape(c.query)
-			}
-			r := httptest.NewRequest(http.MethodGet, target, nil)
-			if c.header != "" {
-				r.Header.Set("X-Api-Credentials", base64.StdEncoding.EncodeToString([]byte(c.header)))
-			}
-			w := handle(v, r)
-			if w.Code != want {
-				t.Errorf("query %s, header %s: got %d, want %d (strict %v)", c.query, c.header, w.Code, want, v.config.Strict)
-			}
-		}
-	}
-}
-
-func TestStrictStreamComparesTheTextOfCredentials(t *testing.T) {
-	s := open(t, Config{Strict: true})
-	for text, want := range map[string]string{
-		`{"apiKey":"demo-3","secret":"demo","passphrase":"demo"}`: "authenticated",
-		`{"apiKey":"demo-3","passphrase":"demo","secret":"demo"}`: "error",
-	} {
-		l := s.dial(t)
-		l.send("auth", `"address":"`+small+`","credentials":`+text)
-		l.take(want)
-	}
-}
-
-func TestDisabledEndpoints(t *testing.T) {
-	c := newClock()
-	for _, name := range Endpoints() {
-		v := New(Config{Markets: 40, Clock: c, Without: []string{name}})
-		for i := range endpoints {
-			e := &endpoints[i]
-			w := send(v, e.path)
-			body := decode[struct{ Error string }](t, w.Body.String())
-			if disabled := w.Code == http.StatusNotFound && body.Error == errPath.text; disabled != (e.name() == name) {
-				t.Errorf("without the endpoint %s: GET %s: got %d %s", name, e.path, w.Code, w.Body)
-			}
-		}
-		if n := v.Stats().Requests; len(n) != len(endpoints) {
-			t.Errorf("without the endpoint %s: got numbers of requests by path %v, want %d paths", name, n, len(endpoints))
-		}
-	}
-}
-
-// TestTotalCount checks that each page of positions or orders contains the total number of rows.
-func TestTotalCount(t *testing.T) {
-	v := New(Config{Markets: 400, Clock: newClock()})
-	user := "?address=" + medium + credentials("demo-50")
-	for target, want := range map[string]int{
-		"/api/user/positions" + user:              50,
-		"/api/user/positions" + user + "&limit=7": 50,
-		"/api/user/orders" + user:                 len(v.walletOf(medium).orders),
-	} {
-		answer := get[struct {
-			TotalCount *int
-			Positions  []json.RawMessage
-		}](t, v, target)
-		if answer.TotalCount == nil || *answer.TotalCount != want {
-			t.Errorf("GET %s: got total count %v, want %d", target, answer.TotalCount, want)
-		}
 	}
 }

@@ -13,8 +13,8 @@ type tapeTrade struct {
 	at    millis
 }
 
-func (trade *tapeTrade) toTrade() Trade {
-	return Trade{trade.id, trade.price, trade.size, trade.side, trade.at.Time()}
+func (trade *tapeTrade) toTrade(t *token) Trade {
+	return Trade{trade.id, t.id, trade.price, trade.size, trade.side, trade.at.Time()}
 }
 
 // tape has the last public trades of a token since the venue opened.
@@ -34,7 +34,7 @@ func (v *Venue) printTrade(t *token, trade tapeTrade) {
 	tp.trades = append(tp.trades, trade)
 	v.publishTrade(t, trade)
 	if v.config.Watch != nil {
-		v.config.Watch.Traded(t.id, trade.toTrade())
+		v.config.Watch.Traded(t.id, trade.toTrade(t))
 	}
 }
 

@@ -61,37 +61,21 @@ func TestIdentifiersDoNotDependOnTheDay(t *testing.T) {
 	}
 }
 
-// TestMarkets checks the number of markets, their identifiers, and that their statuses, times and prices agree.
-func TestMarkets(t *testing.T) {
-	for _, n := range []int{1, 2, 3, 41} {
-		v := New(Config{Markets: n, Clock: newClock()})
-		if got := len(v.listing.markets); got != n {
-			t.Errorf("got %d markets, want %d", got, n)
-		}
-		v.Step()
-	}
-	v := New(Config{Clock: newClock()})
-	u, now := v.listing, v.opened
-	if len(u.markets) != 1200 || len(u.tokenByID) != len(u.tokens) || len(u.bySlug) != len(u.markets) || len(u.eventsBySlug) != len(u.events) {
-		t.Fatalf("got %d markets, want 1,200; or identifiers or slugs are not unique", len(u.markets))
-	}
-	seen := map[string]bool{}
-	for _, m := range u.markets {
-		seen[m.status] = true
+// checkMarkets checks that the statuses, times and prices of the markets of a new venue agree.
+func checkMarkets(t *testing.T, v *Venue) {
+	t.Helper()
+	for _, m := range v.listing.markets {
 		sum := Price(0)
 		for _, tok := range m.tokens {
 			sum += tok.price()
 		}
 		if off := sum - payout; off > Price(len(m.tokens))*m.tick || off < -Price(len(m.tokens))*m.tick || m.status == statusResolved && off != 0 {
-			t.Errorf("%s: the sum of the prices is %v, want about 1, or exactly 1 after the resolution", m.slug, sum)
+			t.Fatalf("%s: the sum of the prices is %v, want about 1, or exactly 1 after the resolution", m.slug, sum)
 		}
-		if started, ended := m.startAt <= now, m.endAt <= now; m.updatedAt > now || m.startAt >= m.endAt || started == (m.status == statusUpcoming) ||
-			m.status == statusOpen && ended || m.status == statusClosed && !ended || (m.winner >= 0) != (m.status == statusResolved) {
-			t.Errorf("%s: got status %s, winner %d, the start %v and the end %v", m.slug, m.status, m.winner, m.startAt.Time(), m.endAt.Time())
+		if started, ended := m.startAt <= v.opened, m.endAt <= v.opened; m.updatedAt > v.opened || m.startAt >= m.endAt ||
+			started == (m.status == statusUpcoming) || m.status == statusOpen && ended || m.status == statusClosed && !ended || (m.winner >= 0) != (m.status == statusResolved) {
+			t.Fatalf("%s: got status %s, winner %d, the start %v and the end %v", m.slug, m.status, m.winner, m.startAt.Time(), m.endAt.Time())
 		}
-	}
-	if len(seen) != len(statuses) {
-		t.Errorf("got markets of the statuses %v, want all of %v", seen, statuses)
 	}
 }
 
@@ -139,14 +123,17 @@ func TestOtherVenue(t *testing.T) {
 	}
 }
 
-// TestQuietVenue checks that a quiet venue moves once a minute, and that quiet markets never move by themselves.
-func TestQuietVenue(t *testing.T) {
+// TestRun checks how often a venue moves, a quiet one once a minute, and that quiet markets never move by themselves.
+func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		v := New(Config{Markets: 120, Quiet: true})
-		ctx, cancel := context.WithTimeout(t.Context(), time.Hour+time.Second)
-		defer cancel()
-		if _ = v.Run(ctx); v.steps != 60 {
-			t.Errorf("the venue moved %d times in an hour, want 60", v.steps)
+		var v *Venue
+		for quiet, within := range map[bool]time.Duration{false: 10 * time.Second, true: time.Hour + time.Second} {
+			v = New(Config{Markets: 120, Quiet: quiet})
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			if err := v.Run(ctx); err != context.DeadlineExceeded || v.steps < 40 || v.steps > 100 || quiet && v.steps != 60 {
+				t.Errorf("quiet %t: the venue moved %d times in %v and ended with %v", quiet, v.steps, within, err)
+			}
+			cancel()
 		}
 		for range 5000 {
 			v.Step()

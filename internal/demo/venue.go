@@ -59,8 +59,6 @@ type Config struct {
 	// Strict limits the venue to its documented features. It refuses unknown parameters and sends no additional members. It
 	// accepts credentials only in the query, and compares them byte by byte.
 	Strict bool
-	// Lag is the time for which the venue may answer REST requests from a cache. The header Age gives the age of an answer.
-	Lag time.Duration
 	// Without lists the endpoints that answer 404, by their names from [Endpoints].
 	Without []string
 	// Heartbeat is the time between heartbeats of a stream; 15 seconds if it is not positive.
@@ -90,7 +88,6 @@ type Venue struct {
 	counts  server.Counts
 	limits  struct{ public, key server.Limiter }
 	derived walletCache
-	lag     lag
 	stream  streams
 
 	// mu guards instruments, markets, wallets, topics and the fields below. It is held while greet and heartbeat of a stream run.
@@ -182,32 +179,21 @@ func (v *Venue) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v.admit(&endpoints[i], c)
 	}
 	if v.limit(c, a) {
-		switch {
-		case c.err != nil:
+		if c.err == nil && endpoints[i].user {
+			c.authorize()
+		}
+		if c.err == nil {
+			a.body = endpoints[i].answer(v, c, nil)
+		}
+		if c.err != nil {
 			a.fail(c.err)
-		case v.config.Lag > 0:
-			v.answerWithLag(&endpoints[i], c, a)
-		default:
-			v.answer(&endpoints[i], c, a)
+		} else if v.config.Strict {
+			endpoints[i].strict.shape(a)
 		}
 	}
 	v.counts.Add(server.Statuses, strconv.Itoa(a.status), 1)
 	if server.Pause(r.Context(), v.config.Latency) {
 		a.send(w)
-	}
-}
-
-func (v *Venue) answer(e *endpoint, c *call, a *answer) {
-	if e.user {
-		c.authorize()
-	}
-	if c.err == nil {
-		a.body = e.answer(v, c, nil)
-	}
-	if c.err != nil {
-		a.fail(c.err)
-	} else if v.config.Strict {
-		e.strict.shape(a)
 	}
 }
 
@@ -237,6 +223,17 @@ func (d *Dialect) Open(config Config, watch Watcher) {
 		Markets: config.Markets, Seed: config.Seed, Clock: config.Clock, MarketEvery: config.MarketEvery, Quiet: config.Quiet, Other: config.Other,
 		Opened: config.Opened, Watch: watch,
 	})
+}
+
+// Each calls f for each market of the dialect: once for a binary market, or for each outcome of any other market.
+func (d *Dialect) Each(f func(m Market, outcome int)) {
+	for _, m := range d.engine.Markets() {
+		for i := range m.TokenIDs {
+			if i == 0 || !m.Binary {
+				f(m, i)
+			}
+		}
+	}
 }
 
 // Run moves the market until the context ends, see [Venue.Run].

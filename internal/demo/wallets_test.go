@@ -2,7 +2,6 @@ package demo
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -100,77 +99,11 @@ func checkWallet(t *testing.T, v *Venue, address string) {
 	}
 }
 
-func TestTrade(t *testing.T) {
-	c := newClock()
-	v := New(Config{Markets: 120, Clock: c})
-	p := slices.DeleteFunc(v.Positions(medium), func(p Position) bool { return !isOpen(v.listing.tokenByID[p.TokenID]) })[0]
-	q, _ := v.Quote(p.TokenID)
-	c.Advance(1e9)
-	if err := v.Trade(medium, p.TokenID, Buy, 100*share); err != nil {
-		t.Fatal(err)
-	}
-	trades := get[recordsAnswer](t, v, "/api/user/trades?limit=1&address="+medium+credentials("demo-50")).Trades
-	if r := trades[0]; r.TokenID != p.TokenID || r.Side != "BUY" || r.Size != "100" || r.Price.String() != q.BestAsk.String() || !r.Timestamp.Equal(c.Now()) {
-		t.Errorf("got trade %+v, want a purchase of 100 at the best ask %v", r, q.BestAsk)
-	}
-	checkWallet(t, v, medium)
-	if err := v.Trade(medium, p.TokenID, Sell, p.Size+100*share); err != nil {
-		t.Fatal(err)
-	}
-	if slices.ContainsFunc(v.Positions(medium), func(q Position) bool { return q.TokenID == p.TokenID }) {
-		t.Error("the position is not closed")
-	}
-	free := first(t, v, func(tok *token) bool { return isOpen(tok) && v.accounts[medium].positionIn(tok) == nil })
-	if err := v.Trade(medium, free.id, Buy, share); err != nil {
-		t.Fatal(err)
-	}
-	if last := v.Positions(medium)[49]; last.TokenID != free.id || last.Size != share {
-		t.Errorf("got new position %+v, want 1 of token %s", last, free.id)
-	}
-	settled := first(t, v, func(tok *token) bool { return tok.market.status == statusResolved })
-	for _, bad := range []struct {
-		address, token string
-		side           Side
-		size           Size
-		want           error
-	}{
-		{medium, "nobody", Buy, 1, ErrUnknownToken}, {other, free.id, Buy, 1, ErrUnknownAccount}, {medium, settled.id, Buy, 1, ErrNotTrading},
-		{medium, free.id, Buy, 0, ErrSize}, {medium, free.id, Sell, 2 * share, ErrSize}, {medium, p.TokenID, Sell, 1, ErrSize},
-		{medium, free.id, "HOLD", 1, ErrSide}, {medium, free.id, Buy, 10_000_000 * share, ErrCash},
-	} {
-		if err := v.Trade(bad.address, bad.token, bad.side, bad.size); err != bad.want {
-			t.Errorf("Trade%+v: got %v, want %v", bad, err, bad.want)
-		}
-	}
-}
-
-// TestHistoryIsBounded checks that the venue merges the oldest records of a wallet that has more than maxRecords records. The sum
-// of the records must still equal the cash.
-func TestHistoryIsBounded(t *testing.T) {
-	v := New(Config{Markets: 120, Clock: newClock()})
-	w := v.accounts[small]
-	tok := w.positions[0].token
-	for range maxRecords {
-		if err := v.Trade(small, tok.id, Buy, 1); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(w.records) > maxRecords || w.dropped == 0 || w.records[0].kind != kindTransfer {
-		t.Fatalf("got %d records and %d dropped records, want at most %d and more than 0, and first a TRANSFER", len(w.records), w.dropped, maxRecords)
-	}
-	sum := Money(0)
-	for _, r := range w.records {
-		sum += r.amount
-	}
-	if sum != w.cash {
-		t.Errorf("got cash %v, want %v as the sum of the records", w.cash, sum)
-	}
-}
-
 // TestConsistency checks the books of all tokens and the accounts of all demo wallets while prices move, markets change and the
 // accounts trade.
 func TestConsistency(t *testing.T) {
 	v := New(Config{Markets: 200, Clock: newClock(), Seed: 9, MarketEvery: 3 * pace})
+	checkMarkets(t, v)
 	records, statuses, ticks := 0, 0, 0
 	for _, w := range v.accounts {
 		records += len(w.records)
@@ -187,6 +120,16 @@ func TestConsistency(t *testing.T) {
 		}
 	}
 	checkWallet(t, v, strings.ToLower(other))
+	tok := first(t, v, func(tok *token) bool { return isOpen(tok) && v.accounts[medium].positionIn(tok) != nil })
+	for range maxRecords { // the venue merges the oldest records of a wallet
+		if err := v.Trade(medium, tok.id, Buy, 1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w := v.accounts[medium]; len(w.records) > maxRecords || w.dropped == 0 || w.records[0].kind != kindTransfer {
+		t.Errorf("got %d records and %d dropped records, want at most %d, more than 0, and first a TRANSFER", len(w.records), w.dropped, maxRecords)
+	}
+	checkWallet(t, v, medium)
 	for _, m := range v.listing.markets {
 		if m.status != m.born.status {
 			statuses++

@@ -52,6 +52,9 @@ type Driver interface {
 	// CanReadCash returns nil if balances contain the account's cash, or an UNSUPPORTED error with the reason. The result never
 	// changes.
 	CanReadCash() error
+	// Stream returns the driver's address of the venue's stream, which is empty if it must be configured, and the protocol of the
+	// stream. The protocol is nil if the driver has no stream.
+	Stream() (address string, protocol *stream.Protocol)
 	// Circuits returns the states of the circuit breakers, in a fixed order.
 	Circuits() []rest.Circuit
 	// Close closes idle connections. Calls in flight are not affected.
@@ -67,10 +70,4 @@ type Prober interface {
 	Probe(ctx context.Context, admit upstream.Admit) error
 	// Settings returns what has been told or decided, in the form of --venue-table. It may be empty.
 	Settings() string
-}
-
-// Streamer is a driver that provides the protocol of its venue's stream.
-type Streamer interface {
-	// Stream returns the address and the protocol of the venue's stream.
-	Stream() (address string, protocol *stream.Protocol)
 }

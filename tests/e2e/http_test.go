@@ -109,7 +109,7 @@ func TestRunServesUntilCancelled(t *testing.T) {
 // TestPolymarketDemoRefusesGenericSettings checks that the demo venue of Polymarket refuses settings that only the generic demo
 // venue supports.
 func TestPolymarketDemoRefusesGenericSettings(t *testing.T) {
-	for _, flag := range []string{"--demo-strict", "--demo-lag=1s", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
+	for _, flag := range []string{"--demo-strict", "--demo-without=prices", "--demo-public-per-minute=5", "--demo-key-per-minute=5"} {
 		err := run(t.Context(), []string{"venue", "--demo-driver=polymarket", "--demo-listen=127.0.0.1:0", "--demo-markets=20", flag}, nil, io.Discard, io.Discard)
 		if err == nil || !strings.Contains(err.Error(), "--demo-driver=generic") {
 			t.Errorf("%s: got the error %v, want an error with --demo-driver=generic", flag, err)

@@ -130,7 +130,7 @@ func TestKalshiStream(t *testing.T) {
 	s.waitForStream(t)
 	sim, engine := s.Demo.Kalshi, s.Demo.Venue
 	ticker := sim.Tickers()[0]
-	demoToken, _ := sim.DemoTokenID(ticker)
+	demoToken := sim.DemoID(ticker + ":yes")
 	k := s.dial(t, anonymous)
 	followers := map[string]*replay{}
 	subs := map[string]*events{}

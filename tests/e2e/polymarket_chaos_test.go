@@ -134,7 +134,7 @@ func TestPolymarketChaos(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startOverSimulator(t, "--demo-markets=600")
 		sim := s.Demo.Polymarket
-		ids := sim.TokenIDs()[:501]
+		ids := openTokens(sim)[:501]
 		w := &bookWitness{t: t, sim: sim, tops: map[string]map[int64]bestPrices{}}
 		w.note(ids)
 		r := s.Venue.Live.Feed.NewReader("reader")

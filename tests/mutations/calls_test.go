@@ -16,12 +16,12 @@ var calls = []mutation{
 	{
 		name: "a response header has any size", tests: "internal/venue/generic",
 		file: "internal/venue/rest/transport.go", oldText: "MaxResponseHeaderBytes: maxResponseHeader,", newText: "",
-		run: "^TestDemoFaults$", message: "header",
+		run: "^TestConnectionFailures$", message: "a header of 128 KiB",
 	},
 	{
 		name: "redirects are followed", tests: "internal/venue/generic",
 		file: "internal/venue/rest/request.go", oldText: "c.cfg.Transport.RoundTrip(", newText: "(&http.Client{Transport: c.cfg.Transport}).Do(",
-		run: "^TestRedirectsAreNotFollowed$", message: "followed to",
+		run: "^TestStatuses$", message: "unexpected request GET /elsewhere",
 	},
 	{
 		name: "a failed order book counts as no spread",
@@ -39,9 +39,9 @@ var calls = []mutation{
 		run: "^TestTransportRepeatsNoCall$",
 	},
 	{
-		name: "calls do not wait for the rate limiter", tests: "internal/venue/generic",
+		name: "calls do not wait for the rate limiter", tests: "internal/venue/drivers",
 		file: "internal/venue/rest/request.go", oldText: "if err := call.Admit(ctx); err != nil {", newText: "if err := error(nil); err != nil {",
-		run: "^TestEveryCallOfAReadIsAdmitted$",
+		run: "^TestEveryCallIsAdmitted$",
 	},
 	{
 		name: "Retry-After is ignored", tests: "internal/venue/generic",
@@ -61,7 +61,7 @@ var calls = []mutation{
 	{
 		name: "a call has no deadline", tests: "internal/venue/generic",
 		file: "internal/venue/rest/request.go", oldText: "context.WithTimeout(ctx, c.cfg.Timeout)", newText: "context.WithTimeout(ctx, 300*c.cfg.Timeout)",
-		run: "^TestSlowResponseTimesOut$/^hang$/^prices$", message: "the two reads took",
+		run: "^TestOnlyTransientFailuresAreRetried$/^hang$", message: "the read took",
 	},
 	{
 		name: "a failed call serves no stale value",

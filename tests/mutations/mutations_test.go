@@ -75,8 +75,8 @@ var mutations = []mutation{
 		run: "^TestCircuitOpensAndCloses$",
 	},
 	{
-		name: "a bad element fails its whole list",
-		file: "internal/venue/generic/lookup.go", oldText: "switch {\n\tcase err != nil:\n\t\treturn nil, err\n\tcase len(got.byID)", newText: "for _, r := range got.byID {\n\t\tif r.Err != nil {\n\t\t\treturn nil, r.Err\n\t\t}\n\t}\n\tswitch {\n\tcase err != nil:\n\t\treturn nil, err\n\tcase len(got.byID)",
+		name:  "a bad element fails its whole list",
+		tests: "internal/venue/generic", file: "internal/venue/rest/lookup.go", oldText: "if err == nil {\n\t\terr = found.attribute(l.Endpoint, ids)\n\t}", newText: "for _, r := range found {\n\t\terr = cmp.Or(err, r.Err)\n\t}",
 		run: "^(TestPriceForms|TestSpreadForms)$",
 	},
 	{

@@ -15,6 +15,7 @@ const lasting = {
   Outage: { kind: 'status', status: 503 },
   'Slow answers': { kind: 'delay', delayMs: 3000 },
   'Dripping answers': { kind: 'drip', delayMs: 20 },
+  'Old answers': { kind: 'stale', delayMs: 10_000 },
   'Cut answers': { kind: 'truncate' },
   'Wrong JSON': { kind: 'json' },
   'Broken connections': { kind: 'reset' },

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
 	"maps"
 	"net"
 	"net/http"
@@ -18,6 +19,7 @@ type Answer struct {
 	Status int
 	Body   []byte
 	header http.Header
+	keptAt time.Time // for the kind Stale
 }
 
 func newAnswer() *Answer { return &Answer{Status: http.StatusOK, header: make(http.Header)} }
@@ -45,6 +47,34 @@ func (a *Answer) Begin(w http.ResponseWriter) {
 	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Content-Length", strconv.Itoa(len(a.Body)))
 	w.WriteHeader(a.Status)
+}
+
+// maxKept is the number of answers that are kept. When there are more, all are forgotten.
+const maxKept = 1000
+
+// keyOf returns what the answer to a call depends on: its URL, its credentials and its body.
+func keyOf(r *http.Request) string {
+	body, _ := io.ReadAll(r.Body)
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	return r.URL.RequestURI() + "\x00" + r.Header.Get("X-Api-Credentials") + "\x00" + string(body)
+}
+
+// repeat replaces an answer by the one that is kept for the key, if it is younger than maxAge. Or else it keeps the answer.
+func (p *Proxy) repeat(key string, a *Answer, maxAge time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	k := p.kept[key]
+	if k == nil || now.Sub(k.keptAt) >= maxAge {
+		if len(p.kept) >= maxKept {
+			clear(p.kept)
+		}
+		k, a.keptAt, p.kept[key] = a, now, a
+	}
+	a.Body = k.Body
+	// max-age is rounded down and Age up, so that no client caches the answer for too long.
+	a.header.Set("Cache-Control", "max-age="+strconv.Itoa(int(maxAge/time.Second)))
+	a.header.Set("Age", strconv.Itoa(int((now.Sub(k.keptAt)+time.Second-1)/time.Second)))
 }
 
 func (f *Fault) answer(w http.ResponseWriter, r *http.Request, a *Answer) {

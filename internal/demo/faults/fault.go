@@ -20,6 +20,7 @@ const (
 	Refuse   Kind = "refuse"   // resets the connection before the answer, because a proxy cannot refuse a connection
 	Truncate Kind = "truncate" // sends the first half of the body or of the frame
 	JSON     Kind = "json"     // gives each value a wrong type, but with Contains only in objects that have such a text as a value
+	Stale    Kind = "stale"    // repeats a correct answer, with its Age, until it is DelayMs old
 	Drip     Kind = "drip"     // sends the body byte by byte, with DelayMs (10 when 0) between bytes
 
 	Drop      Kind = "drop"      // loses the frame
@@ -39,7 +40,7 @@ const (
 var targets = []string{OnCalls, OnOpens, OnFrames}
 
 var kinds = [][]Kind{
-	{Status, Delay, Reset, Refuse, Truncate, JSON, Drip},
+	{Status, Delay, Reset, Refuse, Truncate, JSON, Stale, Drip},
 	{Status, Delay, Reset, Refuse},
 	{Drop, Delay, Duplicate, Reorder, Truncate, JSON, Freeze, Close},
 }

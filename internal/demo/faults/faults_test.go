@@ -48,6 +48,42 @@ func set(t testing.TB, p *faults.Proxy, rules ...faults.Fault) {
 	}
 }
 
+// TestStale checks that a call gets the answer of an equal call with the same credentials until that answer is too old, and that
+// errors are not repeated.
+func TestStale(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := 0
+		p := faults.New(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if n++; r.URL.Path == "/bad" {
+				w.WriteHeader(http.StatusBadRequest)
+			}
+			_, _ = fmt.Fprint(w, n)
+		}))
+		set(t, p, faults.Fault{Kind: faults.Stale, DelayMs: 5000})
+		ask := func(target, key, body, want string) {
+			t.Helper()
+			r, w := httptest.NewRequest(http.MethodPost, target, strings.NewReader(body)), httptest.NewRecorder()
+			r.Header.Set("X-Api-Credentials", key)
+			if p.ServeHTTP(w, r); w.Body.String()+" "+w.Header().Get("Age") != want {
+				t.Errorf("%s with %q and %q: got %s, age %q, want %s", target, key, body, w.Body, w.Header().Get("Age"), want)
+			}
+		}
+		ask("/a", "", "", "1 0")
+		ask("/a?x", "", "", "2 0")
+		ask("/a", "k", "", "3 0")
+		ask("/a", "", "body", "4 0")
+		time.Sleep(4001 * time.Millisecond)
+		ask("/a", "", "", "1 5") // the proxy rounds Age up to whole seconds
+		ask("/a", "", "body", "4 5")
+		time.Sleep(999 * time.Millisecond)
+		ask("/a", "", "", "7 0")
+		ask("/bad", "", "", "8 ")
+		ask("/bad", "", "", "9 ")
+		set(t, p)
+		ask("/a", "", "", "10 ")
+	})
+}
+
 // TestAnswers checks what each kind of fault makes of an answer.
 func TestAnswers(t *testing.T) {
 	p := faults.New(http.HandlerFunc(answer))

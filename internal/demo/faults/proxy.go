@@ -27,6 +27,7 @@ type Proxy struct {
 
 	mu      sync.Mutex // guards the fields below
 	rules   []rule
+	kept    map[string]*Answer // for the kind Stale
 	streams map[*stream]struct{}
 }
 
@@ -52,7 +53,7 @@ func (p *Proxy) Set(faults []Fault) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.rules = make([]rule, len(faults))
+	p.rules, p.kept = make([]rule, len(faults)), make(map[string]*Answer)
 	for i, f := range faults {
 		p.rules[i] = rule{f, rand.New(rand.NewPCG(f.Seed, 8))}
 	}
@@ -122,8 +123,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	r.Header.Del("Accept-Encoding")
-	a := newAnswer()
-	p.venue.ServeHTTP(a, r)
+	a, key := newAnswer(), ""
+	if f.Kind == Stale {
+		key = keyOf(r)
+	}
+	if p.venue.ServeHTTP(a, r); key != "" && a.Status == http.StatusOK {
+		p.repeat(key, a, f.delay())
+	}
 	f.answer(w, r, a)
 }
 

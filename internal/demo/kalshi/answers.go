@@ -10,10 +10,6 @@ import (
 	"oddsgraph/internal/demo/server"
 )
 
-func (v *Venue) answerStatus(*server.Call) any {
-	return object{"exchange_active": true, "trading_active": true}
-}
-
 // statuses maps a market's status at the demo venue to Kalshi's status. filters maps the demo venue's status to the value of the
 // query parameter "status" that selects markets with this status.
 var (
@@ -71,15 +67,6 @@ func (v *Venue) page(c *server.Call, keep func(*market) bool) any {
 		rows = append(rows, v.row(m))
 	}
 	return object{"markets": rows, "cursor": cursor}
-}
-
-func (v *Venue) answerMarket(c *server.Call) any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if m := v.byTicker[c.PathValue("ticker")]; m != nil && !m.archived {
-		return object{"market": v.row(m)}
-	}
-	return c.Refuse(notFound)
 }
 
 func (v *Venue) answerEvent(c *server.Call) any {

@@ -28,10 +28,8 @@ type endpoint struct {
 }
 
 var endpoints = []endpoint{
-	{"GET " + Path + "/exchange/status", "", (*Venue).answerStatus},
 	{"GET " + Path + "/markets", "", (*Venue).answerMarkets},
 	{"GET " + Path + "/historical/markets", "", (*Venue).answerArchive},
-	{"GET " + Path + "/markets/{ticker}", "", (*Venue).answerMarket},
 	{"GET " + Path + "/markets/trades", "", (*Venue).answerTrades},
 	{"GET " + Path + "/historical/trades", "", (*Venue).answerArchivedTrades},
 	{"GET " + Path + "/markets/{ticker}/orderbook", "", (*Venue).answerBook},

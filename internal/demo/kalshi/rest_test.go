@@ -2,7 +2,6 @@ package kalshi_test
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -42,43 +41,6 @@ func TestEasternDays(t *testing.T) {
 			t.Errorf("the candlesticks of %d minutes from %s to %s end at %q, want %q", test.minutes, test.start, test.end, got, test.want)
 		}
 		r.clock.Advance(time.Second)
-	}
-}
-
-// TestQuietMarkets checks that nothing happens in a quiet market: the stream sends its book and its prices once, and REST has no
-// trades and no candlesticks with a trade.
-func TestQuietMarkets(t *testing.T) {
-	r := newRig(t)
-	quiet := r.QuietTickers()
-	if len(quiet) < 5 || len(quiet) > len(r.Tickers())/5 {
-		t.Fatalf("%d of %d open markets are quiet, want some", len(quiet), len(r.Tickers()))
-	}
-	s := r.socket()
-	for _, channel := range []string{"orderbook_delta", "trade", "ticker"} {
-		s.send("subscribe", object{"channels": []string{channel}, "market_tickers": quiet, "send_initial_snapshot": true})
-	}
-	first := map[any]int{}
-	for _, m := range s.drain() {
-		first[m["type"]]++
-	}
-	if want := (map[any]int{"subscribed": 3, "orderbook_snapshot": len(quiet), "ticker": len(quiet)}); !maps.Equal(first, want) {
-		t.Errorf("the stream begins with %v, want %v", first, want)
-	}
-	r.step(300)
-	if messages := s.drain(); len(messages) > 0 {
-		t.Errorf("the stream sends %v, want nothing", messages)
-	}
-	for _, path := range []string{"/markets/trades?ticker=", "/historical/trades?ticker="} {
-		if trades := r.rows(path+quiet[0], "trades"); len(trades) > 0 {
-			t.Errorf("%s has the trades %v, want none", path, trades)
-		}
-	}
-	now := r.clock.Now().Unix()
-	rows := r.rows(fmt.Sprintf("/markets/candlesticks?market_tickers=%s&start_ts=%d&end_ts=%d&period_interval=60", quiet[0], now-86400, now), "markets")
-	for _, c := range rows[0]["candlesticks"].([]any) {
-		if price := c.(object)["price"].(object); price["close_dollars"] != nil || c.(object)["volume_fp"] != "0.00" {
-			t.Errorf("got the candlestick %v, want no trade", c)
-		}
 	}
 }
 

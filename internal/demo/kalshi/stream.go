@@ -51,7 +51,7 @@ func (c *conn) Beat() { c.Ping() }
 
 func (c *conn) push(message object) {
 	kind, _ := message["type"].(string)
-	c.Push(kind, server.Encode(message))
+	c.Push(server.Frame{Kind: kind, Data: server.Encode(message)})
 }
 
 // sendNumbered sends a message of a subscription with the next sequence number.

@@ -37,12 +37,9 @@ func (v *Venue) tape(m *market) (all []execution) {
 		tokens = m.state.TokenIDs
 		v.mu.Unlock()
 	}
-	for _, id := range tokens {
-		for _, trade := range v.Engine().Tape(id) {
-			all = append(all, v.byDemoToken[id].executionOf(trade))
-		}
+	for _, trade := range v.Engine().Tape(tokens...) {
+		all = append(all, v.byDemoToken[trade.TokenID].executionOf(trade))
 	}
-	slices.SortStableFunc(all, func(a, b execution) int { return b.At.Compare(a.At) })
 	return all
 }
 

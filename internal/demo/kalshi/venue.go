@@ -86,17 +86,15 @@ func New(config Config) *Venue {
 		v.config.TokensPerSecond = 200
 	}
 	v.Open(config.Demo, v)
-	for _, s := range v.Engine().Markets() {
-		v.addMarkets(s)
-	}
+	v.Each(v.addMarket)
 	v.API.Prefix, v.API.TooLong = "GET "+Path, refuse(http.StatusRequestURITooLong, "uri_too_long", "URI too long")
 	v.Sockets.Limits.Every = pingEvery
 	v.routes()
 	return v
 }
 
-// addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
-func (v *Venue) addMarkets(s demo.Market) {
+// eventOf returns the event of a market of the demo venue, and adds it if it is new.
+func (v *Venue) eventOf(s demo.Market) *event {
 	series := "KX" + tickerPart(s.Category)
 	ticker := series + "-" + tickerPart(s.EventSlug)
 	if !s.Binary {
@@ -111,13 +109,7 @@ func (v *Venue) addMarkets(s demo.Market) {
 		v.events = append(v.events, e)
 		v.eventByTicker[ticker] = e
 	}
-	if s.Binary {
-		v.addMarket(s, e, 0)
-		return
-	}
-	for i := range s.TokenIDs {
-		v.addMarket(s, e, i)
-	}
+	return e
 }
 
 // tickerPart returns the letters and digits of a text in upper case, as a part of a ticker.
@@ -134,8 +126,8 @@ func tickerPart(text string) string {
 }
 
 // addMarket adds the simulator's market for a binary market, or for one outcome of any other market.
-func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
-	n := len(v.markets)
+func (v *Venue) addMarket(s demo.Market, outcome int) {
+	n, e := len(v.markets), v.eventOf(s)
 	m := &market{
 		number: n, ticker: fmt.Sprintf("%s-T%d", e.ticker, len(e.markets)+1), title: s.Question, yes: s.GroupTitle, no: "Not " + s.GroupTitle,
 		event: e, demoToken: s.TokenIDs[outcome], outcome: outcome, binary: s.Binary, state: s, quiet: s.Quiet && s.Status == "OPEN",
@@ -187,25 +179,6 @@ func (v *Venue) Tickers() (tickers []string) {
 		}
 	}
 	return tickers
-}
-
-// QuietTickers returns the tickers of the open markets in which nobody trades and whose books never change.
-func (v *Venue) QuietTickers() (tickers []string) {
-	for _, ticker := range v.Tickers() {
-		if v.byTicker[ticker].quiet {
-			tickers = append(tickers, ticker)
-		}
-	}
-	return tickers
-}
-
-// DemoTokenID returns the demo venue's identifier of the market's token for YES, or false if the ticker is unknown.
-func (v *Venue) DemoTokenID(ticker string) (id string, ok bool) {
-	m, ok := v.byTicker[ticker]
-	if !ok {
-		return "", false
-	}
-	return m.demoToken, true
 }
 
 func dollars(p demo.Price) string { return fmt.Sprintf("%d.%04d", p/payout, p%payout) }

@@ -53,14 +53,6 @@ func newRig(t *testing.T) *rig {
 	return &rig{v, t, clock, s}
 }
 
-// step moves the markets n times. Before each move, it advances the clock by 150 ms.
-func (r *rig) step(n int) {
-	for range n {
-		r.clock.Advance(150 * time.Millisecond)
-		r.Engine().Step()
-	}
-}
-
 // call sends a signed GET request and returns the status and the decoded body.
 func (r *rig) call(path string) (int, object) {
 	r.t.Helper()
@@ -192,11 +184,11 @@ func TestREST(t *testing.T) {
 	if len(markets) != 1 || markets[0]["status"] != "active" {
 		t.Errorf("got markets %v, want one active market", markets)
 	}
-	if status, _ := r.call("/markets/KXABSENT"); status != http.StatusNotFound {
-		t.Errorf("unknown market: got status %d, want 404", status)
+	if status, _ := r.call("/events/KXABSENT"); status != http.StatusNotFound {
+		t.Errorf("unknown event: got status %d, want 404", status)
 	}
 	if spent := spentTokens(r); spent != 40 {
-		t.Errorf("the calls for two books, one list and one market cost %d tokens, want 40", spent)
+		t.Errorf("the calls for two books, one list and one event cost %d tokens, want 40", spent)
 	}
 	// In a request for books, the simulator does not split the value of tickers at commas. The whole value is one ticker.
 	if books := r.rows("/markets/orderbooks?tickers="+ticker+",KXABSENT", "orderbooks"); len(books) != 1 {
@@ -220,55 +212,11 @@ func TestREST(t *testing.T) {
 	if want := len(r.Tickers()); seen != want {
 		t.Errorf("the pages have %d open markets, want %d", seen, want)
 	}
-}
-
-// TestInvalidParameters checks that the simulator refuses invalid cursors and invalid limits of the close time.
-func TestInvalidParameters(t *testing.T) {
-	r := newRig(t)
-	paths := []string{"/markets?min_close_ts=x", "/markets?min_close_ts=-1", "/markets?max_close_ts=1.5", "/markets?max_close_ts=9999999999999"}
-	for _, text := range []string{"c-5", "c99999999999999999999", "c"} {
-		cursor := base64.URLEncoding.EncodeToString([]byte(text))
-		paths = append(paths, "/markets?cursor="+cursor, "/historical/markets?cursor="+cursor, "/events?cursor="+cursor)
-	}
-	for _, path := range paths {
-		if status, _ := r.call(path); status != http.StatusBadRequest {
-			t.Errorf("GET %s: got status %d, want 400", path, status)
+	r.clock.Advance(time.Second)
+	for i := range 21 { // the bucket has 200 tokens
+		if status, body := r.call("/markets?limit=1"); (status == http.StatusOK) != (i < 20) || i == 20 && body["error"] != "too many requests" {
+			t.Errorf("call %d: got %d %v, want too many requests after 20 calls", i+1, status, body)
 		}
-		r.clock.Advance(time.Second)
-	}
-}
-
-// TestBucket checks that the simulator refuses a call while the token bucket of the rate limit is empty. The simulator must accept
-// the call after the bucket has refilled.
-func TestBucket(t *testing.T) {
-	r := newRig(t)
-	for i := range 20 {
-		if status, _ := r.call("/exchange/status"); status != http.StatusOK {
-			t.Fatalf("call %d: got status %d, want 200", i, status)
-		}
-	}
-	status, body := r.call("/exchange/status")
-	if status != http.StatusTooManyRequests || body["error"] != "too many requests" {
-		t.Errorf("call while the bucket is empty: got %d %v, want 429 and too many requests", status, body)
-	}
-	r.clock.Advance(50 * time.Millisecond)
-	if status, _ := r.call("/exchange/status"); status != http.StatusOK {
-		t.Errorf("call after the bucket has 10 tokens again: got status %d, want 200", status)
-	}
-}
-
-func TestArchive(t *testing.T) {
-	r := newRig(t)
-	archived := r.rows("/historical/markets", "markets")
-	if len(archived) == 0 {
-		t.Fatal("no market is archived")
-	}
-	ticker := archived[0]["ticker"].(string)
-	if rows := r.rows("/markets?tickers="+ticker, "markets"); len(rows) != 0 {
-		t.Errorf("/markets has the archived market %s", ticker)
-	}
-	if archived[0]["result"] != "yes" && archived[0]["result"] != "no" {
-		t.Errorf("the result of an archived market is %v, want yes or no", archived[0]["result"])
 	}
 }
 
@@ -291,28 +239,6 @@ func TestSignatures(t *testing.T) {
 	} {
 		if _, status := r.dial(test.h); status != test.want {
 			t.Errorf("handshake with the signature %q: got status %d, want %d", name, status, test.want)
-		}
-	}
-}
-
-// TestSignedCalls checks that only the call for several books needs a signature, and that the signature covers its path.
-func TestSignedCalls(t *testing.T) {
-	r := newRig(t)
-	ticker := r.Tickers()[0]
-	books := "/markets/orderbooks?tickers=" + ticker
-	for name, test := range map[string]struct {
-		path string
-		h    http.Header
-		want int
-	}{
-		"several books, signed":                  {books, headers(t, "key", privateKey(), r.clock.Now(), kalshi.Path+"/markets/orderbooks"), http.StatusOK},
-		"several books, unsigned":                {books, nil, http.StatusUnauthorized},
-		"several books, signed for another path": {books, headers(t, "key", privateKey(), r.clock.Now(), "/markets/orderbooks"), http.StatusUnauthorized},
-		"one book, unsigned":                     {"/markets/" + ticker + "/orderbook", nil, http.StatusOK},
-		"markets, unsigned":                      {"/markets?limit=1", nil, http.StatusOK},
-	} {
-		if status, _ := r.callWith(test.path, test.h); status != test.want {
-			t.Errorf("%s: got status %d, want %d", name, status, test.want)
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strconv"
 	"time"
-
-	"oddsgraph/internal/demo"
 )
 
 // Limits of the CLOB API.
@@ -15,33 +13,10 @@ const (
 	maxHistories = 20
 )
 
-func (v *Venue) answerBook(r *request) any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t, ok := v.tokens[r.Get("token_id")]
-	if !ok || !t.market.hasBooks() {
-		return r.Refuse(refuse(http.StatusNotFound, "No orderbook exists for the requested token id"))
-	}
-	return t.restBook()
-}
-
-func (t token) restBook() object {
-	b := t.market.wholeBook(t.index)
-	b["min_order_size"], b["neg_risk"] = t.market.state.MinOrder.String(), t.market.event.negRisk
-	return b
-}
-
-type wantedToken struct {
-	token
-	id   string
-	side demo.Side
-}
-
 // wantedTokens reads a request for several tokens. It leaves out unknown tokens and tokens without an order book.
-func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
+func (v *Venue) wantedTokens(r *request) (out []token) {
 	var in []struct {
-		TokenID string    `json:"token_id"`
-		Side    demo.Side `json:"side"`
+		TokenID string `json:"token_id"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in) == 0 {
 		r.Refuse(refuse(http.StatusBadRequest, "Invalid payload"))
@@ -53,126 +28,65 @@ func (v *Venue) wantedTokens(r *request) (out []wantedToken) {
 	}
 	for _, row := range in {
 		if t, ok := v.tokens[row.TokenID]; ok && t.market.hasBooks() {
-			out = append(out, wantedToken{t, row.TokenID, row.Side})
+			out = append(out, t)
 		}
 	}
 	v.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] }) // Polymarket answers in another order
 	return out
 }
 
-// answerTokens answers an object with a member for each requested token that has an order book. The callback returns the value of a
-// token, or nil to leave the token out.
-func (v *Venue) answerTokens(r *request, member func(wantedToken) any) any {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	out := object{}
-	for _, w := range v.wantedTokens(r) {
-		if value := member(w); value != nil {
-			out[w.id] = value
-		}
-	}
-	return out
-}
-
-// answerRows answers a list with a row for each requested token that has an order book. The callback returns the row of a token, or
-// nil to leave the token out.
-func (v *Venue) answerRows(r *request, row func(wantedToken) object) any {
+// answerRows answers a list with a row for each requested token that has an order book.
+func (v *Venue) answerRows(r *request, row func(token) object) any {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	rows := []object{}
 	for _, w := range v.wantedTokens(r) {
-		if o := row(w); o != nil {
-			rows = append(rows, o)
-		}
+		rows = append(rows, row(w))
 	}
 	return rows
 }
 
 func (v *Venue) answerBooks(r *request) any {
-	return v.answerRows(r, func(w wantedToken) object { return w.restBook() })
+	return v.answerRows(r, func(t token) object {
+		b := t.market.wholeBook(t.index)
+		b["min_order_size"], b["neg_risk"] = t.market.state.MinOrder.String(), t.market.event.negRisk
+		return b
+	})
 }
 
 func (v *Venue) answerMidpoints(r *request) any {
-	return v.answerTokens(r, func(w wantedToken) any {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	out := object{}
+	for _, w := range v.wantedTokens(r) {
 		if p, ok := w.market.book.forToken(w.index).middle(); ok {
-			return p.String()
+			out[w.market.tokenIDs[w.index]] = p.String()
 		}
-		return nil
-	})
-}
-
-func (v *Venue) answerSpreads(r *request) any {
-	return v.answerTokens(r, func(w wantedToken) any {
-		if _, ok := w.market.book.middle(); ok {
-			bid, ask := w.market.book.top()
-			return (ask - bid).String()
-		}
-		return nil
-	})
-}
-
-// answerPrices answers the best bid for BUY and the best ask for SELL. Polymarket's documentation also describes the reverse.
-func (v *Venue) answerPrices(r *request) any {
-	out := map[string]map[demo.Side]string{}
-	v.answerTokens(r, func(w wantedToken) any {
-		b := w.market.book.forToken(w.index)
-		bid, ask := b.top()
-		price, ok := bid, len(b.bids) > 0
-		if w.side == demo.Sell {
-			price, ok = ask, len(b.asks) > 0
-		}
-		if out[w.id] == nil {
-			out[w.id] = map[demo.Side]string{}
-		}
-		if ok {
-			out[w.id][w.side] = price.String()
-		}
-		return nil
-	})
+	}
 	return out
 }
 
 func (v *Venue) answerLastTrades(r *request) any {
-	return v.answerRows(r, func(w wantedToken) object {
+	return v.answerRows(r, func(w token) object {
 		if last := w.market.last[w.index]; last.side != "" {
-			return object{"token_id": w.id, "price": last.price.String(), "side": string(last.side)}
+			return object{"token_id": w.market.tokenIDs[w.index], "price": last.price.String(), "side": string(last.side)}
 		}
-		return object{"token_id": w.id, "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
+		return object{"token_id": w.market.tokenIDs[w.index], "price": "0.5", "side": ""} // Polymarket's answer for a token that never traded
 	})
-}
-
-var spans = map[string]time.Duration{
-	"1h": time.Hour, "6h": 6 * time.Hour, "1d": 24 * time.Hour, "1w": 7 * 24 * time.Hour, "1m": 30 * 24 * time.Hour,
-	"max": 10 * 365 * 24 * time.Hour,
 }
 
 func (v *Venue) answerHistories(r *request) any {
 	var in struct {
-		Markets    []string `json:"markets"`
-		Start      int64    `json:"start_ts"`
-		End        int64    `json:"end_ts"`
-		Interval   string   `json:"interval"`
-		Fidelity   int64    `json:"fidelity"` // minutes
-		CamelStart int64    `json:"startTs"`
-		CamelEnd   int64    `json:"endTs"`
+		Markets  []string `json:"markets"`
+		Start    int64    `json:"start_ts"`
+		End      int64    `json:"end_ts"`
+		Fidelity int64    `json:"fidelity"` // minutes
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil || len(in.Markets) == 0 {
 		return r.Refuse(refuse(http.StatusBadRequest, "Invalid payload"))
 	}
 	if r.Keys = len(in.Markets); len(in.Markets) > maxHistories {
 		return r.Refuse(refuse(http.StatusBadRequest, "Payload exceeds the limit"))
-	}
-	now := v.Clock.Now()
-	from, until := time.Unix(in.Start+in.CamelStart, 0), time.Unix(in.End+in.CamelEnd, 0)
-	if in.End+in.CamelEnd == 0 {
-		until = now
-	}
-	if in.Start+in.CamelStart == 0 {
-		span, ok := spans[in.Interval]
-		if !ok {
-			return r.Refuse(refuse(http.StatusBadRequest, "Invalid interval"))
-		}
-		from = until.Add(-span)
 	}
 	history := object{}
 	for _, id := range in.Markets {
@@ -182,7 +96,7 @@ func (v *Venue) answerHistories(r *request) any {
 		}
 		points := []object{}
 		next := time.Time{}
-		list := v.Engine().History(t.market.demoTokens[0], from, until.Add(time.Second))
+		list := v.Engine().History(t.market.demoTokens[0], time.Unix(in.Start, 0), time.Unix(in.End+1, 0))
 		for i := len(list) - 1; i >= 0; i-- {
 			p := list[i]
 			if p.At.Before(next) {

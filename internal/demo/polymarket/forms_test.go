@@ -50,7 +50,7 @@ func shapeOf(values ...any) map[string][]string {
 func TestFormsAreThoseOfRecordedAnswers(t *testing.T) {
 	dir := tool.PolymarketSamples(t)
 	r := newRig(t)
-	ids := r.TokenIDs()[:120]
+	ids := r.tokenIDs()[:120]
 	s := r.dial()
 	s.subscribe(ids...)
 	frames := map[any][]any{}

@@ -52,6 +52,16 @@ func (r *rig) step(n int) {
 	}
 }
 
+// tokenIDs returns the first token of each outcome of the demo venue's open markets.
+func (r *rig) tokenIDs() (ids []string) {
+	for _, tok := range r.Engine().Tokens() {
+		if tok.Status == "OPEN" {
+			ids = append(ids, r.ID(tok.TokenID))
+		}
+	}
+	return ids
+}
+
 // call sends a request and decodes the response. If body is nil, the method is GET.
 func (r *rig) call(path string, body any) (status int, answer any) {
 	r.t.Helper()

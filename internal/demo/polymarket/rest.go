@@ -61,11 +61,8 @@ type endpoint struct {
 }
 
 var endpoints = []endpoint{
-	{"GET /book", 1500, (*Venue).answerBook},
 	{"POST /books", 500, (*Venue).answerBooks},
 	{"POST /midpoints", 500, (*Venue).answerMidpoints},
-	{"POST /prices", 500, (*Venue).answerPrices},
-	{"POST /spreads", 500, (*Venue).answerSpreads},
 	{"POST /last-trades-prices", 9000, (*Venue).answerLastTrades},
 	{"POST /batch-prices-history", 1000, (*Venue).answerHistories},
 	{"GET /markets/{condition}", 9000, (*Venue).answerClobMarket},

@@ -53,7 +53,7 @@ func (v *Venue) Stats() server.Stats {
 // Receive implements [server.Client].
 func (c *conn) Receive(message []byte, _ bool) {
 	if string(message) == "PING" {
-		c.Push("", []byte("PONG"))
+		c.Push(server.Frame{Data: []byte("PONG")})
 		return
 	}
 	in := struct {
@@ -65,7 +65,7 @@ func (c *conn) Receive(message []byte, _ bool) {
 	}{}
 	if err := json.Unmarshal(message, &in); err != nil || in.Operation == "" && in.Type != "market" ||
 		!slices.Contains([]string{"", "subscribe", "unsubscribe"}, in.Operation) {
-		c.Push("", []byte("INVALID OPERATION"))
+		c.Push(server.Frame{Data: []byte("INVALID OPERATION")})
 		return
 	}
 	v := c.v
@@ -87,7 +87,7 @@ func (c *conn) Receive(message []byte, _ bool) {
 		}
 	}
 	for part := range slices.Chunk(dump, dumpBooks) {
-		c.Push("book", server.Encode(part))
+		c.Push(server.Frame{Kind: "book", Data: server.Encode(part)})
 	}
 }
 
@@ -124,7 +124,7 @@ func (v *Venue) send(m *market, mask int, custom bool, message object) {
 	frame := server.Encode(message)
 	for c, tokens := range m.subs {
 		if tokens&mask != 0 && (c.custom || !custom) {
-			c.Push(kind, frame)
+			c.Push(server.Frame{Kind: kind, Data: frame})
 		}
 	}
 }
@@ -153,7 +153,7 @@ func (v *Venue) sendNew(m *market) {
 	})
 	for _, s := range v.Sockets.All() {
 		if c := s.Client.(*conn); c.custom {
-			c.Push("new_market", frame)
+			c.Push(server.Frame{Kind: "new_market", Data: frame})
 		}
 	}
 }

@@ -16,14 +16,11 @@ type execution struct {
 // tape returns the last trades of a market, newest first. A market with the flag untraded has no trades from before
 // Dialect.Created.
 func (v *Venue) tape(m *market) (all []execution) {
-	for i, id := range m.demoTokens {
-		for _, trade := range v.Engine().Tape(id) {
-			if !m.untraded || trade.At.After(v.Created) {
-				all = append(all, execution{trade, token{m, i}})
-			}
+	for _, trade := range v.Engine().Tape(m.demoTokens...) {
+		if !m.untraded || trade.At.After(v.Created) {
+			all = append(all, execution{trade, v.byDemoToken[trade.TokenID]})
 		}
 	}
-	slices.SortStableFunc(all, func(a, b execution) int { return b.At.Compare(a.At) })
 	return all
 }
 

@@ -93,20 +93,21 @@ func New(config demo.Config) *Venue {
 		tokens: map[string]token{}, byDemoToken: map[string]token{}, byDemoMarket: map[string][]*market{}, tags: map[string]object{},
 	}
 	v.Open(config, v)
-	for _, s := range v.Engine().Markets() {
-		v.addMarkets(s)
-	}
+	v.Each(v.addMarket)
 	v.addOldMarkets()
 	v.API.TooLong = refuse(http.StatusRequestURITooLong, "URI too long")
 	v.routes()
 	return v
 }
 
-// addMarkets adds the markets for a market of the demo venue: one for a binary market, or one for each outcome of any other market.
-func (v *Venue) addMarkets(s demo.Market) {
+// eventOf returns the event of a market of the demo venue, and adds it if it is new. A market that is not binary becomes an event.
+func (v *Venue) eventOf(s demo.Market, outcome int) *event {
 	e := v.eventBySlug[s.EventSlug]
-	if !s.Binary {
-		e = nil // the market becomes a separate event
+	switch {
+	case !s.Binary && outcome == 0:
+		e = nil
+	case !s.Binary:
+		e = v.events[len(v.events)-1]
 	}
 	if e == nil {
 		e = &event{id: strconv.Itoa(20_000 + len(v.events)), slug: s.EventSlug, title: s.EventTitle, negRisk: !s.Binary}
@@ -124,18 +125,12 @@ func (v *Venue) addMarkets(s demo.Market) {
 			v.tags[slug] = object{"id": strconv.Itoa(100 + len(v.tags)), "label": tag, "slug": slug, "forceShow": false, "requiresTranslation": false}
 		}
 	}
-	if s.Binary {
-		v.addMarket(s, e, 0)
-		return
-	}
-	for i := range s.TokenIDs {
-		v.addMarket(s, e, i)
-	}
+	return e
 }
 
 // addMarket adds the simulator's market for a binary market, or for one outcome of any other market.
-func (v *Venue) addMarket(s demo.Market, e *event, outcome int) {
-	n, demoToken := len(v.markets), s.TokenIDs[outcome]
+func (v *Venue) addMarket(s demo.Market, outcome int) {
+	n, e, demoToken := len(v.markets), v.eventOf(s, outcome), s.TokenIDs[outcome]
 	m := &market{
 		number: n, id: strconv.Itoa(500_000 + n), conditionID: "0x" + digest("condition", demoToken), version: versionV1,
 		slug: s.Slug, question: s.Question, group: s.GroupTitle, labels: [2]string{"Yes", "No"}, event: e, outcome: outcome, state: s,
@@ -205,14 +200,6 @@ func slugOf(text string) string {
 	return strings.Join(strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }), "-")
 }
 
-// DemoTokenID returns the identifier of a token at the demo venue. ok is false if the token is unknown. The demo venue has one
-// token for each outcome of a market with several outcomes. The simulator has two tokens for each of these outcomes, and ok is
-// false for the second.
-func (v *Venue) DemoTokenID(tokenID string) (id string, ok bool) {
-	id = v.DemoID(tokenID)
-	return id, id != tokenID
-}
-
 // Book returns the present book of a token, and whether the token is listed. The book's field At is the timestamp in messages and
 // responses.
 func (v *Venue) Book(tokenID string) (demo.Book, bool) {
@@ -228,19 +215,6 @@ func (v *Venue) Book(tokenID string) (demo.Book, bool) {
 
 // Labels returns the names of the two outcomes of a token's market.
 func (v *Venue) Labels(tokenID string) [2]string { return v.tokens[tokenID].market.labels }
-
-// TokenIDs returns the tokens of all markets with order books, in the order in which they are listed.
-func (v *Venue) TokenIDs() []string {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	var ids []string
-	for _, m := range v.markets {
-		if m.hasBooks() {
-			ids = append(ids, m.tokenIDs[:]...)
-		}
-	}
-	return ids
-}
 
 // binary reports whether this market is also a binary market of the demo venue.
 func (m *market) binary() bool { return !m.event.negRisk }

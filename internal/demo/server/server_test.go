@@ -54,16 +54,18 @@ func (f flood) Beat()  {}
 func (f flood) End()   {}
 func (f flood) Receive([]byte, bool) {
 	for range 100 {
-		f.Push("flood", bytes.Repeat([]byte("x"), 10_000))
+		f.Push(server.Frame{Kind: "flood", Data: bytes.Repeat([]byte("x"), 10_000)})
 	}
 }
 
 // TestSlowClient checks that a stream whose queue is full ends with the code for slow clients, and that Close ends the others.
 func TestSlowClient(t *testing.T) {
 	s := server.Sockets{Limits: server.StandardLimits, Counts: &server.Counts{}}
-	s.Limits.Queue, s.Limits.Slow = 1000, 4002
+	s.Limits.Queue, s.Limits.Slow, s.Limits.Connections = 1000, 4002, 2
 	ts := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.Serve(w, r, func(c *server.Socket) server.Client { return flood{c} })
+		if !s.Serve(w, r, func(c *server.Socket) server.Client { return flood{c} }) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
 	}))
 	defer ts.Close()
 	dial := func() *websocket.Conn {
@@ -75,6 +77,9 @@ func TestSlowClient(t *testing.T) {
 		return ws
 	}
 	slow, quick := dial(), dial()
+	if _, response, err := websocket.Dial(t.Context(), ts.URL, nil); err == nil || response.StatusCode != 503 {
+		t.Errorf("a stream beyond the limit got the error %v, want the status 503", err)
+	}
 	defer func() { _ = slow.CloseNow() }()
 	for range 100 {
 		if err := slow.Write(t.Context(), websocket.MessageText, []byte("more")); err != nil {

@@ -54,10 +54,10 @@ type Sockets struct {
 	serving sync.WaitGroup
 }
 
-// frame is a message to a client. All receivers share its bytes.
-type frame struct {
-	kind string
-	data []byte
+// Frame is a message to a client. All receivers share its bytes. Its kind is for the counts.
+type Frame struct {
+	Kind string
+	Data []byte
 }
 
 // Socket is a client's stream. The goroutine of the HTTP request reads messages and a second goroutine writes frames. Push never
@@ -73,7 +73,7 @@ type Socket struct {
 	written chan struct{} // closed when the writer has ended
 
 	mu     sync.Mutex // guards the fields below; locked after all other mutexes
-	queue  []frame
+	queue  []Frame
 	ending bool
 	code   int // close code to send when the queue is empty
 	reason string
@@ -165,8 +165,8 @@ func (c *Socket) serve() {
 	_ = c.ws.CloseNow()
 }
 
-// Push queues a frame. Its kind is for the counts. If too many frames wait, Push closes the stream.
-func (c *Socket) Push(kind string, data []byte) {
+// Push queues a frame. If too many frames wait, Push closes the stream.
+func (c *Socket) Push(f Frame) {
 	defer c.signal()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,7 +174,7 @@ func (c *Socket) Push(kind string, data []byte) {
 		c.finish(c.set.Limits.Slow, "frames are read too slowly", true)
 	}
 	if !c.ending {
-		c.queue = append(c.queue, frame{kind, data})
+		c.queue = append(c.queue, f)
 	}
 }
 
@@ -204,7 +204,7 @@ func (c *Socket) signal() {
 }
 
 // next removes and returns the next frame of the queue. over is true if no more frames will come.
-func (c *Socket) next() (f frame, ok, over bool) {
+func (c *Socket) next() (f Frame, ok, over bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.queue) == 0 {
@@ -228,12 +228,12 @@ func (c *Socket) write() {
 		switch {
 		case ok:
 			_ = c.raw.SetWriteDeadline(time.Now().Add(c.set.Limits.Write))
-			if c.ws.Write(context.Background(), websocket.MessageText, f.data) != nil {
+			if c.ws.Write(context.Background(), websocket.MessageText, f.Data) != nil {
 				c.cut()
 				return
 			}
 			_ = c.raw.SetWriteDeadline(time.Time{}) // pings and pongs have no deadline
-			c.set.Counts.Add(Frames, f.kind, 1)
+			c.set.Counts.Add(Frames, f.Kind, 1)
 			continue
 		case over:
 			c.close()

@@ -1,12 +1,10 @@
-// Package drivers is the registry of drivers. It opens the REST driver of a venue and selects the protocol of its stream.
+// Package drivers is the registry of drivers. It opens the driver of a venue.
 package drivers
 
 import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -14,11 +12,9 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/generic"
-	"oddsgraph/internal/venue/generic/codec"
 	"oddsgraph/internal/venue/kalshi"
 	"oddsgraph/internal/venue/polymarket"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/internal/venue/stream"
 )
 
 // Generic is the name of the default driver. It reads venues with the API that docs/venues/generic.md describes.
@@ -45,8 +41,6 @@ type APIKey struct {
 // Kind is a kind of venue that has a driver.
 type Kind struct {
 	open func(Config) (venue.Driver, error)
-	// stream is nil if the driver has no stream.
-	stream func(StreamConfig) (address string, p *stream.Protocol, err error)
 	// Limits returns the limits that the venue documents for its endpoints. hasKey reports whether the driver has an API key. For
 	// Generic, Limits returns nil, because the limits of such a venue are configured.
 	Limits func(hasKey bool) []rest.PublishedLimit
@@ -81,7 +75,6 @@ var registry = map[string]Kind{
 			}
 			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, Table: table})
 		},
-		stream: func(c StreamConfig) (string, *stream.Protocol, error) { return c.URL, codec.Protocol(), refuseKey(c) },
 		Limits: func(bool) []rest.PublishedLimit { return nil },
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
@@ -89,7 +82,7 @@ var registry = map[string]Kind{
 		},
 	},
 	"kalshi": {
-		open: openKalshi, stream: openKalshiStream, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD",
+		open: openKalshi, Limits: kalshi.Limits, PublicAccounts: true, Currency: "USD",
 		Searches: queries.Searches{
 			MarketSorts: anySort[:1], EventSorts: anySort[:1],
 			MarketFilters: []queries.Filter{queries.FilterStatus, queries.FilterEndsAt},
@@ -97,11 +90,7 @@ var registry = map[string]Kind{
 		},
 	},
 	"polymarket": {
-		open: func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
-		// The method Stream of this driver provides the protocol, which reads books over REST.
-		stream: func(c StreamConfig) (string, *stream.Protocol, error) {
-			return cmp.Or(c.URL, polymarket.StreamURL), nil, refuseKey(c)
-		},
+		open:           func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
 		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
@@ -128,6 +117,15 @@ func kalshiKey(k APIKey) (*kalshi.Key, error) {
 	return kalshi.ParseKey(k.ID, k.PEM)
 }
 
+// CheckKey checks a key for a driver. Its errors contain no part of the key.
+func CheckKey(driver string, k APIKey) error {
+	if len(k.PEM) > 0 && driver != "kalshi" {
+		return fmt.Errorf("the driver %q uses no API key", driver)
+	}
+	_, err := kalshiKey(k)
+	return err
+}
+
 // CheckTable checks the settings of Config.Table for a driver.
 func CheckTable(driver string, table []string) error {
 	if len(table) > 0 && driver != Generic {
@@ -151,48 +149,4 @@ func Open(cfg Config) (venue.Driver, error) {
 		return nil, fmt.Errorf("venue: there is no driver %q; the drivers are %s", name, strings.Join(Names(), ", "))
 	}
 	return d.open(cfg)
-}
-
-// StreamConfig configures the stream of a driver.
-type StreamConfig struct {
-	// Driver is one of the names that Names returns. If Driver is empty, the driver is Generic.
-	Driver string
-	// URL is the address of the stream. If URL is empty, the stream has the driver's default address. If the driver also has no
-	// default address, there is no stream.
-	URL string
-	// Key is the operator's API key at the venue. It may be empty.
-	Key   APIKey
-	Clock market.Clock
-}
-
-// OpenStream returns the address and the protocol of a driver's stream. An empty address means that there is no stream. If the
-// protocol is nil, the driver is a venue.Streamer, which provides it. Errors contain no part of the key.
-func OpenStream(cfg StreamConfig) (address string, p *stream.Protocol, err error) {
-	open := registry[cmp.Or(cfg.Driver, Generic)].stream
-	if open == nil {
-		return "", nil, refuseKey(cfg)
-	}
-	return open(cfg)
-}
-
-func refuseKey(c StreamConfig) error {
-	if len(c.Key.PEM) > 0 {
-		return fmt.Errorf("the driver %q uses no API key", c.Driver)
-	}
-	return nil
-}
-
-// openKalshiStream returns a protocol that signs each handshake. Without a key there is no stream, because Kalshi refuses unsigned
-// handshakes.
-func openKalshiStream(c StreamConfig) (string, *stream.Protocol, error) {
-	key, err := kalshiKey(c.Key)
-	if key == nil {
-		return "", nil, err
-	}
-	address := cmp.Or(c.URL, kalshi.StreamURL)
-	u, err := url.Parse(address)
-	if err != nil {
-		return "", nil, fmt.Errorf("the address of the stream cannot be parsed")
-	}
-	return address, kalshi.Protocol(func() (http.Header, error) { return key.Headers(http.MethodGet, u.EscapedPath(), c.Clock.Now()) }), nil
 }

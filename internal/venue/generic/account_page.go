@@ -43,12 +43,10 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 			rq.Query.Set("limit", strconv.Itoa(limit))
 		}
 		start.setQuery(&rq.Query)
-		return rest.WithBackoff(c.Client.Client, e, c.AccountKey(c.call, a), func() (wire.Value, error) { return c.get(ctx, rq) })
+		return rest.WithBackoff(c.Client.Client, e, c.AccountKey(c.call, a), func() (wire.Value, error) { return c.Get(ctx, c.call, rq) })
 	}
 	payload, err := get(start)
 	switch {
-	case start.guessed && rest.Refused(err):
-		return p, nil
 	case options && refusesOptions(err):
 		return p, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
 	case err != nil:

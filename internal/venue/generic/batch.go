@@ -23,7 +23,6 @@ func (c reading) idBytes(e upstream.Endpoint) int {
 	return length - c.URLBytes(e) - len("?=") - maxParamName
 }
 
-// maxListIDs returns the greatest number of ids in one list.
 func (c *Client) maxListIDs(e upstream.Endpoint) int {
 	if e == upstream.EndpointPrices {
 		return c.cfg.MaxIDs

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -104,73 +102,6 @@ func TestLargeBodyUsesLittleMemory(t *testing.T) {
 		}
 		if grown := after.TotalAlloc - before.TotalAlloc; grown > 12*limit {
 			t.Errorf("with the status %d and the limit %d, the client allocated %d bytes", status, limit, grown)
-		}
-	}
-}
-
-func TestRedirectsAreNotFollowed(t *testing.T) {
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("the redirect was followed to %s", r.URL) }))
-	defer elsewhere.Close()
-	for _, status := range []int{301, 302, 303, 307, 308} {
-		for name, location := range map[string]string{"another host": elsewhere.URL, "the same host": "/moved"} {
-			v := newVenue(t, everywhere(func(w http.ResponseWriter, r *http.Request) {
-				http.Redirect(w, r, location+"?"+r.URL.RawQuery, status)
-			}))
-			for _, r := range reads {
-				if _, err := r.call(t.Context(), asUser(t), v.client(t)); market.CodeOf(err) != market.CodeUpstreamBadResponse {
-					t.Errorf("after the status %d with a redirect to %s, the read of %s returned %v, want %s", status, name, r.name, err, market.CodeUpstreamBadResponse)
-				}
-			}
-		}
-	}
-}
-
-// TestSlowResponseTimesOut checks calls whose response arrives slowly or not at all. Both the deadline of the context and the
-// client's timeout must end such a call.
-func TestSlowResponseTimesOut(t *testing.T) {
-	byteByByte := func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		for r.Context().Err() == nil {
-			_, _ = io.WriteString(w, " ")
-			_ = http.NewResponseController(w).Flush()
-			select {
-			case <-r.Context().Done():
-			case <-time.After(time.Millisecond):
-			}
-		}
-	}
-	for name, h := range map[string]http.HandlerFunc{
-		"hang": hang, "stall in the body": drip, "byte by byte": byteByByte,
-		"byte by byte in an error": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(500)
-			byteByByte(w, r)
-		},
-		"stall in gzip": func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = io.WriteString(w, "\x1f\x8b")
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		},
-	} {
-		for _, r := range reads {
-			t.Run(name+"/"+r.name, func(t *testing.T) {
-				t.Parallel()
-				v := newVenue(t, everywhere(h))
-				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-				defer cancel()
-				started := time.Now()
-				_, byCaller := r.call(ctx, asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = time.Hour }))
-				_, byClient := r.call(t.Context(), asUser(t), v.client(t, func(cfg *Config) { cfg.Timeout = 50 * time.Millisecond }))
-				for _, err := range []error{byCaller, byClient} {
-					code := market.CodeOf(err)
-					if code != market.CodeUpstreamTimeout && !(code == market.CodeUpstreamUnavailable && strings.HasSuffix(name, "error")) {
-						t.Errorf("got the error %v, want %s", err, market.CodeUpstreamTimeout)
-					}
-				}
-				if d := time.Since(started); d > 10*time.Second {
-					t.Errorf("the two reads took %v, want at most 10s", d)
-				}
-			})
 		}
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
+	"oddsgraph/internal/venue/generic/codec"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/stream"
 )
 
 // The defaults of Config.
@@ -99,6 +101,9 @@ func (c *Client) Can(e upstream.Endpoint) error {
 
 // CanReadCash returns nil: the documented API sends the cash of an account.
 func (c *Client) CanReadCash() error { return nil }
+
+// Stream implements venue.Driver.
+func (c *Client) Stream() (address string, p *stream.Protocol) { return "", codec.Protocol() }
 
 // MarketTrades returns UNSUPPORTED.
 func (c *Client) MarketTrades(context.Context, upstream.Call, queries.MarketTrades) (*queries.TradePage, error) {

@@ -60,11 +60,11 @@ func BenchmarkDecode(b *testing.B) {
 		}},
 		{"markets", marketRow, 25, upstream.EndpointMarketsByID, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			got, err := decodeMarketsByID(payload, markets, drift.Add)
-			return len(got.byID), err
+			return len(got), err
 		}},
 		{"prices", priceRow, 50, upstream.EndpointPrices, func(payload wire.Value, drift *rest.Drift) (int, error) {
 			got, err := priceDecoder.decode(payload, tokens, drift.Add)
-			return len(got.byID), err
+			return len(got), err
 		}},
 	} {
 		b.Run(list.name, func(b *testing.B) {

@@ -222,6 +222,10 @@ func TestConnectionFailures(t *testing.T) {
 			w.Header().Set("Content-Length", "1000")
 			_, _ = io.WriteString(w, `{"tokenId":"101",`)
 		})).URL + prefix,
+		"a header of 128 KiB": newVenue(t, everywhere(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Large", strings.Repeat("x", 128<<10))
+			_, _ = io.WriteString(w, `{}`)
+		})).URL + prefix,
 		"hung up": newVenue(t, everywhere(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).URL + prefix,
 	} {
 		for _, r := range reads {

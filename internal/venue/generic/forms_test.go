@@ -133,6 +133,7 @@ func TestBookForms(t *testing.T) {
 	runGolden(t, "orderbook", []golden{
 		{form: "object", want: "101 [1000@0.64 250.5@0.63] [10@0.66 5000@0.70] spread 0.02 at 2026-11-20T10:00:00Z epoch k3f9 seq 41 hash - depth 2"},
 		{form: "strings-best-last", want: "101 [125@0.10 1000@0.01] [705@0.14 192.3@0.38] spread 0.04 at 2024-10-13T06:03:38.26Z epoch - seq 0 hash 2fc4a3 depth 2"},
+		{form: "array-of-one", want: "101 [] [] spread - at - epoch - seq 0 hash - depth 2"},
 		{form: "pairs", want: "101 [2@0.64 1@0.63] [4@0.66 3@0.7] spread 0.02 at - epoch 7 seq 18446744073709551615 hash - depth 2"},
 		{form: "empty-side", want: "101 [667.12@0.001] [] spread - at - epoch - seq 0 hash - depth 2"},
 		{form: "null-side", want: "101 [] [1@0.9] spread - at - epoch - seq 0 hash - depth 2"},

@@ -16,6 +16,7 @@ func TestBalanceForms(t *testing.T) {
 		{form: "without-total", want: "portfolio 1500.25 cash 500.10 positions - total 2000.35 at -"},
 		{form: "positions-value", want: "portfolio 2000.35 cash 500.10 positions 1500.25 total 2000.35 at -"},
 		{form: "enveloped", want: "portfolio 1 cash 2 positions - total 3 at 2025-11-20T10:00:00Z"},
+		{form: "array-of-one", want: "portfolio 1 cash 2 positions - total 3 at -"},
 		{form: "cash-alone", want: "portfolio - cash 2 positions - total - at -"},
 		{form: "empty-object", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},
 		{form: "bad-number", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},

@@ -10,19 +10,6 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// batchValues contains the values of one response, by requested id.
-type batchValues[T any] struct {
-	byID rest.Values[T]
-	// unattributed reports that an element had no readable id. Such an element may belong to any requested id that has no value.
-	unattributed bool
-	// otherIDs reports that the response also contained ids that were not requested.
-	otherIDs bool
-}
-
-func newBatchValues[T any](n int) batchValues[T] {
-	return batchValues[T]{byID: make(rest.Values[T], n)}
-}
-
 type lookup[T any] struct {
 	reading
 	endpoint upstream.Endpoint
@@ -31,7 +18,7 @@ type lookup[T any] struct {
 	list, single string
 	// setting is the setting that gave list its name. It is settings if the venue's documentation gives it.
 	setting setting
-	decode  func(payload wire.Value, ids []string, note func(string)) (batchValues[T], error)
+	decode  func(payload wire.Value, ids []string, note func(string)) (rest.Values[T], error)
 }
 
 // read returns a result for each id, in the order of ids. If the venue refuses every list of several ids, the answer contradicts the
@@ -68,7 +55,7 @@ func (l *lookup[T]) read(ctx context.Context, ids []string) ([]upstream.Result[*
 func (l *lookup[T]) ask(ctx context.Context, parameter string, ids []string, note func(string)) (rest.Values[T], error) {
 	rq := &rest.Request{Endpoint: l.endpoint, Keys: len(ids)}
 	rq.Query.List(parameter, ids)
-	payload, err := l.get(ctx, rq)
+	payload, err := l.Get(ctx, l.call, rq)
 	notFound := market.CodeOf(err) == market.CodeNotFound && l.endpoint != upstream.EndpointSpreads
 	if len(ids) == 1 && (notFound || err == nil && payload.IsNull()) {
 		return nil, nil
@@ -76,23 +63,14 @@ func (l *lookup[T]) ask(ctx context.Context, parameter string, ids []string, not
 	if err != nil {
 		return nil, rest.BadIfNotFound(l.endpoint, err)
 	}
-	got, err := l.decode(payload, ids, note)
-	switch {
-	case err != nil:
-		return nil, err
-	case len(got.byID) == 0 && got.otherIDs:
-		return nil, rest.UnknownForm(l.endpoint, "the answer is about other ids")
-	case got.unattributed:
-		got.byID.FailMissing(l.endpoint, ids)
-	}
-	return got.byID, nil
+	return l.decode(payload, ids, note)
 }
 
 // readOne makes one call, and decodes its answer. It returns nil if the venue does not know what is requested. Failed reads with the
 // same key start a backoff.
 func readOne[T any](ctx context.Context, c reading, key string, rq *rest.Request, decode func(payload wire.Value, drift *rest.Drift) (*T, error)) (*T, error) {
 	return rest.WithBackoff(c.Client.Client, rq.Endpoint, key, func() (*T, error) {
-		payload, err := c.get(ctx, rq)
+		payload, err := c.Get(ctx, c.call, rq)
 		if err != nil || payload.IsNull() {
 			return nil, rest.NilIfNotFound(err)
 		}

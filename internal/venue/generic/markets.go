@@ -96,16 +96,14 @@ func isMarket(v wire.Value) bool {
 		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
 }
 
-func decodeMarketsByID(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
+func decodeMarketsByID(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Market], error) {
 	names := fieldMarketID.Names()
 	return decodeMarkets(upstream.EndpointMarketsByID, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		for _, name := range names {
 			// A venue may use several ids for a market. The market gets the requested id.
 			id, _ := r.Object.Member(name).ID()
 			if i := slices.Index(requested, id); i >= 0 {
-				if m != nil {
-					m.MarketID = id
-				}
+				m.MarketID = id
 				return requested[i : i+1]
 			}
 		}
@@ -113,44 +111,35 @@ func decodeMarketsByID(payload wire.Value, requested []string, note func(string)
 	})
 }
 
-func decodeMarketsByToken(payload wire.Value, requested []string, note func(string)) (batchValues[market.Market], error) {
+func decodeMarketsByToken(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Market], error) {
 	return decodeMarkets(upstream.EndpointMarketsByToken, payload, requested, note, func(r *wire.Row, m *market.Market) []string {
 		return slices.DeleteFunc(outcomeTokens(r), func(id string) bool { return !slices.Contains(requested, id) })
 	})
 }
 
-// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row's market, which is nil if the row is bad.
-func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, note func(string), keysOf func(*wire.Row, *market.Market) []string) (batchValues[market.Market], error) {
+// decodeMarkets reads a market-details response. keysOf returns the requested ids of a row's market.
+func decodeMarkets(e upstream.Endpoint, payload wire.Value, requested []string, note func(string), keysOf func(*wire.Row, *market.Market) []string) (rest.Values[market.Market], error) {
 	rows, ok := marketRows(payload)
 	if !ok {
-		return batchValues[market.Market]{}, rest.UnknownForm(e, "no market and no list of markets")
+		return nil, rest.UnknownForm(e, "no market and no list of markets")
 	}
 	if _, isList := rest.RowsOf(payload, "markets"); !isList && len(requested) > 1 {
-		return batchValues[market.Market]{}, rest.UnknownForm(e, "one market for several ids")
+		return nil, rest.UnknownForm(e, "one market for several ids")
 	}
-	out := newBatchValues[market.Market](len(requested))
+	out := make(rest.Values[market.Market], len(requested))
 	for _, v := range rows {
 		r := wire.NewRow(v, note)
-		var m *market.Market
-		if r.Err == nil {
-			m = readMarket(r, nil)
-		}
-		var result upstream.Result[*market.Market]
-		if r.Err != nil {
-			note("bad element")
-			result.Err, m = rest.BadElement(e, r.Err), nil
-		}
+		m := readMarket(r, nil)
 		keys := keysOf(r, m)
-		for _, key := range keys {
-			result.Value = m
-			out.byID[key] = result
-		}
 		switch {
 		case len(keys) > 0:
 		case r.Err != nil && (e == upstream.EndpointMarketsByToken || !hasID(r)):
-			out.unattributed = true
+			keys = []string{""}
 		default:
-			out.otherIDs = true
+			keys = []string{rest.OtherID}
+		}
+		for _, key := range keys {
+			out.Put(key, m, r)
 		}
 	}
 	return out, nil

@@ -75,36 +75,6 @@ func wantRefused(why string) func(*testing.T, *fakeVenue, int, error) {
 	}
 }
 
-func TestWholeListsFollowCursors(t *testing.T) {
-	readBoth(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Query().Get("cursor") {
-		case "":
-			listOfUser(w, r, rowsJSON(0, 100), `,"nextCursor":"a/b+=="`)
-		case "a/b+==":
-			listOfUser(w, r, rowsJSON(100, 200), `,"nextCursor":7`)
-		case "7":
-			listOfUser(w, r, rowsJSON(200, 300), ``)
-		}
-	}, wantComplete(300, 3))
-}
-
-func TestWholeListsFollowOffsets(t *testing.T) {
-	for name, rest := range map[string]string{
-		"total": `,"total":250,"limit":100`, "count of all": `,"count":250`, "hasMore": "", "pagination": `,"pagination":{"total":"250"}`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			readBoth(t, func(w http.ResponseWriter, r *http.Request) {
-				offset, _ := strconv.Atoi(r.URL.Query().Get("offset"))
-				more := rest
-				if name == "hasMore" {
-					more = fmt.Sprintf(`,"hasMore":%v`, offset < 200)
-				}
-				listOfUser(w, r, rowsJSON(offset, min(offset+100, 250)), more)
-			}, wantComplete(250, 3))
-		})
-	}
-}
-
 func TestWholeListsRefuseRepetition(t *testing.T) {
 	t.Run("the same cursor", func(t *testing.T) {
 		readBoth(t, func(w http.ResponseWriter, r *http.Request) {
@@ -163,39 +133,6 @@ func TestWholeListsReportTheBadRow(t *testing.T) {
 	}, func(t *testing.T, v *fakeVenue, rows int, err error) {
 		wantRefused("row 4 of the venue's answer could not be read (")(t, v, rows, err)
 	})
-}
-
-// readPages reads all pages of the trades, and then all pages of the history. Each read uses the page token from the previous page.
-// readPages calls a function for each row.
-func readPages(t *testing.T, c *Client, limit int, trade func(*market.Trade), record func(*market.HistoryRecord)) {
-	t.Helper()
-	followPages(func(token string) string {
-		page, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{Limit: limit, Page: token})
-		must(t, err)
-		for i := range page.Trades {
-			trade(&page.Trades[i])
-		}
-		return page.Next
-	})
-	followPages(func(token string) string {
-		page, err := c.History(t.Context(), asUser(t), wallet, queries.History{Limit: limit, Page: token})
-		must(t, err)
-		for i := range page.Records {
-			record(&page.Records[i])
-		}
-		return page.Next
-	})
-}
-
-// followPages calls read with the token of each page, until read returns "" as the token of the next page. It reads at most six
-// pages.
-func followPages(read func(token string) (next string)) {
-	token := ""
-	for range 6 {
-		if token = read(token); token == "" {
-			return
-		}
-	}
 }
 
 // TestTradesAndHistoryAreFiltered checks that the client drops rows that do not match the filter.

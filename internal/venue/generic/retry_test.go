@@ -54,7 +54,11 @@ func TestOnlyTransientFailuresAreRetried(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				v := &scripted{answer: tt.answer}
 				c := v.client(t, 0, func(cfg *Config) { cfg.Retries = 0 })
+				started := time.Now()
 				_, err := c.Book(t.Context(), upstream.Call{}, "101", 20)
+				if took := time.Since(started); name == "hang" && (took != 10*time.Second || market.CodeOf(err) != market.CodeUpstreamTimeout) {
+					t.Errorf("the read took %v and returned the error %v, want %s after 10s", took, err, market.CodeUpstreamTimeout)
+				}
 				want := 1
 				if tt.retried {
 					want = 1 + rest.DefaultRetries
@@ -199,32 +203,6 @@ func TestCancellationEndsRetryWait(t *testing.T) {
 			t.Errorf("the read returned the error %v after %d calls and %v, want an error after 1 call and 1s", err, v.calls(), time.Since(started))
 		}
 	})
-}
-
-// TestEveryCallOfAReadIsAdmitted checks that each call of a read asks the permit for admission.
-func TestEveryCallOfAReadIsAdmitted(t *testing.T) {
-	page := func(r *http.Request) (*http.Response, error) {
-		next := map[string]string{"": "a", "a": "b", "b": ""}[r.URL.Query().Get("cursor")]
-		return respond(200, `{"positions":[{"marketId":"M`+r.URL.Query().Get("cursor")+`","outcome":"YES","size":1}],"nextCursor":"`+next+`"}`)(r)
-	}
-	v, p := &scripted{answer: page}, &permit{}
-	if list, err := v.client(t, 0).Positions(t.Context(), withPermit(asUser(t), p), wallet); err != nil || len(list) != 3 || p.admitted != 3 {
-		t.Errorf("for three pages, the read returned %v and the error %v after %d admitted calls", list, err, p.admitted)
-	}
-	p = &permit{refuseFrom: 3}
-	if list, err := v.client(t, 0).Positions(t.Context(), withPermit(asUser(t), p), wallet); err != error(errBudget) || list != nil {
-		t.Errorf("after the permit refused the third page, the read returned %v and the error %v", list, err)
-	}
-	singles := func(r *http.Request) (*http.Response, error) {
-		if r.URL.Query().Has("tokenIds") {
-			return respond(400, "")(r)
-		}
-		return validResponse(r)
-	}
-	v, p = &scripted{answer: singles}, &permit{}
-	if _, err := v.client(t, 0).Spreads(t.Context(), upstream.Call{Permit: p}, []string{"101", "102", "103"}); err != nil || v.calls() != 5 || p.admitted != 5 {
-		t.Errorf("a read with single calls returned the error %v after %d calls, of which %d were admitted; want 5 admitted calls", err, v.calls(), p.admitted)
-	}
 }
 
 // TestTransportRepeatsNoCall checks that net/http does not repeat a call if the venue closes a reused connection, because the rate

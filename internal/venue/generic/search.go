@@ -64,10 +64,7 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 
 func (c reading) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	payload, err := c.get(ctx, searchRequest(q, start, c.value(settingSearchOptions) == no))
-	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
-		return &queries.SearchPage{}, nil
-	}
+	payload, err := c.Get(ctx, c.call, searchRequest(q, start, c.value(settingSearchOptions) == no))
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
@@ -114,7 +111,7 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
 	if searchPages.repeats(start, list.Rows) {
-		if c.decided(settingSearchPaging) && !start.guessed { // a cursor that was guessed may be older than the decision
+		if c.decided(settingSearchPaging) {
 			return nil, c.repeatedPage(e, settingSearchPaging)
 		}
 		drift.Add("repeated page")
@@ -212,8 +209,8 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 	return true
 }
 
-// ensureOrder checks that the markets are sorted as requested. If more than one in rest.OutOfOrderShare pairs of neighbours is out of
-// order, the error is UNSUPPORTED. If fewer are, ensureOrder sorts, and markets without the field of the sort come last.
+// ensureOrder checks that the markets are sorted as requested. If the venue probably ignores the sort, the error is UNSUPPORTED. If
+// few pairs are out of order, ensureOrder sorts, and markets without the field of the sort come last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
 	field, ok := rest.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
@@ -221,16 +218,10 @@ func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) 
 	}
 	compare := field.Comparer(q.Direction)
 	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !field.Has(m) })
-	wrong := 0
-	for i := 1; i < len(known); i++ {
-		if compare(known[i-1], known[i]) > 0 {
-			wrong++
-		}
-	}
-	switch {
+	switch wrong, ignored := rest.OutOfOrder(known, compare); {
 	case wrong == 0:
 		return nil
-	case wrong*rest.OutOfOrderShare > len(known)-1:
+	case ignored:
 		return unsupportedError("the venue's search does not sort by " + sortNames[q.Sort])
 	}
 	drift.Add("rows out of order")

@@ -53,7 +53,6 @@ func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	return ids[0], ids[1], true
 }
 
-// pairObject returns the object that may have the members yes and no.
 func pairObject(payload wire.Value) wire.Value {
 	if inside := payload.Member("data"); inside.Kind() == wire.Object {
 		return inside

@@ -2,7 +2,6 @@ package generic
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"regexp"
 	"slices"
@@ -12,7 +11,6 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
-	"oddsgraph/internal/venue/wire"
 )
 
 // A setting is a part of the way in which a venue is asked.
@@ -131,10 +129,6 @@ type reading struct {
 }
 
 func (c *Client) reading(call upstream.Call) reading { return reading{c, call, c.table.Load()} }
-
-func (c reading) get(ctx context.Context, rq *rest.Request) (wire.Value, error) {
-	return c.Get(ctx, c.call, rq)
-}
 
 // value returns the value of a setting. It is empty only for the paging of a list that is undecided.
 func (c reading) value(s setting) string { return cmp.Or(c.told[s], definitions[s].undecided) }

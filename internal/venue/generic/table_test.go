@@ -65,11 +65,15 @@ func ignoring(w http.ResponseWriter, r *http.Request, rows int) {
 
 func byOffsets(w http.ResponseWriter, r *http.Request, rows int) { servePage(w, r, rows, 100, "") }
 
+// byCursors sends cursors that are texts with special characters, or numbers.
 func byCursors(w http.ResponseWriter, r *http.Request, rows int) {
-	from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+	from, _ := strconv.Atoi(strings.TrimSuffix(r.URL.Query().Get("cursor"), "/b+=="))
 	to, next := min(from+100, rows), ""
-	if to < rows {
-		next = fmt.Sprintf(`,"nextCursor":"%d"`, to)
+	switch {
+	case to < rows && from == 0:
+		next = fmt.Sprintf(`,"nextCursor":"%d/b+=="`, to)
+	case to < rows:
+		next = fmt.Sprintf(`,"nextCursor":%d`, to)
 	}
 	listOfUser(w, r, rowsJSON(from, to), fmt.Sprintf(`,"count":%d%s`, to-from, next))
 }
@@ -96,6 +100,12 @@ func TestWholeLists(t *testing.T) {
 		{"by offset, sends the number of all rows", func(w http.ResponseWriter, r *http.Request, rows int) {
 			servePage(w, r, rows, 100, fmt.Sprintf(`,"count":%d`, rows))
 		}, "", yes, 250, "- | limit offset", ""},
+		{"by offset, says whether there is more", func(w http.ResponseWriter, r *http.Request, rows int) {
+			servePage(w, r, rows, 100, fmt.Sprintf(`,"hasMore":%v`, r.URL.Query().Get("offset") != "200"))
+		}, "", "", 250, "- | offset | offset", ""},
+		{"by offset, has a pagination", func(w http.ResponseWriter, r *http.Request, rows int) {
+			servePage(w, r, rows, 100, fmt.Sprintf(`,"pagination":{"total":"%d"}`, rows))
+		}, "", "", 250, "- | offset | offset", ""},
 		{"by cursor", byCursors, "", "", 250, "- | cursor | cursor", ""},
 		{"by cursor, with options", byCursors, byCursor, yes, 250, "- | cursor limit | cursor limit", ""},
 		{"by cursor, told offset", byCursors, byOffset, "", 250, "-", "account-paging:offset"},
@@ -153,7 +163,8 @@ func TestAccountPages(t *testing.T) {
 		{"documented, by cursor", "", "", byCursor, "-", "cursor"},
 		{"with options, by cursor", "", yes, byCursor, "limit marketId", "cursor limit marketId"},
 		{"documented, by offset", "", "", byOffset, "-", "offset"},
-		{"nothing is said", "", yes, "", "limit marketId", "limit marketId offset"},
+		{"nothing is said", "", yes, "", "limit marketId", ""},
+		{"nothing is said, told offset", byOffset, yes, "", "limit marketId", "limit marketId offset"},
 		{"nothing is said, told none", none, yes, "", "limit marketId", ""},
 		{"nothing is said, told cursor", byCursor, yes, "", "limit marketId", ""},
 	} {

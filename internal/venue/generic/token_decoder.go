@@ -24,16 +24,16 @@ type tokenDecoder[T any] struct {
 	fromNumber func(d market.Decimal, id string) *T
 }
 
-func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, note func(string)) (batchValues[T], error) {
+func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, note func(string)) (rest.Values[T], error) {
 	if list, ok := rest.RowsOf(payload, k.list); ok {
 		return k.rows(list.Rows, requested, note), nil
 	}
 	if payload.Kind() != wire.Object {
-		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "neither a list nor an object")
+		return nil, rest.UnknownForm(k.endpoint, "neither a list nor an object")
 	}
 	if k.isRow(payload) {
 		if len(requested) > 1 {
-			return batchValues[T]{}, rest.UnknownForm(k.endpoint, "one element for several ids")
+			return nil, rest.UnknownForm(k.endpoint, "one element for several ids")
 		}
 		return k.rows([]wire.Value{payload}, requested, note), nil
 	}
@@ -48,7 +48,7 @@ func (k *tokenDecoder[T]) decode(payload wire.Value, requested []string, note fu
 	}
 	m := inside.Members()
 	if !k.isMap(m, requested, enveloped) {
-		return batchValues[T]{}, rest.UnknownForm(k.endpoint, "an object of another form")
+		return nil, rest.UnknownForm(k.endpoint, "an object of another form")
 	}
 	return k.fromMap(m, requested, note), nil
 }
@@ -77,33 +77,20 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, env
 	return true
 }
 
-// rows reads a list of rows. If several rows have the same id, the last row is used. If the call was for one id, and the only row
-// has no id, the row belongs to this id.
-func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(string)) batchValues[T] {
-	out := newBatchValues[T](len(requested))
-	for _, v := range list {
-		r := wire.NewRow(v, note)
-		token := r.Of(wire.FieldTokenID)
-		id, ok := token.ID()
-		if r.Err == nil && token.IsNull() && len(requested) == 1 && len(list) == 1 {
-			id, ok = wire.Intern(requested[0]), true
-		}
-		switch {
-		case !ok || id == "":
-			out.unattributed = true
-			note("element without a readable id")
-		case !slices.Contains(requested, id):
-			out.otherIDs = true
-		default:
-			out.byID[id] = k.read(r, id)
-		}
+// rows reads a list of rows. If the call was for one id, and the only row has no id, the row belongs to this id.
+func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(string)) rest.Values[T] {
+	if len(list) == 1 && len(requested) == 1 && list[0].Kind() == wire.Object && wire.FieldTokenID.Of(list[0]).IsNull() {
+		r, id := wire.NewRow(list[0], note), wire.Intern(requested[0])
+		out := make(rest.Values[T], 1)
+		out.Put(id, k.row(r, id), r)
+		return out
 	}
-	return out
+	return rest.ReadByID(list, wire.FieldTokenID, note, k.row)
 }
 
 // fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
-func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, note func(string)) batchValues[T] {
-	out := newBatchValues[T](len(requested))
+func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, note func(string)) rest.Values[T] {
+	out := make(rest.Values[T], len(requested))
 	for _, id := range requested {
 		v := m[id]
 		if v.IsNull() {
@@ -111,12 +98,15 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, n
 		}
 		id = wire.Intern(id)
 		if v.Kind() == wire.Object {
-			out.byID[id] = k.read(wire.NewRow(v, note), id)
+			r := wire.NewRow(v, note)
+			out.Put(id, k.row(r, id), r)
 			continue
 		}
-		out.byID[id] = k.number(v, id, note)
+		out[id] = k.number(v, id, note)
 	}
-	out.otherIDs = len(out.byID) < len(m)
+	if len(out) < len(m) {
+		out[rest.OtherID] = upstream.Result[*T]{}
+	}
 	return out
 }
 
@@ -127,13 +117,4 @@ func (k *tokenDecoder[T]) number(v wire.Value, id string, note func(string)) ups
 		return upstream.Result[*T]{Err: rest.BadElement(k.endpoint, errors.New("the value is not a number from 0 to 1"))}
 	}
 	return upstream.Result[*T]{Value: k.fromNumber(d, id)}
-}
-
-func (k *tokenDecoder[T]) read(r *wire.Row, id string) upstream.Result[*T] {
-	value := k.row(r, id)
-	if r.Err != nil {
-		r.Note("bad element")
-		return upstream.Result[*T]{Err: rest.BadElement(k.endpoint, r.Err)}
-	}
-	return upstream.Result[*T]{Value: value}
 }

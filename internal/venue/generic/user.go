@@ -62,7 +62,6 @@ func (c *Client) Positions(ctx context.Context, call upstream.Call, a market.Add
 	})
 }
 
-// sameHolding reports whether two rows have the same market, token, outcome, size and average price.
 func sameHolding(a, b market.Position) bool {
 	return a.MarketID == b.MarketID && a.TokenID == b.TokenID && a.Outcome == b.Outcome && a.Size.Cmp(b.Size) == 0 &&
 		(a.AvgPrice == b.AvgPrice || a.AvgPrice != nil && b.AvgPrice != nil && a.AvgPrice.Cmp(*b.AvgPrice) == 0)

@@ -114,7 +114,7 @@ func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.A
 		rq.Query.Set("limit", strconv.Itoa(furtherRows))
 	}
 	start.setQuery(&rq.Query)
-	payload, err := c.get(ctx, rq)
+	payload, err := c.Get(ctx, c.call, rq)
 	switch {
 	case sized && refusesOptions(err):
 		return listPage[T]{}, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")

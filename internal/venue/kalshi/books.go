@@ -156,7 +156,6 @@ func (d *Driver) readList(ctx context.Context, call upstream.Call, tickers []str
 		r := wire.NewRow(v, note)
 		found[r.RequireID(fieldTicker)] = readBook(r)
 	}
-	failNameless(e, tickers, found)
 	return found, nil
 }
 

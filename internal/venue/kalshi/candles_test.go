@@ -3,7 +3,6 @@ package kalshi
 import (
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"slices"
 	"strconv"
@@ -11,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/demo"
-	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
@@ -194,42 +191,12 @@ func TestOtherDays(t *testing.T) {
 	}
 	day := market.DateOf(start)
 	var notes []string
-	h := readHistory(v, span{day, day}, start.AddDate(0, 0, 9), func(what string) { notes = append(notes, what) })
-	if h.Err != nil || len(h.Value.points) != 1 || h.Value.points[0].Price.String() != "0.2000" || len(h.Value.leftOut) != 1 {
-		t.Errorf("readHistory returns %+v and the error %v, want the price 0.2000 and one row left out", h.Value, h.Err)
+	r := wire.NewRow(v, func(what string) { notes = append(notes, what) })
+	h := readHistory(r, span{day, day}, start.AddDate(0, 0, 9))
+	if r.Err != nil || len(h.points) != 1 || h.points[0].Price.String() != "0.2000" || len(h.leftOut) != 1 {
+		t.Errorf("readHistory returns %+v and the error %v, want the price 0.2000 and one row left out", h, r.Err)
 	}
 	if want := []string{"bad row", "point on another day", "point on another day"}; !slices.Equal(notes, want) {
 		t.Errorf("the drift is %q, want %q", notes, want)
-	}
-}
-
-// TestHistoryOnSimulator checks that a history of 50 days over the simulator has one point for each day, also at the beginning of
-// daylight saving.
-func TestHistoryOnSimulator(t *testing.T) {
-	clock := tool.NewClock(time.Date(2026, 3, 20, 15, 0, 0, 0, time.UTC))
-	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 60, Seed: 5, Clock: clock}, Keys: testKeys()})
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	to := market.DateOf(clock.Now())
-	got, err := d.PriceHistories(t.Context(), upstream.Call{}, []queries.PriceHistory{{TokenID: sim.Tickers()[0] + ":yes", From: to - 49, To: to}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	points := got[0].Value.Points
-	if len(points) != 50 {
-		t.Fatalf("the history has %d points, want 50", len(points))
-	}
-	for i, p := range points {
-		if want := to - 49 + market.Date(i); market.DateOf(p.Timestamp) != want {
-			t.Errorf("point %d is on %s, want %s", i, market.DateOf(p.Timestamp), want)
-		}
-	}
-	if last := points[49].Timestamp; !last.Equal(clock.Now()) {
-		t.Errorf("the last point is at %s, want the present time %s", last, clock.Now())
 	}
 }

@@ -79,12 +79,16 @@ type command struct {
 
 const maxUnanswered = 1024
 
-// Protocol returns the protocol of Kalshi's stream. Its argument returns the headers that sign a handshake. The venue may send no
-// data for a long time. So the ping is a command, which the venue must answer with a frame.
-func Protocol(header func() (http.Header, error)) *stream.Protocol {
-	return &stream.Protocol{
+// Stream implements venue.Driver. Without a key there is no stream, because Kalshi refuses unsigned handshakes. The venue may send
+// no data for a long time. So the ping is a command, which the venue must answer with a frame.
+func (d *Driver) Stream() (address string, p *stream.Protocol) {
+	if d.key == nil {
+		return "", nil
+	}
+	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
-		Subject:  subjectName, PingEvery: pingEvery, Silence: silence, Header: header,
+		Subject:  subjectName, PingEvery: pingEvery, Silence: silence,
+		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.client.Now()) },
 	}
 }
 

@@ -1,14 +1,11 @@
 package kalshi
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"oddsgraph/internal/venue/wire"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -34,28 +31,6 @@ func (g *golden) compare() {
 	}
 	if got := g.text.String(); got != string(want) {
 		g.t.Errorf("%s differs; run the test with -update and look at the difference\n%s", g.name, got)
-	}
-}
-
-// TestUnifiedPrices checks that readBids converts the prices of NO bids if the venue sends these bids at YES prices.
-func TestUnifiedPrices(t *testing.T) {
-	of := func(text string, unified bool) string {
-		v, err := wire.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := wire.NewRow(v, func(string) {})
-		b := readBids(r, unified)
-		if r.Err != nil {
-			t.Fatal(r.Err)
-		}
-		out, _ := json.Marshal(b)
-		return string(out)
-	}
-	separate := of(`{"yes_dollars_fp":[["0.0800","300.00"]],"no_dollars_fp":[["0.5400","20.00"],["0.5600","146.00"]]}`, false)
-	unified := of(`{"yes_dollars_fp":[["0.0800","300.00"]],"no_dollars_fp":[["0.4600","20.00"],["0.4400","146.00"]]}`, true)
-	if separate != unified {
-		t.Errorf("readBids returns %s for NO prices and %s for YES prices of NO bids; want equal bids", separate, unified)
 	}
 }
 

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,8 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"oddsgraph/internal/demo"
-	simulator "oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
@@ -120,10 +117,6 @@ func newSigningDriver(t *testing.T, answers map[string]func(url.Values) (int, st
 // testKey returns a key that simulators with testKeys know.
 func testKey() *Key { return &Key{&secret{"id", newPrivate()}} }
 
-func testKeys() map[string]*rsa.PublicKey {
-	return map[string]*rsa.PublicKey{"id": &newPrivate().PublicKey}
-}
-
 // TestUnknownIDs checks that the driver makes no call for ids that cannot be ids of Kalshi tokens or markets. An id that is invalid
 // for every venue must get an error.
 func TestUnknownIDs(t *testing.T) {
@@ -137,33 +130,6 @@ func TestUnknownIDs(t *testing.T) {
 	}
 	if prices, _ := d.Prices(ctx, upstream.Call{}, []string{"A,B:yes"}); market.CodeOf(prices[0].Err) != market.CodeBadUserInput {
 		t.Errorf("the price of an id with a comma has the error %v, want BAD_USER_INPUT", prices[0].Err)
-	}
-}
-
-// TestPricesAndSpreads checks the prices and spreads that the driver reads from the list of markets.
-func TestPricesAndSpreads(t *testing.T) {
-	answers := map[string]func(url.Values) (int, string){"/markets": file(t, "markets.json"), "/historical/markets": text(`{"markets":[]}`)}
-	d, s := newDriver(t, answers)
-	ids := []string{"KXRAINLIS-26NOV30-T2.5:no", "KXRAINLIS-26NOV22-T2.5:no", "KXRAINLIS-26NOV20-T2.5:yes", "KXRAINLIS-26NOV30-T2.5:yes"}
-	prices, err := d.Prices(context.Background(), upstream.Call{}, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if p := prices[0].Value; p.Price.String() != "0.5525" || p.Basis != market.BasisMidpoint || p.TokenID != ids[0] {
-		t.Errorf("the price of NO is %+v", p)
-	}
-	if p := prices[1].Value; p.Price.String() != "1.0000" || p.Basis != market.BasisSettlement {
-		t.Errorf("the price of the winner is %+v", p)
-	}
-	if market.CodeOf(prices[2].Err) != market.CodeUpstreamBadResponse {
-		t.Errorf("a price of 43 causes the error %v, want UPSTREAM_BAD_RESPONSE", prices[2].Err)
-	}
-	spreads, err := d.Spreads(context.Background(), upstream.Call{}, ids)
-	if err != nil || spreads[0].Value.BestAsk.String() != "0.5700" || spreads[3].Value.BestAsk.String() != "0.4650" {
-		t.Errorf("the spreads are %+v for NO and %+v for YES, and the error is %v; want the best asks 0.5700 and 0.4650", spreads[0].Value, spreads[3].Value, err)
-	}
-	if drift := []string{"prices: crossed quote", "prices: bad element", "spreads: crossed quote", "spreads: bad element"}; len(s.calls) != 2 || !slices.Equal(s.drift, drift) {
-		t.Errorf("the driver makes the calls %q and reports the drift %q, want 2 calls and %q", s.calls, s.drift, drift)
 	}
 }
 
@@ -493,61 +459,4 @@ func TestUnsupported(t *testing.T) {
 		}
 	}
 	s.want(t)
-}
-
-// TestDriverOnSimulator reads all markets, and the books and spreads of 60 tokens, from the simulator. The books and the spreads
-// must have the same best prices.
-func TestDriverOnSimulator(t *testing.T) {
-	clock := tool.NewClock(start)
-	sim := simulator.New(simulator.Config{Demo: demo.Config{Markets: 200, Seed: 5, Clock: clock}, Keys: testKeys(), TokensPerSecond: 1 << 20})
-	server := httptest.NewServer(sim)
-	t.Cleanup(server.Close)
-	d, err := New(rest.Config{BaseURL: server.URL + simulator.Path, Clock: clock}, testKey())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	ctx := context.Background()
-	seen := map[market.Status]int{}
-	for q := (queries.Search{Limit: 100}); ; {
-		page, err := d.Search(ctx, upstream.Call{}, q)
-		if err != nil || len(page.LeftOut) > 0 {
-			t.Fatalf("Search returns %+v and the error %v, want no bad row", page, err)
-		}
-		for _, m := range page.Markets {
-			seen[m.Status]++
-		}
-		if q.Page = page.Next; q.Page == "" {
-			break
-		}
-	}
-	if seen[market.StatusOpen] != len(sim.Tickers()) || seen[market.StatusResolved] == 0 || seen[market.StatusUnknown] > 0 {
-		t.Errorf("the pages have markets of the states %v; want %d open markets, some resolved and no unknown", seen, len(sim.Tickers()))
-	}
-	var ids []string
-	var books []queries.Book
-	for _, ticker := range sim.Tickers()[:30] {
-		for _, s := range sides {
-			ids, books = append(ids, s.token(ticker)), append(books, queries.Book{TokenID: s.token(ticker), Depth: 20})
-		}
-	}
-	before := sim.Stats().Requests
-	gotBooks, err := d.Books(ctx, upstream.Call{}, books)
-	if err != nil {
-		t.Fatal(err)
-	}
-	spreads, err := d.Spreads(ctx, upstream.Call{}, ids)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, s := range spreads {
-		b := gotBooks[i].Value
-		if b == nil || s.Value == nil || b.BestBid().Cmp(*s.Value.BestBid) != 0 || b.BestAsk().Cmp(*s.Value.BestAsk) != 0 {
-			t.Errorf("%s has the book %+v and the spread %+v", ids[i], b, s.Value)
-		}
-	}
-	after := sim.Stats().Requests
-	if n := after["/markets/orderbooks"] - before["/markets/orderbooks"]; n != 6 || after["/markets"]-before["/markets"] != 1 {
-		t.Errorf("60 tokens of 30 markets need %d calls for books and %d for spreads, want 6 and 1", n, after["/markets"]-before["/markets"])
-	}
 }

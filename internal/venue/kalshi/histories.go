@@ -65,15 +65,7 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 				return nil, rest.UnknownForm(e, "no list of markets")
 			}
 			now := d.client.Now()
-			found := make(rest.Values[history], len(tickers))
-			for _, v := range rows {
-				ticker, ok := fieldMarketTicker.Of(v).ID()
-				if !ok {
-					note("bad element")
-				}
-				found[ticker] = readHistory(v, s, now, note)
-			}
-			failNameless(e, tickers, found)
+			found := rest.ReadByID(rows, fieldMarketTicker, note, func(r *wire.Row, _ string) *history { return readHistory(r, s, now) })
 			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
@@ -81,7 +73,8 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = upstream.Result[*history]{Err: err}
 				} else if !payload.IsNull() {
-					found[ticker] = readHistory(payload, s, now, note)
+					r := wire.NewRow(payload, note)
+					found.Put(ticker, readHistory(r, s, now), r)
 				}
 			}
 			return found, nil
@@ -90,14 +83,15 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 
 // readHistory reads the candlesticks of one market. A candlestick without a trade yields no point, nor does a candlestick on a day
 // that was not requested. Unreadable candlesticks are reported in leftOut.
-func readHistory(v wire.Value, s span, now time.Time, note func(string)) upstream.Result[*history] {
+func readHistory(r *wire.Row, s span, now time.Time) *history {
 	const e = upstream.EndpointPriceHistory
-	list, ok := fieldCandles.Of(v).List()
+	list, ok := r.Of(fieldCandles).List()
 	if !ok {
-		return upstream.Result[*history]{Err: rest.UnknownForm(e, "no list of candlesticks")}
+		r.Err = rest.UnknownForm(e, "no list of candlesticks")
+		return nil
 	}
 	period := periodOf(s.days())
-	rows, bad := rest.ReadRows(list, note, func(r *wire.Row) *market.PricePoint {
+	rows, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) *market.PricePoint {
 		if p, ok := readCandle(r, period, now); ok {
 			return &p
 		}
@@ -109,8 +103,7 @@ func readHistory(v wire.Value, s span, now time.Time, note func(string)) upstrea
 			traded = append(traded, *p)
 		}
 	}
-	h := &history{points: rest.PointsOfDays(traded, s.from, s.to, note), leftOut: bad.LeftOut(e)}
-	return upstream.Result[*history]{Value: h}
+	return &history{points: rest.PointsOfDays(traded, s.from, s.to, r.Note), leftOut: bad.LeftOut(e)}
 }
 
 var (

@@ -3,6 +3,7 @@ package kalshi
 import (
 	"cmp"
 	"context"
+	"maps"
 	"strconv"
 	"strings"
 
@@ -34,17 +35,7 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 				}
 				break
 			}
-			for _, v := range list {
-				r := wire.NewRow(v, note)
-				ticker := r.RequireID(fieldTicker)
-				result := upstream.Result[*T]{Value: read(r)}
-				if r.Err != nil {
-					note("bad element")
-					result = upstream.Result[*T]{Err: rest.BadElement(e, r.Err)}
-				}
-				found[ticker] = result
-			}
-			failNameless(e, tickers, found)
+			maps.Copy(found, rest.ReadByID(list, fieldTicker, note, func(r *wire.Row, _ string) *T { return read(r) }))
 		}
 		return found, nil
 	}}
@@ -60,14 +51,6 @@ func (d *Driver) getMarkets(ctx context.Context, call upstream.Call, rq *rest.Re
 		return nil, payload, rest.UnknownForm(rq.Endpoint, "no list of markets")
 	}
 	return list, payload, nil
-}
-
-// failNameless gives an error to each ticker without a result if a row, whose result is that of the empty ticker, has no readable
-// ticker.
-func failNameless[T any](e upstream.Endpoint, tickers []string, found rest.Values[T]) {
-	if _, ok := found[""]; ok {
-		found.FailMissing(e, tickers)
-	}
 }
 
 func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }

@@ -291,6 +291,18 @@ func levelText(levels []market.Level) string {
 	return strings.Join(out, " ")
 }
 
+// levelsOf returns both sides of a book as text.
+func levelsOf(b *market.Book) string {
+	var out strings.Builder
+	for _, side := range [][]market.Level{b.Bids.Levels(), b.Asks.Levels()} {
+		for _, l := range side {
+			fmt.Fprintf(&out, "%s×%s ", l.Price.Reduce(), l.Size.Reduce())
+		}
+		out.WriteString("| ")
+	}
+	return out.String()
+}
+
 const (
 	eventJSON = `{"event_ticker":"KXRAIN-26NOV30","series_ticker":"KXRAIN","sub_title":"On 30 November","title":"Rain in Lisbon","collateral_return_type":"binary",
 		"mutually_exclusive":true,"category":"Weather","strike_date":"2026-11-30T23:59:00Z","available_on_brokers":true,"product_metadata":null}`

@@ -37,18 +37,11 @@ func forAccount(e upstream.Endpoint, a market.Address) *rest.Request {
 	return rq
 }
 
-// withListBackoff calls read. After a temporary failure of the venue, a backoff for the list begins. Until the backoff ends,
-// withListBackoff does not call read, but returns the last error. The argument list is the address of an account, or the query of a
-// public list.
-func withListBackoff[T any](d *Driver, e upstream.Endpoint, list string, read func() (T, error)) (T, error) {
-	return rest.WithBackoff(d.data, e, d.data.Digest(list), read)
-}
-
 // Balance returns the value of an account's positions, or nil if Polymarket does not know the account. Polymarket adds the costs of
 // combos whose result is not known. The value contains no cash, because Polymarket's APIs do not report balances on the blockchain.
 func (d *Driver) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
 	const e = upstream.EndpointBalance
-	return withListBackoff(d, e, string(a), func() (*market.Balance, error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(string(a)), func() (*market.Balance, error) {
 		payload, err := d.data.Get(ctx, call, forAccount(e, a))
 		if err != nil {
 			return nil, rest.NilIfNotFound(err)
@@ -68,7 +61,7 @@ func (d *Driver) Balance(ctx context.Context, call upstream.Call, a market.Addre
 // because clients sum the positions.
 func (d *Driver) Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error) {
 	const e = upstream.EndpointPositions
-	return withListBackoff(d, e, string(a), func() ([]market.Position, error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(string(a)), func() ([]market.Position, error) {
 		for range maxReads {
 			rows, moved, err := d.allPositions(ctx, call, a)
 			if err != nil || !moved {
@@ -192,7 +185,7 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 	}
 	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at.cursor())
 	out := records[T]{at: at}
-	return withListBackoff(d, e, list, func() (records[T], error) {
+	return rest.WithBackoff(d.data, e, d.data.Digest(list), func() (records[T], error) {
 		p, err := d.page(ctx, call, rq)
 		if err != nil {
 			return out, err

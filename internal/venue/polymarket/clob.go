@@ -5,7 +5,6 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -16,20 +15,18 @@ var (
 )
 
 var (
-	errForm     = errors.New("the response does not have the expected form")
-	errOtherIDs = errors.New("the response is about other ids")
-	errCrossed  = errors.New("the best bid is above the best ask")
+	errForm    = errors.New("the response does not have the expected form")
+	errCrossed = errors.New("the best bid is above the best ask")
 )
 
 // readMidpoints reads {token: midpoint}. If a side of a token's book is empty, the token has no midpoint.
-func readMidpoints(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Price], error) {
+func readMidpoints(payload wire.Value, note func(string)) (rest.Values[market.Price], error) {
 	members := payload.Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(rest.Values[market.Price], len(requested))
-	for _, id := range requested {
-		v := members[id]
+	out := make(rest.Values[market.Price], len(members))
+	for id, v := range members {
 		if v.IsNull() || v.Is("") {
 			continue
 		}
@@ -38,16 +35,13 @@ func readMidpoints(payload wire.Value, requested []string, note func(string)) (r
 		id = wire.Intern(id)
 		out.Put(id, &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisMidpoint}, r)
 	}
-	if len(out) == 0 && len(members) > 0 {
-		return nil, errOtherIDs
-	}
 	return out, nil
 }
 
 // readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless, so the token
 // has no result.
-func readLastTrades(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Price], error) {
-	return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Price {
+func readLastTrades(payload wire.Value, note func(string)) (rest.Values[market.Price], error) {
+	return readTokens(payload, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
 		if r.Text(wire.FieldSide) == "" {
 			return nil
@@ -57,8 +51,8 @@ func readLastTrades(payload wire.Value, requested []string, note func(string)) (
 }
 
 // readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
-func readBooks(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Book], error) {
-	return readTokens(payload, requested, note, readBook)
+func readBooks(payload wire.Value, note func(string)) (rest.Values[market.Book], error) {
+	return readTokens(payload, note, readBook)
 }
 
 // readBook reads an order book. Polymarket sends whole books, so one book can serve queries of every depth.
@@ -75,42 +69,12 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token. If read returns nil and the row has no error, the token has no
-// result. If a row has no readable id, every requested token without a result gets an error, because this row may belong to the
-// token.
-func readTokens[T any](payload wire.Value, requested []string, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
+// readTokens reads a list of rows that each belong to a token.
+func readTokens[T any](payload wire.Value, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
 	}
-	wanted := make(map[string]bool, len(requested))
-	for _, id := range requested {
-		wanted[id] = true
-	}
-	rows := payload.Elements()
-	out, answered, nameless := make(rest.Values[T], len(requested)), 0, false
-	for _, v := range rows {
-		r := wire.NewRow(v, note)
-		id, ok := r.Of(wire.FieldTokenID).ID()
-		switch {
-		case !ok || id == "":
-			nameless = true
-			note("element without a readable id")
-		case wanted[id]:
-			answered++
-			if value := read(r, id); value != nil || r.Err != nil {
-				out.Put(id, value, r)
-			}
-		}
-	}
-	if answered == 0 && !nameless && len(rows) > 0 {
-		return nil, errOtherIDs
-	}
-	if nameless {
-		for _, id := range out.Missing(requested) {
-			out[id] = upstream.Result[*T]{Err: errors.New("an element has no readable id, so it may belong to this id")}
-		}
-	}
-	return out, nil
+	return rest.ReadByID(payload.Elements(), wire.FieldTokenID, note, read), nil
 }
 
 // readPoints reads [{t,p}] and returns the points of the UTC days in a period, oldest first.

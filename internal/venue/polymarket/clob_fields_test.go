@@ -32,26 +32,26 @@ func errText(err error) string {
 
 // TestFormsOfTokenLists checks which responses about tokens are refused, and what happens to the rows of the others.
 func TestFormsOfTokenLists(t *testing.T) {
-	requested := []string{"1", "2"}
 	for text, want := range map[string]string{
 		`null`: errForm.Error() + " map[]", `{}`: errForm.Error() + " map[]", `"x"`: errForm.Error() + " map[]", `[]`: "ok map[]",
-		`[{"token_id":"3","price":"0.1","side":"BUY"}]`:                           errOtherIDs.Error() + " map[]",
-		`[{"token_id":"1","price":"0.1","side":"BUY"},{"token_id":"3"}]`:          "ok map[1:0.1]",
+		`[{"token_id":"1","price":"0.1","side":"BUY"},{"token_id":"3"}]`:          "ok map[1:0.1 3:price is missing] bad element",
 		`[{"asset_id":1,"price":"0.1","side":"BUY"}]`:                             "ok map[1:0.1]",
-		`[{"token_id":"1","price":"0.1","side":""}]`:                              "ok map[]",
+		`[{"token_id":"1","price":"0.1","side":""}]`:                              "ok map[1:none]",
 		`[{"token_id":"1","price":"7","side":""}]`:                                "ok map[1:price is not from 0 to 1] bad element",
 		`[{"token_id":"1","side":"SELL"}]`:                                        "ok map[1:price is missing] bad element",
-		`[{"token_id":"","price":"0.1"},{"token_id":"2","price":1,"side":"BUY"}]`: "ok map[1:an element has no readable id, so it may belong to this id 2:1] element without a readable id",
-		`[{"token_id":[]}]`: "ok map[1:an element has no readable id, so it may belong to this id 2:an element has no readable id, so it may belong to this id] element without a readable id",
-		`[7]`:               "ok map[1:an element has no readable id, so it may belong to this id 2:an element has no readable id, so it may belong to this id] element without a readable id",
+		`[{"token_id":"","price":"0.1"},{"token_id":"2","price":1,"side":"BUY"}]`: "ok map[:none 2:1] element without a readable id",
+		`[{"token_id":[]}]`: "ok map[:none] element without a readable id",
+		`[7]`:               "ok map[:none] element without a readable id",
 	} {
 		got := ""
 		notes := noted(t, text, func(v wire.Value, note func(string)) {
-			values, err := readLastTrades(v, requested, note)
+			values, err := readLastTrades(v, note)
 			shown := map[string]string{}
 			for id, r := range values {
-				if shown[id] = errText(r.Err); r.Err == nil {
+				if shown[id] = errText(r.Err); r.Value != nil {
 					shown[id] = r.Value.Price.String()
+				} else if r.Err == nil {
+					shown[id] = "none"
 				}
 			}
 			got = fmt.Sprint(errText(err), " ", shown)
@@ -64,13 +64,13 @@ func TestFormsOfTokenLists(t *testing.T) {
 
 func TestFormsOfMidpoints(t *testing.T) {
 	for text, want := range map[string]string{
-		`null`: errForm.Error() + " map[]", `[]`: errForm.Error() + " map[]", `{}`: "ok map[]", `{"3":"0.1"}`: errOtherIDs.Error() + " map[]",
+		`null`: errForm.Error() + " map[]", `[]`: errForm.Error() + " map[]", `{}`: "ok map[]", `{"3":"0.1"}`: "ok map[3:3 0.1 MIDPOINT]",
 		`{"1":"0.1","2":null}`: "ok map[1:1 0.1 MIDPOINT]", `{"1":0,"2":"1"}`: "ok map[1:1 0 MIDPOINT 2:2 1 MIDPOINT]", `{"1":"","2":"0.5"}`: "ok map[2:2 0.5 MIDPOINT]",
-		`{"1":"-0.1","2":[]}`: "ok map[1:price is not from 0 to 1 2:price is not a number] bad element bad element", `{"1":null}`: errOtherIDs.Error() + " map[]",
+		`{"1":"-0.1","2":[]}`: "ok map[1:price is not from 0 to 1 2:price is not a number] bad element bad element", `{"1":null}`: "ok map[]",
 	} {
 		got := ""
 		notes := noted(t, text, func(v wire.Value, note func(string)) {
-			values, err := readMidpoints(v, []string{"1", "2"}, note)
+			values, err := readMidpoints(v, note)
 			shown := map[string]string{}
 			for id, r := range values {
 				if shown[id] = errText(r.Err); r.Err == nil {
@@ -89,22 +89,24 @@ func TestFormsOfMidpoints(t *testing.T) {
 func TestEveryFieldOfABook(t *testing.T) {
 	text := `[{"market":"0xaa01","asset_id":"11","timestamp":"1900000000123","hash":"h","bids":[{"price":"0.25","size":"10"},{"price":"0.2","size":"3"}],"asks":[{"price":"0.75","size":"4"}],"version":"v2"}]`
 	v, _ := wire.Parse([]byte(text))
-	books, err := readBooks(v, []string{"11"}, ignore)
+	books, err := readBooks(v, ignore)
 	if err != nil || books["11"].Err != nil {
 		t.Fatal(err, books)
 	}
 	b := books["11"].Value
 	equal(t, []string{showBook(b)}, "11 bids 0.25*10 0.2*3 asks 0.75*4 spread 0.5 top 0.25/0.75 at 2030-03-17T17:46:40.123Z hash h depth 200")
 	for text, want := range map[string]string{
-		`[{"asset_id":"11","bids":[],"asks":[]}]`:                                       "11 bids asks spread - top -/- at - hash  depth 200",
-		`[{"asset_id":"11","timestamp":"soon","bids":[],"asks":null}]`:                  "11 bids asks spread - top -/- at - hash  depth 200; timestamp unreadable",
-		`[{"asset_id":"11","bids":[["0.5","1"]],"asks":[["0.5","2"]]}]`:                 "11 bids 0.5*1 asks 0.5*2 spread 0 top 0.5/0.5 at - hash  depth 200",
-		`[{"asset_id":"11","bids":[{"price":"0.51","size":"1"}],"asks":[["0.5","2"]]}]`: errCrossed.Error() + "; crossed book; bad element",
-		`[{"asset_id":"11","bids":[]}]`:                                                 "asks is not a list; bad element",
+		`[{"asset_id":"11","bids":[],"asks":[]}]`:                                                                   "11 bids asks spread - top -/- at - hash  depth 200",
+		`[{"asset_id":"11","timestamp":"soon","bids":[],"asks":null}]`:                                              "11 bids asks spread - top -/- at - hash  depth 200; timestamp unreadable",
+		`[{"asset_id":"11","bids":[["0.5","1"]],"asks":[["0.5","2"]]}]`:                                             "11 bids 0.5*1 asks 0.5*2 spread 0 top 0.5/0.5 at - hash  depth 200",
+		`[{"asset_id":"11","bids":[{"price":"0.51","size":"1"}],"asks":[["0.5","2"]]}]`:                             errCrossed.Error() + "; crossed book; bad element",
+		`[{"asset_id":"11","bids":[["0.1","1000"],["0.305","20"],["0.2","0"]],"asks":[["0.99","5"],["0.31","7"]]}]`: "11 bids 0.305*20 0.1*1000 asks 0.31*7 0.99*5 spread 0.005 top 0.305/0.31 at - hash  depth 200",
+		`[{"asset_id":"11","bids":[["0.6","-1"]],"asks":[]}]`:                                                       "bids has a bad level: size is negative; bad element",
+		`[{"asset_id":"11","bids":[]}]`:                                                                             "asks is not a list; bad element",
 	} {
 		got := ""
 		notes := noted(t, text, func(v wire.Value, note func(string)) {
-			values, err := readBooks(v, []string{"11"}, note)
+			values, err := readBooks(v, note)
 			if got = errText(values["11"].Err); err == nil && values["11"].Err == nil {
 				got = showBook(values["11"].Value)
 			}
@@ -118,7 +120,7 @@ func TestEveryFieldOfABook(t *testing.T) {
 		deep = append(deep, fmt.Sprintf(`["0.%03d","1"]`, i+1))
 	}
 	v, _ = wire.Parse([]byte(`[{"asset_id":"11","bids":[` + strings.Join(deep, ",") + `],"asks":[]}]`))
-	books, _ = readBooks(v, []string{"11"}, ignore)
+	books, _ = readBooks(v, ignore)
 	if b := books["11"].Value; b.Bids.Len() != 200 || b.BestBid().String() != "0.250" {
 		t.Errorf("a book of 250 levels has %d bids and the best bid %s, want the best 200", b.Bids.Len(), b.BestBid())
 	}
@@ -128,8 +130,7 @@ func TestFormsOfHistories(t *testing.T) {
 	day, _ := market.ParseDate("2030-03-17")
 	for text, want := range map[string]string{
 		`{}`: errForm.Error(), `{"history":[]}`: errForm.Error(), `{"history":null}`: errForm.Error(), `{"history":{}}`: "ok",
-		`{"history":{"3":[]}}`:   errOtherIDs.Error(),
-		`{"history":{"1":null}}`: errOtherIDs.Error(),
+		`{"history":{"1":null}}`: "ok",
 		`{"history":{"1":[]}}`:   "ok 1: 0 points of 1, 0 left out",
 		`{"history":{"1":[{"t":1900000000,"p":0.5},{"timestamp":"1900000300","price":"0.75"},{"t":1900000600,"p":7},{"p":1},7]}}`:   "ok 1: 2 points of 1, 3 left out; bad row; bad row; bad row",
 		`{"history":{"1":7,"2":[{"t":1800000000,"p":0.5}]}}`:                                                                        "ok 1: the response does not have the expected form 2: 0 points of 2, 0 left out; bad element",
@@ -139,7 +140,7 @@ func TestFormsOfHistories(t *testing.T) {
 	} {
 		got := ""
 		notes := noted(t, text, func(v wire.Value, note func(string)) {
-			values, err := readHistories(v, []string{"1", "2"}, day, day, note)
+			values, err := readHistories(v, day, day, note)
 			got = errText(err)
 			for _, id := range []string{"1", "2"} {
 				switch r, ok := values[id]; {

@@ -158,33 +158,27 @@ func (d *Driver) readFound(payload wire.Value, q queries.Search) (*queries.Event
 	return page, nil
 }
 
-// checkEventOrder returns an error if more than 1/rest.OutOfOrderShare of the neighbouring pairs are out of order. Gamma has
-// probably ignored the sort in this case. If only one pair is out of order, there is no error. checkEventOrder skips events without
-// the requested field.
+// checkEventOrder returns an error if at least two pairs of neighbours are out of order, and Gamma has probably ignored the sort. It
+// skips events without the requested field.
 func checkEventOrder(payload wire.Value, order string, direction queries.Direction) error {
 	list, _ := readEvents(payload)
-	field, pairs, wrong := wire.NewField(order), 0, 0
-	var previous *market.Decimal
+	field := wire.NewField(order)
+	var values []market.Decimal
 	for _, v := range list {
 		r := &wire.Row{Object: v, Note: func(string) {}}
-		var value *market.Decimal
-		if !strings.HasSuffix(order, "Date") {
-			value = r.Decimal(field)
-		} else if at := r.Time(field); !at.IsZero() {
-			value = new(market.NewDecimal(at.Unix(), 0))
+		if at := r.Time(field); strings.HasSuffix(order, "Date") && !at.IsZero() {
+			values = append(values, market.NewDecimal(at.Unix(), 0))
+		} else if d := r.Decimal(field); d != nil {
+			values = append(values, *d)
 		}
-		if value == nil {
-			continue
-		}
-		if previous != nil {
-			pairs++
-			if (direction == queries.Ascending) == (previous.Cmp(*value) > 0) && previous.Cmp(*value) != 0 {
-				wrong++
-			}
-		}
-		previous = value
 	}
-	if wrong*rest.OutOfOrderShare > max(pairs, rest.OutOfOrderShare) {
+	wrong, ignored := rest.OutOfOrder(values, func(a, b market.Decimal) int {
+		if direction == queries.Ascending {
+			return a.Cmp(b)
+		}
+		return b.Cmp(a)
+	})
+	if wrong > 1 && ignored {
 		return unsupported("the list of events is not sorted by " + order)
 	}
 	return nil

@@ -181,16 +181,11 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 	return page, nil
 }
 
-// checkOrder sorts markets that are nearly in order. If at least two pairs of neighbouring markets, and more than
-// 1/rest.OutOfOrderShare of all pairs, are out of order, checkOrder returns an error.
+// checkOrder sorts markets that are nearly in order. If at least two pairs of neighbours are out of order, and Gamma has probably
+// ignored the sort, checkOrder returns an error.
 func checkOrder(markets []*market.Market, q queries.Search) error {
-	compare, wrong := rest.SortFields[q.Sort].Comparer(q.Direction), 0
-	for i := 1; i < len(markets); i++ {
-		if compare(markets[i-1], markets[i]) > 0 {
-			wrong++
-		}
-	}
-	if wrong*rest.OutOfOrderShare > max(len(markets)-1, rest.OutOfOrderShare) {
+	compare := rest.SortFields[q.Sort].Comparer(q.Direction)
+	if wrong, ignored := rest.OutOfOrder(markets, compare); wrong > 1 && ignored {
 		return unsupported("the list of markets is not sorted by " + orders[q.Sort])
 	}
 	slices.SortStableFunc(markets, compare)

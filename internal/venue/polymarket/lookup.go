@@ -18,11 +18,6 @@ func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(str
 			if len(ids) == 1 && market.CodeOf(err) == market.CodeNotFound {
 				return nil, nil
 			}
-			for id, r := range got {
-				if r.Err != nil && market.CodeOf(r.Err) == market.CodeInternal { // the functions that read elements return errors without a code
-					got[id] = upstream.Result[*T]{Err: rest.BadElement(e, r.Err)}
-				}
-			}
 			return got, err
 		},
 	}

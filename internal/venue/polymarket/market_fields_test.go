@@ -3,6 +3,7 @@ package polymarket
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,6 +149,14 @@ func TestBadMembersOfAMarket(t *testing.T) {
 		if got := readOne(t, row); got != want {
 			t.Errorf("%s\n got %s\nwant %s", replacement, got, want)
 		}
+	}
+}
+
+// TestTokensOfABadMarket checks that a market that cannot be read still names its tokens.
+func TestTokensOfABadMarket(t *testing.T) {
+	r := rowOf(t, `{"conditionId":"0xa1","clobTokenIds":"[\"1015\"]","outcomes":["Yes","No"]}`, nil)
+	if readMarket(r, nil); r.Err == nil || !slices.Equal(tokenIDs(r), []string{"1015"}) {
+		t.Errorf("the row has the error %v and the tokens %q, want an error and 1015", r.Err, tokenIDs(r))
 	}
 }
 

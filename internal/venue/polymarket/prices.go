@@ -12,7 +12,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-type tokenReader[T any] func(payload wire.Value, requested []string, note func(string)) (rest.Values[T], error)
+type tokenReader[T any] func(payload wire.Value, note func(string)) (rest.Values[T], error)
 
 // tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
 // empty, the lookup uses the path of the endpoint.
@@ -30,7 +30,7 @@ func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenR
 			if err != nil {
 				return nil, err
 			}
-			got, err := read(payload, ids, note)
+			got, err := read(payload, note)
 			return got, formError(e, err)
 		})
 }
@@ -72,8 +72,8 @@ func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []stri
 
 // Spreads returns the best prices of tokens, from their order books. The Value of a token without a book is nil.
 func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
-	return tokenLookup(d, upstream.EndpointSpreads, "", func(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Spread], error) {
-		return readTokens(payload, requested, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
+	return tokenLookup(d, upstream.EndpointSpreads, "", func(payload wire.Value, note func(string)) (rest.Values[market.Spread], error) {
+		return readTokens(payload, note, func(r *wire.Row, id string) *market.Spread { return rest.SpreadOf(readBook(r, id)) })
 	}).Read(ctx, call, tokenIDs)
 }
 
@@ -113,7 +113,7 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory
 			if err != nil {
 				return nil, err
 			}
-			got, err := readHistories(payload, ids, from, to, note)
+			got, err := readHistories(payload, from, to, note)
 			return got, formError(e, err)
 		})
 }
@@ -133,14 +133,13 @@ func fidelity(from, to market.Date) int {
 }
 
 // readHistories reads {history:{token:[{t,p}]}}.
-func readHistories(payload wire.Value, requested []string, from, to market.Date, note func(string)) (rest.Values[market.PriceHistory], error) {
+func readHistories(payload wire.Value, from, to market.Date, note func(string)) (rest.Values[market.PriceHistory], error) {
 	members := fieldHistory.Of(payload).Members()
 	if members == nil {
 		return nil, errForm
 	}
-	out := make(rest.Values[market.PriceHistory], len(requested))
-	for _, id := range requested {
-		v := members[id]
+	out := make(rest.Values[market.PriceHistory], len(members))
+	for id, v := range members {
 		list, ok := v.List()
 		switch {
 		case v.IsNull():
@@ -157,9 +156,6 @@ func readHistories(payload wire.Value, requested []string, from, to market.Date,
 			continue
 		}
 		out[id] = upstream.Result[*market.PriceHistory]{Value: h}
-	}
-	if len(out) == 0 && len(members) > 0 {
-		return nil, errOtherIDs
 	}
 	return out, nil
 }

@@ -208,18 +208,6 @@ func TestStreamFrames(t *testing.T) {
 	s.expect(s.frame(`{"event_type":"book","asset_id":"A","timestamp":"10","bids":[{"price":"2","size":"1"}],"asks":[]}`), "bad orderbook A")
 }
 
-// TestTradeIDs checks that a trade has the same id on two sockets, and that different trades have different ids.
-func TestTradeIDs(t *testing.T) {
-	id := func(size string) string {
-		s := newSocket(t, tapeA)
-		events := s.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.6","size":"`+size+`","side":"BUY","timestamp":"5"}`), s.now)
-		return events[1].Message.Trades[0].TradeID
-	}
-	if id("2") == "" || id("2") != id("2.0") || id("2") == id("3") {
-		t.Errorf("the ids for the sizes 2, 2.0 and 3 are %s, %s and %s; want equal ids for 2 and 2.0 only", id("2"), id("2.0"), id("3"))
-	}
-}
-
 // TestTradeOfStreamAndREST checks that a trade from REST has the same id, price, size and side as the same trade from the stream,
 // although REST rounds the time to seconds.
 func TestTradeOfStreamAndREST(t *testing.T) {

@@ -6,12 +6,33 @@ import (
 	"errors"
 	"slices"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/wire"
 )
 
-// Values maps each requested id to its result. An id that the venue does not know has no entry.
+// Values maps ids to their results. A requested id that the venue does not know has no entry. An element without a readable id has
+// the entry "", and elements of other ids may share the entry OtherID.
 type Values[T any] map[string]upstream.Result[*T]
+
+// OtherID is a text that is no id.
+const OtherID = "\x00"
+
+// ReadByID reads a list of elements, each with its id in a field. If several elements have the same id, the last one counts.
+func ReadByID[T any](list []wire.Value, field wire.Field, note func(string), read func(r *wire.Row, id string) *T) Values[T] {
+	values := make(Values[T], len(list))
+	for _, v := range list {
+		r := wire.NewRow(v, note)
+		id := r.RequireID(field)
+		if id == "" {
+			note("element without a readable id")
+			values[""] = upstream.Result[*T]{}
+			continue
+		}
+		values.Put(id, read(r, id), r)
+	}
+	return values
+}
 
 // Put stores the value of a row. If the row is bad, Put stores the error of the row instead.
 func (v Values[T]) Put(id string, value *T, r *wire.Row) {
@@ -23,8 +44,11 @@ func (v Values[T]) Put(id string, value *T, r *wire.Row) {
 	v[id] = upstream.Result[*T]{Value: value}
 }
 
-// Missing returns the ids without a result.
+// Missing returns the ids without a result. It returns nil if an element has no readable id, because it may belong to any of them.
 func (v Values[T]) Missing(ids []string) (missing []string) {
+	if _, ok := v[""]; ok {
+		return nil
+	}
 	for _, id := range ids {
 		if _, ok := v[id]; !ok {
 			missing = append(missing, id)
@@ -33,12 +57,21 @@ func (v Values[T]) Missing(ids []string) (missing []string) {
 	return missing
 }
 
-// FailMissing gives an error to each id without a result. It is for a response with an element whose id is unreadable, because the
-// element may belong to any of these ids.
-func (v Values[T]) FailMissing(e upstream.Endpoint, ids []string) {
-	for _, id := range v.Missing(ids) {
-		v[id] = upstream.Result[*T]{Err: BadElement(e, errNoID)}
+// attribute gives an error to each id without a result if an element has no readable id. It returns an error if all elements belong
+// to ids that were not requested.
+func (v Values[T]) attribute(e upstream.Endpoint, ids []string) error {
+	_, nameless := v[""]
+	delete(v, "")
+	missing := v.Missing(ids)
+	switch {
+	case nameless:
+		for _, id := range missing {
+			v[id] = upstream.Result[*T]{Err: errNoID}
+		}
+	case len(missing) == len(ids) && len(v) > 0:
+		return UnknownForm(e, "the answer is about other ids")
 	}
+	return nil
 }
 
 var errNoID = errors.New("an element has no readable id, so it may belong to this id")
@@ -104,7 +137,6 @@ func (l Lookup[T]) Read(ctx context.Context, call upstream.Call, ids []string) (
 	return out, ErrorIfAllFailed(errs)
 }
 
-// lists divides ids into the lists of the calls.
 func (l Lookup[T]) lists(ids []string) [][]string {
 	if l.Split != nil {
 		return l.Split(ids)
@@ -117,6 +149,9 @@ func (l Lookup[T]) read(ctx context.Context, call upstream.Call, ids []string, l
 	var drift Drift
 	found, err := l.Call(ctx, call, ids, drift.Add)
 	l.Client.Report(l.Endpoint, drift)
+	if err == nil {
+		err = found.attribute(l.Endpoint, ids)
+	}
 	if err == nil || len(ids) == 1 || l.Halve == nil || !l.Halve(err) || *left < 2 {
 		return found, err
 	}
@@ -149,6 +184,9 @@ func (l Lookup[T]) record(list []string, found Values[T], failed error, results 
 	for _, id := range list {
 		r := found[id]
 		if r.Err != nil {
+			if market.CodeOf(r.Err) == market.CodeInternal { // the error of a row has no code
+				r.Err = BadElement(l.Endpoint, r.Err)
+			}
 			r.Err = l.Client.Record(l.Endpoint, r.Err, id)
 		} else {
 			fine = append(fine, id)

@@ -51,9 +51,6 @@ type Query struct{ b strings.Builder }
 // String returns the query string.
 func (q *Query) String() string { return q.b.String() }
 
-// Len returns the length of the query string in bytes.
-func (q *Query) Len() int { return q.b.Len() }
-
 // Set adds a parameter if the value is not empty.
 func (q *Query) Set(name, value string) *Query {
 	if value != "" {

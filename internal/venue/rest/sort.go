@@ -8,10 +8,16 @@ import (
 	"oddsgraph/internal/market/queries"
 )
 
-// OutOfOrderShare bounds the pairs of neighbouring rows that may be out of order. If more than 1/OutOfOrderShare of all pairs are
-// out of order, a driver assumes that the venue ignores the sort. A few pairs may be out of order, because a venue may sort by
-// values that are a few seconds old.
-const OutOfOrderShare = 10
+// OutOfOrder returns how many pairs of neighbours are out of order. If they are more than a tenth of all pairs, the venue probably
+// ignores the sort. A few pairs may be out of order, because a venue may sort by values that are a few seconds old.
+func OutOfOrder[T any](list []T, compare func(a, b T) int) (pairs int, ignored bool) {
+	for i := 1; i < len(list); i++ {
+		if compare(list[i-1], list[i]) > 0 {
+			pairs++
+		}
+	}
+	return pairs, pairs*10 > len(list)-1
+}
 
 // SortField is the field of a market by which a sort orders the markets.
 type SortField struct {

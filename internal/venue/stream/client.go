@@ -151,6 +151,7 @@ type counters struct {
 // Client keeps the subscriptions of topics over all reconnects. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
+	path    string // the escaped path of cfg.URL
 	handler Handler
 	log     *slog.Logger
 	count   counters
@@ -203,6 +204,7 @@ func New(cfg Config, h Handler) (*Client, error) {
 	}
 	c := &Client{
 		cfg:     cfg,
+		path:    u.EscapedPath(),
 		handler: h,
 		log:     cfg.Log.With("stream", (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()),
 		state:   StateConnecting,

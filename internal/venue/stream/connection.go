@@ -132,7 +132,7 @@ func (k *connection) serveOnce(ctx context.Context) (live time.Duration, err err
 	}
 	var header http.Header
 	if cfg.Protocol.Header != nil {
-		if header, err = cfg.Protocol.Header(); err != nil {
+		if header, err = cfg.Protocol.Header(k.client.path); err != nil {
 			return 0, &disconnectError{"dial", err}
 		}
 	}

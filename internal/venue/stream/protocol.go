@@ -26,8 +26,9 @@ type Protocol struct {
 	// PingEvery is the time between pings, by default 20 s. After Silence without a frame the client closes the connection. Its
 	// default is 2.5 times the heartbeat interval in the venue's hello.
 	PingEvery, Silence time.Duration
-	// Header returns the header of a handshake, which may sign the current time. Header may be nil.
-	Header func() (http.Header, error)
+	// Header returns the header of a handshake, which may sign the escaped path of the stream's URL and the current time. Header may
+	// be nil.
+	Header func(path string) (http.Header, error)
 }
 
 // Env contains what a codec gets from the client.

@@ -48,7 +48,7 @@ func (c *bareCodec) Decode(frame []byte, at time.Time) []Event {
 
 // bareProtocol returns a function that configures the client and the venue for bareCodec. After each subscription, the venue sends
 // a book.
-func bareProtocol(header func() (http.Header, error)) func(*Config, *venue) {
+func bareProtocol(header func(string) (http.Header, error)) func(*Config, *venue) {
 	return func(c *Config, v *venue) {
 		c.Protocol = &Protocol{
 			NewCodec:  func(messages.Topic, Env) Codec { return &bareCodec{} },
@@ -121,9 +121,9 @@ func TestSharedSubjects(t *testing.T) {
 // TestHandshakeHeader checks that the client calls Protocol.Header for each handshake, and sends the header that it returns.
 func TestHandshakeHeader(t *testing.T) {
 	calls := 0
-	header := func() (http.Header, error) {
+	header := func(path string) (http.Header, error) {
 		calls++
-		return http.Header{"Signature": {"s"}}, nil
+		return http.Header{"Signature": {path}}, nil
 	}
 	inBubble(t, bareProtocol(header), func(b *bench) {
 		b.watch(book("T1"))
@@ -131,7 +131,7 @@ func TestHandshakeHeader(t *testing.T) {
 		b.conn(0).drop(1006)
 		b.advance(2 * time.Second)
 		b.equal("calls of Header", calls, 2)
-		b.equal("headers of the handshakes", b.venue.headers, []http.Header{{"Signature": {"s"}}, {"Signature": {"s"}}})
+		b.equal("headers of the handshakes", b.venue.headers, []http.Header{{"Signature": {"/ws"}}, {"Signature": {"/ws"}}})
 	})
 }
 

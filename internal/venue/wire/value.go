@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"time"
 
@@ -94,7 +95,7 @@ func (v Value) Time() (time.Time, bool) {
 	return sinceEpoch(string(b))
 }
 
-// sinceEpoch reads seconds or milliseconds since 1970.
+// sinceEpoch reads seconds or milliseconds since 1970. It rounds fractions to microseconds.
 func sinceEpoch(literal string) (time.Time, bool) {
 	switch n, err := strconv.ParseUint(literal, 10, 64); {
 	case err != nil: // the number may have a fraction
@@ -103,27 +104,16 @@ func sinceEpoch(literal string) (time.Time, bool) {
 	case n > 0 && n <= maxMilliseconds/1000:
 		return time.Unix(int64(n), 0).UTC(), true
 	}
-	d, err := market.ParseDecimal(literal)
-	if err != nil || d.Sign() < 0 || d.Cmp(market.NewDecimal(maxMilliseconds, 0)) > 0 {
-		return time.Time{}, false
+	n, err := strconv.ParseFloat(literal, 64)
+	if n < millisecondsFrom {
+		n *= 1000
 	}
-	if d.IsZero() {
+	switch {
+	case err != nil || !(n >= 0 && n <= maxMilliseconds):
+		return time.Time{}, false
+	case n == 0:
 		return time.Time{}, true
 	}
-	perUnit := market.NewDecimal(int64(time.Second), 0)
-	if d.Cmp(market.NewDecimal(millisecondsFrom, 0)) >= 0 {
-		perUnit = market.NewDecimal(int64(time.Millisecond), 0)
-	}
-	ns := d.Mul(perUnit).Round(0).String()
-	// Nanoseconds since 1970 overflow int64 in the year 2262, so seconds and nanoseconds are parsed separately.
-	if len(ns) <= 9 {
-		n, err := strconv.ParseInt(ns, 10, 64)
-		return time.Unix(0, n).UTC(), err == nil
-	}
-	sec, err1 := strconv.ParseInt(ns[:len(ns)-9], 10, 64)
-	n, err2 := strconv.ParseInt(ns[len(ns)-9:], 10, 64)
-	if err1 != nil || err2 != nil || sec > maxMilliseconds/1000 {
-		return time.Time{}, false
-	}
-	return time.Unix(sec, n).UTC(), true
+	whole, part := math.Modf(n)
+	return time.UnixMilli(int64(whole)).Add(time.Duration(math.Round(part*1000)) * time.Microsecond).UTC(), true
 }

@@ -168,7 +168,6 @@ func listedIDs(r *wire.Row) (ids []string) {
 	return ids
 }
 
-// ridOf returns the id of the request that a frame answers, or "" if the frame has no such id.
 func ridOf(r *wire.Row) string { return r.Of(fieldRid).Text() }
 
 const (
@@ -300,7 +299,6 @@ func deliver(r *wire.Row, m *messages.Message) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// badFrame returns the events for an unusable frame about topics.
 func badFrame(r *wire.Row, topics ...messages.Topic) []stream.Event {
 	r.Note("bad " + string(topics[0].Channel) + " frame")
 	events := make([]stream.Event, len(topics))
