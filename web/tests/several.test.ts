@@ -9,7 +9,7 @@ const rows = '.markets tbody tr[data-market]'
 test('rows of both venues, and of one', async t => {
   const { page } = await visit(t, '/live')
   const tags = () => page.locator(`${rows} .tag.venue`).allInnerTexts()
-  const all = await eventually('rows of both venues', tags, all => all.length >= 20)
+  const all = await eventually('rows of both venues', tags, all => all.length >= 20 && all.includes('kalshi'))
   assert.deepEqual(all.slice(0, 4), ['polymarket', 'kalshi', 'polymarket', 'kalshi'])
   await page.getByText('Not sorted: kalshi: ').waitFor()
   await prices(page)
