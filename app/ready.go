@@ -146,5 +146,17 @@ func (u *unit) impairment() string {
 func (s *App) Status(context.Context) model.ServiceStatus {
 	status := s.Venue.status()
 	status.Version, status.Demo = BuildVersion(), s.Demo != nil
+	status.Venues = append(make([]model.ServiceVenue, 0, 1+len(s.More)), s.Venue.serviceVenue(status))
+	for _, u := range s.More {
+		status.Venues = append(status.Venues, u.serviceVenue(u.status()))
+	}
 	return status
+}
+
+// serviceVenue returns the venue in the field serviceStatus.venues. s is the result of status.
+func (u *unit) serviceVenue(s model.ServiceStatus) model.ServiceVenue {
+	return model.ServiceVenue{
+		Name: title(u.cfg), Currency: s.Currency, Stream: s.Stream, UpstreamReachable: s.UpstreamReachable,
+		ThrottledUntil: s.ThrottledUntil, Shared: s.Shared, Status: *s.Venue,
+	}
 }

@@ -67,7 +67,7 @@ func TestCacheControl(t *testing.T) {
 
 // parts are the types that need no hint. Their data is read together with the data of the object that contains them.
 var parts = []string{
-	"PageInfo", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus",
+	"PageInfo", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus", "ServiceVenue",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge", "EventConnection", "EventEdge",
 	"Token", // its fields have hints

@@ -145,7 +145,9 @@ type pageCursor struct {
 	Index   int    `json:"i,omitempty"`
 }
 
-func (c pageCursor) String() string {
+func (c pageCursor) String() string { return encodeCursor(c) }
+
+func encodeCursor(c any) string {
 	b, err := json.Marshal(c)
 	if err != nil {
 		panic("resolvers: " + err.Error()) // marshaling strings and numbers does not fail
@@ -182,14 +184,6 @@ type turnCursor struct {
 	Total int    `json:"n,omitempty"`
 }
 
-func (c turnCursor) String() string {
-	b, err := json.Marshal(c)
-	if err != nil {
-		panic("resolvers: " + err.Error()) // marshaling strings and numbers does not fail
-	}
-	return base64.RawURLEncoding.EncodeToString(b)
-}
-
 func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error) {
 	c := turnCursor{List: list, At: make([]string, venues)}
 	if after == nil || *after == "" {
@@ -209,11 +203,15 @@ func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error)
 // end marks a venue as done. total is the number of its rows, or nil.
 func (c *turnCursor) end(venue int, total *int) {
 	c.Done |= 1 << venue
-	if total == nil || c.Total < 0 {
-		c.Total = -1
-	} else {
-		c.Total += *total
+	c.Total = addTotal(c.Total, total)
+}
+
+// addTotal adds a number of rows to a sum, which is -1 if a number is nil.
+func addTotal(sum int, total *int) int {
+	if total == nil || sum < 0 {
+		return -1
 	}
+	return sum + *total
 }
 
 func decodeCursor(s string) ([]byte, error) {

@@ -54,12 +54,12 @@ func inTurn[T any](ctx context.Context, r *Resolver, titles []string, kind strin
 		return p, nil, err
 	}
 	p.items, metas = t.take(first)
-	p.total, p.cursor = t.total(), func(i int) string { return t.position(i + 1).String() }
-	p.info.HasPreviousPage, p.info.HasNextPage = after != nil && *after != "", t.hasMore()
-	if selects(ctx, "pageInfo") {
+	p.cursor = func(i int) string { return t.position(i + 1) }
+	p.info.HasPreviousPage = after != nil && *after != ""
+	if p.total, p.info.HasNextPage = t.rest(); selects(ctx, "pageInfo") {
 		var empty *string
 		if p.info.HasNextPage {
-			empty = new(t.position(0).String())
+			empty = new(t.position(0))
 		}
 		p.setEndCursors(empty)
 	}
@@ -132,19 +132,18 @@ func (t *turns[T]) take(first int) (rows []T, metas []reads.Meta) {
 }
 
 // position returns the cursor after the first n rows of the page.
-func (t *turns[T]) position(n int) turnCursor {
+func (t *turns[T]) position(n int) string {
 	c := t.at
 	c.At = slices.Clone(c.At)
-	for i := range t.venues {
+	taken := make([]int, len(t.venues))
+	for _, venue := range t.order[:n] {
+		taken[venue]++
+		c.Turn = (venue + 1) % len(t.venues)
+	}
+	for i, taken := range taken {
 		v := &t.venues[i]
 		if t.isDone(i) || v.err != nil {
 			continue
-		}
-		taken := 0
-		for _, venue := range t.order[:n] {
-			if venue == i {
-				taken++
-			}
 		}
 		switch last := taken == len(v.page.items); {
 		case last && !v.page.info.HasNextPage:
@@ -155,37 +154,21 @@ func (t *turns[T]) position(n int) turnCursor {
 			c.At[i] = v.page.cursor(taken - 1)
 		}
 	}
-	if n > 0 {
-		c.Turn = (t.order[n-1] + 1) % len(t.venues)
-	}
-	return c
+	return encodeCursor(c)
 }
 
-// hasMore reports whether a venue has more rows, or has to be asked again.
-func (t *turns[T]) hasMore() bool {
-	for i := range t.venues {
-		if v := &t.venues[i]; !t.isDone(i) && (v.err != nil || v.taken < len(v.page.items) || v.page.info.HasNextPage) {
-			return true
-		}
-	}
-	return false
-}
-
-// total returns the number of rows of all venues, or nil if that of a venue is unknown.
-func (t *turns[T]) total() *int {
+// rest returns the number of rows of all venues, or nil if that of a venue is unknown. hasMore reports whether a venue has more rows, or
+// has to be asked again.
+func (t *turns[T]) rest() (total *int, hasMore bool) {
 	sum := t.at.Total
-	if sum < 0 {
-		return nil
-	}
 	for i := range t.venues {
-		if t.isDone(i) {
-			continue
+		if v := &t.venues[i]; !t.isDone(i) {
+			sum = addTotal(sum, v.page.total)
+			hasMore = hasMore || v.err != nil || v.taken < len(v.page.items) || v.page.info.HasNextPage
 		}
-		total := t.venues[i].page.total
-		if total == nil {
-			return nil
-		}
-		sum += *total
 	}
-	return &sum
+	if sum >= 0 {
+		total = &sum
+	}
+	return total, hasMore
 }

@@ -65,9 +65,6 @@ func (l *Limiter) Among(venues int) *Limiter {
 	return l
 }
 
-// every returns all venues.
-func (l *Limiter) every() Venues { return 1<<l.venues - 1 }
-
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
@@ -126,8 +123,8 @@ func (l *Limiter) fits(s *share, at Venues, free int) bool {
 }
 
 func (l *Limiter) fitsAway(s *share, at Venues, free int) bool {
-	for v := range at.all {
-		if !quota.Fair(s.away[v], free, l.awayLimit()-l.away[v]) {
+	for v := range l.venues {
+		if at&(1<<v) != 0 && !quota.Fair(s.away[v], free, l.awayLimit()-l.away[v]) {
 			return false
 		}
 	}
@@ -141,8 +138,10 @@ func (l *Limiter) count(s *share, at Venues, n int) {
 }
 
 func (l *Limiter) countAway(s *share, at Venues, n int) {
-	for v := range at.all {
-		s.away[v], l.away[v] = s.away[v]+n, l.away[v]+n
+	for v := range l.venues {
+		if at&(1<<v) != 0 {
+			s.away[v], l.away[v] = s.away[v]+n, l.away[v]+n
+		}
 	}
 }
 

@@ -1,9 +1,7 @@
 package admission
 
 import (
-	"cmp"
 	"context"
-	"math/bits"
 	"sync"
 )
 
@@ -12,15 +10,6 @@ const MaxVenues = 16
 
 // Venues is a set of venues. The bit i is that of the venue at index i.
 type Venues uint32
-
-// all calls yield with the index of each venue until yield returns false.
-func (v Venues) all(yield func(int) bool) {
-	for ; v != 0; v &= v - 1 {
-		if !yield(bits.TrailingZeros32(uint32(v))) {
-			return
-		}
-	}
-}
 
 // Slot is the place of an operation in a Limiter. The zero slot has no place, and neither has a nil slot.
 type Slot struct {
@@ -33,8 +22,7 @@ type Slot struct {
 	// the call of End.
 	away, ended bool
 	at          Venues
-	// joined contains the slots that wait for this one; see Join.
-	joined []*Slot
+	joined      []*Slot // see Join
 }
 
 // Begin waits until an operation of the client in ctx may execute, and fills s. The calling function must call s.End. The error is
@@ -66,45 +54,35 @@ func (s *Slot) Await(ctx context.Context, at Venues) error {
 		return nil
 	}
 	if s.limiter.venues == 1 {
-		at = 1
-	} else {
-		s.move(at)
+		return s.await(ctx, 1, 1)
 	}
-	return s.await(ctx, at, 1)
+	err := s.await(ctx, at, 1)
+	s.move(at)
+	return err
 }
 
-// Join is like Await, for an operation that waits for an equal one: as long as both wait, for the venues of the slot first, which is a
-// *Slot. It leaves room for that operation, which may need a place later. Otherwise each would wait for the other.
+// Join is like Await, for an operation that waits for an equal one, whose *Slot is first, and so for the same venues at any time. It
+// leaves room for that operation, which may need a place later. Otherwise each would wait for the other.
 func (s *Slot) Join(ctx context.Context, first any) error {
-	switch leader, ok := first.(*Slot); {
-	case s == nil || s.limiter == nil:
+	if s == nil || s.limiter == nil {
 		return nil
-	case s.limiter.venues == 1 || !ok || leader == nil:
-		return s.await(ctx, s.limiter.every(), 2)
-	default:
-		err := s.await(ctx, cmp.Or(leader.waits(nil), s.limiter.every()), 2)
-		if err == nil {
-			s.move(cmp.Or(leader.waits(s), s.limiter.every()))
-		}
-		return err
 	}
+	leader, ok := first.(*Slot)
+	if s.limiter.venues == 1 || !ok {
+		return s.await(ctx, 1, 2)
+	}
+	leader.mu.Lock()
+	leader.joined = append(leader.joined, s)
+	at := leader.at
+	leader.mu.Unlock()
+	return s.await(ctx, at, 2)
 }
 
-// waits returns the venues that the operation waits for. If other is not nil, other waits for the same venues from now on.
-func (s *Slot) waits(other *Slot) Venues {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if other != nil {
-		s.joined = append(s.joined, other)
-	}
-	return s.at
-}
-
-// move makes the operation, and those that have joined it, wait for other venues from now on.
+// move makes an operation that waits, and those that have joined it, wait for other venues.
 func (s *Slot) move(at Venues) {
 	s.mu.Lock()
 	if s.away {
-		if s.share != nil && s.at != at {
+		if s.share != nil {
 			s.limiter.move(s.share, s.at, at)
 		}
 		s.at = at
@@ -143,7 +121,7 @@ func (s *Slot) await(ctx context.Context, at Venues, free int) error {
 		return nil
 	}
 	s.share = share
-	if s.at != at {
+	if s.at != at { // the operation that this one has joined now waits for other venues
 		s.limiter.move(share, at, s.at)
 	}
 	return nil

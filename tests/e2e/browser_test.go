@@ -51,6 +51,8 @@ func TestBrowser(t *testing.T) {
 					t.Fatal(err)
 				}
 				runNodeTest(t, "web", checks, env, "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
+			case "several":
+				runNodeTest(t, "web", checks, env, "--demo-driver=polymarket,kalshi", "--demo-markets=60")
 			case "venues":
 				runOverSimulators(t, "web", checks, env)
 			case "react-apollo", "react-relay":

@@ -30,6 +30,7 @@ func TestExamples(t *testing.T) {
 		"search":              {},
 		"history-and-candles": {},
 		"trade-ticket":        {},
+		"venues":              {"searchMarkets.nodes.venue", "serviceStatus.venues.throttledUntil"},
 	}
 	files, err := filepath.Glob("examples/*.graphql")
 	if err != nil || len(files) != len(absent) {

@@ -54,7 +54,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a hung venue takes the places of operations that wait for another one",
-		file: "httpapi/admission/slot.go", oldText: "at = 1\n\t} else {", newText: "at = 1\n\t} else if at = 3; true {",
+		file: "httpapi/admission/slot.go", oldText: "err := s.await(ctx, at, 1)", newText: "at = 3\n\terr := s.await(ctx, at, 1)",
 		run: "^TestVenueShare$",
 	},
 	{

@@ -75,7 +75,9 @@ export function Results({ query, venues, category, tag, sort, cards, onSort, onF
   }, [key, items, after, unsorted])
   useAgain(error, ask)
   useEffect(() => {
-    if (error?.graphQLErrors[0]?.extensions.code === 'UNSUPPORTED' && !category && !tag) setUnsorted(reason(error))
+    if (error?.graphQLErrors[0]?.extensions.code !== 'UNSUPPORTED' || category || tag || page && query) return
+    setUnsorted(reason(error))
+    setRows({ items: [], after: undefined }) // the rows of the venues that can sort
   }, [error])
 
   const empty = page?.items.length === 0 && items.length === 0 // there may be further pages, because a page can be empty
