@@ -105,7 +105,7 @@ func validateShared(cfg *config.Config) error {
 		return fmt.Errorf("--shared-replicas (%d) is more than the %d public calls a minute that --venue-public-per-minute permits; lower --shared-replicas",
 			c.Replicas, usable)
 	}
-	for _, f := range families(drivers.Of(cfg.Venue.Driver).Limits(cfg.Venue.KeyID != "")) {
+	for _, f := range families(drivers.Of(cfg.Venue.Driver).Limits()) {
 		if f.Limit < c.Replicas {
 			return fmt.Errorf("--shared-replicas (%d) is more than the %d calls in %v that the venue allows for %v: set it to %d or less",
 				c.Replicas, f.Limit, f.Span, f.Endpoints, f.Limit)

@@ -23,7 +23,6 @@ func (u *unit) openBudget(cfg *config.Config, w *Wiring, sharing ratelimit.Shari
 	if embedded(cfg) {
 		limits.PublicPerMinute, limits.KeyPerMinute = cfg.Demo.PublicPerMinute, cfg.Demo.KeyPerMinute
 	}
-	limits.KeyID = w.Client.Key.ID
 	if u.budget = newBudget(limits, u.clock, w.Fresh, sharing); u.budget == nil {
 		return
 	}
@@ -35,7 +34,7 @@ func (u *unit) openBudget(cfg *config.Config, w *Wiring, sharing ratelimit.Shari
 // newBudget returns the rate limiter for a venue. It returns nil if the driver documents no limit and the configuration sets none.
 // fresh is true if no other process can have called the venue.
 func newBudget(v config.Venue, clock market.Clock, fresh bool, sharing ratelimit.Sharing) *ratelimit.Budget {
-	documented := families(drivers.Of(v.Driver).Limits(v.KeyID != ""))
+	documented := families(drivers.Of(v.Driver).Limits())
 	if v.PublicPerMinute == 0 && v.KeyPerMinute == 0 && len(documented) == 0 {
 		return nil
 	}

@@ -28,10 +28,9 @@ func ParseAddress(s string) (Address, error) {
 }
 
 // Credentials authenticate a client to the venue. They are a JSON object that only the venue understands. Credentials are immutable
-// and exist in memory only. Package fmt, JSON encoders and loggers write a fixed text for them.
+// and exist in memory only.
 type Credentials struct {
-	// wire is a pointer because fmt calls no methods of unexported fields. For a pointer in such a field, fmt prints only the memory
-	// address.
+	Redacted
 	wire    *string
 	address Address
 	// confined reports that the credentials may read only the account with this address.
@@ -103,19 +102,24 @@ func (c *Credentials) Wire() string { return *c.wire }
 // Address returns the account of the credentials. ok is false if the credentials have no account.
 func (c *Credentials) Address() (a Address, ok bool) { return c.address, c.address != "" }
 
-const redacted = "[credentials]"
+// Redacted is embedded in a type that holds a secret. Every fmt verb, encoder and logger then prints a fixed text instead of the
+// secret. The secret must be behind a pointer, because fmt calls no methods of unexported fields: for a pointer in such a field, it
+// prints only the memory address.
+type Redacted struct{}
+
+const redacted = "[redacted]"
 
 // String implements fmt.Stringer with a fixed text.
-func (Credentials) String() string { return redacted }
+func (Redacted) String() string { return redacted }
 
 // GoString implements fmt.GoStringer with a fixed text.
-func (Credentials) GoString() string { return redacted }
+func (Redacted) GoString() string { return redacted }
 
 // Format implements fmt.Formatter with a fixed text for every verb.
-func (Credentials) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
+func (Redacted) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
 
 // MarshalJSON implements json.Marshaler with a fixed text.
-func (Credentials) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
+func (Redacted) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
 // LogValue implements slog.LogValuer with a fixed text.
-func (Credentials) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (Redacted) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -5,6 +5,7 @@ package fleet
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -69,6 +70,63 @@ func testBudget(t *testing.T, minutes, most int, disturb func(t *testing.T, star
 func TestBudget(t *testing.T) {
 	t.Parallel()
 	testBudget(t, 1, usable, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
+}
+
+// TestBudgetOfVenues checks that three replicas with two venues keep the limit of each, while a replica is killed and Redis is flushed.
+// One of the replicas has the venues in the other order. It shares the limits, and never the values, whose ids differ.
+func TestBudgetOfVenues(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	var venues []*venue
+	var files []string
+	for i := range 2 {
+		v := openVenue(t, demo.Config{Markets: 50, Seed: 1, Other: uint64(i), PublicPerMinute: limit})
+		server.OpenLedger(t, v.URL)
+		text := "ODDSGRAPH_VENUE_NAME=v\nODDSGRAPH_VENUE_URL=" + v.URL + "\n" + strings.Replace(told, "--venue-table", "ODDSGRAPH_VENUE_TABLE", 1)
+		file := filepath.Join(t.TempDir(), "venue.env")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		venues, files = append(venues, v), append(files, file)
+	}
+	startPair := func(first int) *replica {
+		return start(t, venues[first], sharedFlags(server, "--request-timeout=5s", "--shared-replicas=3", "--more-venues="+files[1-first])...).waitConnected(t)
+	}
+	load := newCrowd()
+	load.query = `{ markets(marketIds: ["m%[1]d", "v:m%[1]d"]) { status } }`
+	var replicas []*replica
+	for _, first := range []int{0, 0, 1} {
+		replicas = append(replicas, startPair(first))
+		load.join(replicas[len(replicas)-1])
+	}
+	began, most := time.Now(), limit
+	time.Sleep(5 * time.Second)
+	replicas[0].kill()
+	load.join(startPair(0))
+	time.Sleep(time.Until(began.Add(40 * time.Second)))
+	for i, v := range venues {
+		if peak, _ := v.peakCalls(); peak > most || peak < most/2 {
+			t.Errorf("before the flush, venue %d received %d calls in a minute, want from %d to %d", i, peak, most/2, most)
+		}
+	}
+	server.CLI(t, "FLUSHALL")
+	time.Sleep(time.Until(began.Add(61 * time.Second)))
+	load.end()
+	for i, v := range venues {
+		peak, refused := v.peakCalls()
+		t.Logf("venue %d received %d calls, %d of them in the busiest minute, and refused %d", i, len(v.log()), peak, refused)
+		if peak > 2*limit {
+			t.Errorf("venue %d received %d calls in the busiest minute, want at most %d", i, peak, 2*limit)
+		}
+	}
+	search := `{ searchMarkets(first: 1) { nodes { tokens { tokenId price { price } } } } }`
+	for range 2 { // the second answers come from a cache
+		one, err1 := replicas[1].ask(search)
+		other, err2 := replicas[2].ask(search)
+		if err1 != nil || err2 != nil || one == other || strings.Contains(one+other, "v:") {
+			t.Errorf("replicas whose first venues differ answer\n%s\n%s\nand %v, %v, want different prices and bare ids", one, other, err1, err2)
+		}
+	}
 }
 
 // TestNewLedger checks that each of three replicas with an empty Redis answers its first query within a second.

@@ -330,15 +330,19 @@ func (r *replica) waitConnected(t *testing.T) *replica {
 	return r
 }
 
-// crowd sends three searches a second to each replica until end is called. All searches differ.
+// crowd sends three queries a second to each replica until end is called. All queries differ.
 type crowd struct {
+	// query has a verb for the number of the query. It needs a call of the venue.
+	query   string
 	stop    chan struct{}
 	running sync.WaitGroup
 	mu      sync.Mutex
 	serial  int
 }
 
-func newCrowd() *crowd { return &crowd{stop: make(chan struct{})} }
+func newCrowd() *crowd {
+	return &crowd{query: `{ searchMarkets(query: "different %d", first: 1) { nodes { id } } }`, stop: make(chan struct{})}
+}
 
 // join starts to send searches to a replica.
 func (c *crowd) join(r *replica) {
@@ -355,7 +359,7 @@ func (c *crowd) join(r *replica) {
 			}
 			c.mu.Lock()
 			c.serial++
-			q := fmt.Sprintf(`{ searchMarkets(query: "different %d", first: 1) { nodes { id } } }`, c.serial)
+			q := fmt.Sprintf(c.query, c.serial)
 			c.mu.Unlock()
 			c.running.Go(func() {
 				answer, err := r.ask(q)

@@ -9,11 +9,6 @@ var calls = []mutation{
 		run: "^TestBodies$", message: "over_the_limit",
 	},
 	{
-		name: "a decompression bomb is read",
-		file: "internal/venue/rest/transport.go", oldText: "if f.n > bombSize && f.n > bombRatio*f.received.n {", newText: "if false {",
-		run: "^TestBombIsRefusedEarly$",
-	},
-	{
 		name: "a response header has any size", tests: "internal/venue/generic",
 		file: "internal/venue/rest/transport.go", oldText: "MaxResponseHeaderBytes: maxResponseHeader,", newText: "",
 		run: "^TestConnectionFailures$", message: "a header of 128 KiB",

@@ -48,11 +48,6 @@ var kalshi = []mutation{
 		run: "^TestSignature$", message: "the signature is invalid",
 	},
 	{
-		name: "a refused key of Kalshi makes order books fail",
-		file: "internal/venue/kalshi/books.go", oldText: "if !refusesKey(err) {", newText: "if true {",
-		run: "^TestRefusedKey$", message: "after the status",
-	},
-	{
 		name: "trades of another market of Kalshi are served",
 		file: "internal/venue/kalshi/trades.go", oldText: "if both[yes].MarketID != q.MarketID {", newText: "if false {",
 		run: "^TestMarketTrades$",

@@ -78,8 +78,8 @@ var polymarket = []mutation{
 		run: "^TestMarketsWithoutAnOrderBook$",
 	},
 	{
-		name: "a list of Polymarket does not end at a repeated cursor",
-		file: "internal/venue/polymarket/place.go", oldText: `cursor == "" || slices.Contains(trail, hashOf(cursor))`, newText: `cursor == "" || slices.Contains(trail, "")`,
+		name:  "a list of Polymarket does not end at a repeated cursor",
+		tests: "internal/venue/polymarket", file: "internal/venue/rest/rows.go", oldText: "if next == current {", newText: "if false {",
 		run: "^TestARepeatedCursorEndsAList$",
 	},
 	{

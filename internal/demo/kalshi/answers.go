@@ -2,7 +2,6 @@ package kalshi
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -217,21 +216,4 @@ func (v *Venue) answerBook(c *server.Call) any {
 		return c.Refuse(notFound)
 	}
 	return object{"orderbook_fp": m.restBook(depth)}
-}
-
-// answerBooks answers a book for each ticker. The book of an unknown ticker, or of a market that is not open, is empty. The call
-// must be signed. In Kalshi's OpenAPI description, both calls for order books have the security scheme of the API keys, and the
-// page of the call for several books marks the headers as required. But Kalshi's guide "Quick Start: Market Data" requests the book
-// of one market without a key. So answerBook needs no signature.
-func (v *Venue) answerBooks(c *server.Call) any {
-	if !v.signed(c.Request) {
-		return c.Refuse(refuse(http.StatusUnauthorized, "authentication_error", "authentication_error"))
-	}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	rows := []object{}
-	for _, ticker := range c.Query["tickers"] {
-		rows = append(rows, object{"ticker": ticker, "orderbook_fp": v.byTicker[ticker].restBook(0)})
-	}
-	return object{"orderbooks": rows}
 }

@@ -33,7 +33,6 @@ var endpoints = []endpoint{
 	{"GET " + Path + "/markets/trades", "", (*Venue).answerTrades},
 	{"GET " + Path + "/historical/trades", "", (*Venue).answerArchivedTrades},
 	{"GET " + Path + "/markets/{ticker}/orderbook", "", (*Venue).answerBook},
-	{"GET " + Path + "/markets/orderbooks", "tickers", (*Venue).answerBooks},
 	{"GET " + Path + "/markets/candlesticks", "market_tickers", (*Venue).answerCandles},
 	{"GET " + Path + "/historical/markets/{ticker}/candlesticks", "", (*Venue).answerArchivedCandles},
 	{"GET " + Path + "/events", "", (*Venue).answerEvents},
@@ -59,9 +58,6 @@ func (v *Venue) admit(e *endpoint, c *server.Call) time.Duration {
 	items := 1
 	if e.list != "" {
 		items = len(list(c.Query, e.list))
-	}
-	if e.list == "tickers" {
-		items = min(items, len(c.Query[e.list])) // answerBooks does not split a value at commas
 	}
 	c.Keys = max(items, 1)
 	switch {

@@ -41,9 +41,9 @@ type APIKey struct {
 // Kind is a kind of venue that has a driver.
 type Kind struct {
 	open func(Config) (venue.Driver, error)
-	// Limits returns the limits that the venue documents for its endpoints. hasKey reports whether the driver has an API key. For
-	// Generic, Limits returns nil, because the limits of such a venue are configured.
-	Limits func(hasKey bool) []rest.PublishedLimit
+	// Limits returns the limits that the venue documents for its endpoints. For Generic, it returns nil, because the limits of such a
+	// venue are configured.
+	Limits func() []rest.PublishedLimit
 	// PublicAccounts reports whether the driver works without credentials of the client. This is true if the venue shows accounts
 	// to everybody, or if the driver serves no account data.
 	PublicAccounts bool
@@ -75,7 +75,7 @@ var registry = map[string]Kind{
 			}
 			return generic.New(generic.Config{Config: c.Config, MaxIDs: c.MaxIDs, Table: table})
 		},
-		Limits: func(bool) []rest.PublishedLimit { return nil },
+		Limits: func() []rest.PublishedLimit { return nil },
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,
 			MarketFilters: anyFilter, EventFilters: anyFilter,
@@ -91,7 +91,7 @@ var registry = map[string]Kind{
 	},
 	"polymarket": {
 		open:           func(c Config) (venue.Driver, error) { return polymarket.New(c.Config) },
-		Limits:         func(bool) []rest.PublishedLimit { return polymarket.Limits() },
+		Limits:         polymarket.Limits,
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
 			MarketSorts: anySort, EventSorts: anySort,

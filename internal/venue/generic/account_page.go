@@ -47,6 +47,8 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	}
 	payload, err := get(start)
 	switch {
+	case start.guessed && rest.Refused(err):
+		return p, nil
 	case options && refusesOptions(err):
 		return p, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
 	case err != nil:

@@ -57,7 +57,7 @@ type pageStart struct {
 	offset int
 	// previous is a hash of the first row on the previous page. A venue that ignores the offset sends this row again.
 	previous string
-	// guessed reports that only the length of the previous page suggests that this page exists. Only whole lists guess.
+	// guessed reports that only the length of the previous page suggests that this page exists.
 	guessed bool
 	// numbering is the market.Numbering after the previous page, as a text.
 	numbering string
@@ -95,11 +95,11 @@ func parsePageToken(e upstream.Endpoint, token string) (pageStart, error) {
 			p.cursor = string(b)
 			return p, nil
 		}
-	case "o":
+	case "o", "g":
 		digits, previous, _ := strings.Cut(rest, ":")
 		n, err := strconv.Atoi(digits)
 		if err == nil && n > 0 && n <= maxOffset && len(previous) <= 16 {
-			p.offset, p.previous = n, previous
+			p.offset, p.previous, p.guessed = n, previous, kind == "g"
 			return p, nil
 		}
 	}
@@ -110,7 +110,7 @@ func badPageToken(e upstream.Endpoint) error {
 	return rest.BadInput(e, "the cursor is not from this service")
 }
 
-// token returns the token that parsePageToken reads. The tokens of the first page and of a guessed page are empty. A cursor that is not a valid id is
+// token returns the token that parsePageToken reads. The token of the first page is empty. A cursor that is not a valid id is
 // written in base64.
 func (p pageStart) token() string {
 	counted := ""
@@ -118,12 +118,12 @@ func (p pageStart) token() string {
 		counted = "t:" + p.numbering + ":"
 	}
 	switch {
-	case p.guessed:
-		return ""
 	case p.cursor != "" && market.CheckID(p.cursor) == nil:
 		return counted + "c:" + p.cursor
 	case p.cursor != "":
 		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
+	case p.offset > 0 && p.guessed:
+		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previous
 	case p.offset > 0:
 		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previous
 	}
@@ -166,8 +166,8 @@ type pagedList struct {
 // pageInfo reads the paging information of the page that starts at p. limit is the number of rows from which a page counts as full.
 //
 // If the setting is decided, the answer must agree with it. Otherwise the list continues as the answer says. If the answer says
-// nothing and the page is full, the next page of a whole list is a guess. If the venue refuses this page or sends the same rows again,
-// the list has ended before.
+// nothing and the page is full, the next page is a guess. If the venue refuses this page or sends the same rows again, the list has
+// ended before.
 func (c reading) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit int) (t pageInfo, err error) {
 	page, n, mode := pagingOf(rows.Object), len(rows.Rows), c.value(l.paging)
 	t.total = rest.ParseCount(page.valueOf(fieldTotal))

@@ -163,8 +163,7 @@ func TestAccountPages(t *testing.T) {
 		{"documented, by cursor", "", "", byCursor, "-", "cursor"},
 		{"with options, by cursor", "", yes, byCursor, "limit marketId", "cursor limit marketId"},
 		{"documented, by offset", "", "", byOffset, "-", "offset"},
-		{"nothing is said", "", yes, "", "limit marketId", ""},
-		{"nothing is said, told offset", byOffset, yes, "", "limit marketId", "limit marketId offset"},
+		{"nothing is said", "", yes, "", "limit marketId", "limit marketId offset"},
 		{"nothing is said, told none", none, yes, "", "limit marketId", ""},
 		{"nothing is said, told cursor", byCursor, yes, "", "limit marketId", ""},
 	} {

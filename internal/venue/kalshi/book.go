@@ -36,8 +36,6 @@ func readBids(r *wire.Row, unified bool) (b bids) {
 	return b
 }
 
-func (b bids) empty() bool { return b[yes].Len() == 0 && b[no].Len() == 0 }
-
 // book returns the book of an outcome, with at most depth levels on each side. The bids of the book are the bids for the outcome.
 // The asks of the book come from the bids for the other outcome: a bid at p is an ask at 1 − p. If the best bid is above the best
 // ask, the book has no spread.

@@ -54,8 +54,12 @@ func (r *rig) request(verb stream.Verb, topics ...messages.Topic) (commands []st
 	return commands
 }
 
+// frame decodes a frame. A frame without events shows that the venue is alive.
 func (r *rig) frame(text string) []stream.Event {
-	return r.Decode([]byte(text), r.now)
+	if events := r.Decode([]byte(text), r.now); len(events) > 0 {
+		return events
+	}
+	return []stream.Event{{Kind: stream.EventLife}}
 }
 
 func book(id string) messages.Topic {

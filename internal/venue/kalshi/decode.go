@@ -27,14 +27,13 @@ var (
 // maxDepth bounds the levels of a side of a streamed book. With a tick size of 0.001, a side has at most 999 levels.
 const maxDepth = 1000
 
-// Decode returns the events of a frame. If the frame is not JSON, the only event is an EventGarbage. If the frame causes no other
-// event, the only event is an EventLife.
+// Decode returns the events of a frame. If the frame is not JSON, the only event is an EventGarbage.
 func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	note := c.observer.Drift
 	v, err := wire.Parse(frame)
 	if err != nil {
 		c.observer.Frame("garbage")
-		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
+		return []stream.Event{{Kind: stream.EventGarbage}}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,12 +46,6 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	events, fresh := c.checkNumber(f, note)
 	if fresh {
 		events = append(events, c.handle(r.Text(fieldType), f)...)
-	}
-	if len(events) == 0 {
-		events = []stream.Event{{Kind: stream.EventLife}}
-	}
-	for i := range events {
-		events[i].At = at
 	}
 	return events
 }

@@ -2,8 +2,6 @@ package kalshi
 
 import (
 	"cmp"
-	"sync/atomic"
-	"time"
 
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
@@ -19,16 +17,14 @@ const (
 // The bounds of one call.
 const (
 	maxTickers = 100
-	// maxBilled is the greatest number of markets in one call for books or candlesticks. Kalshi bills such a call for each market.
-	maxBilled = 5
-	// Without a key, a call for books has one market, and a call for candlesticks at most maxBilledUnsigned markets; see Limits.
-	maxBilledUnsigned = 2
+	// maxBilled is the greatest number of markets in one call for candlesticks. Kalshi bills such a call for each market.
+	maxBilled = 2
 	// maxCandles bounds the total number of candlesticks of all markets in one call.
 	maxCandles = 10_000
 )
 
-// The rate limit of the basic tier is a bucket of 200 tokens that fills at 200 tokens a second. A call for books or candlesticks
-// costs 10 tokens for each market. Any other call costs 10 tokens.
+// The rate limit of the basic tier is a bucket of 200 tokens that fills at 200 tokens a second. A call for candlesticks costs
+// 10 tokens for each market. Any other call costs 10 tokens.
 const (
 	bucketTokens = 200
 	callTokens   = 10
@@ -37,7 +33,7 @@ const (
 var paths = rest.Paths{
 	upstream.EndpointPrices:         "/markets",
 	upstream.EndpointSpreads:        "/markets",
-	upstream.EndpointBook:           "/markets/orderbooks",
+	upstream.EndpointBook:           "/markets",
 	upstream.EndpointPriceHistory:   "/markets/candlesticks",
 	upstream.EndpointSearch:         "/markets",
 	upstream.EndpointMarketsByID:    "/markets",
@@ -60,10 +56,8 @@ const (
 type Driver struct {
 	rest.NoAccounts
 	client *rest.Client
-	// key signs the calls for several books. It is nil if the operator has no key.
+	// key signs the calls for books. It is nil if the operator has no key.
 	key *Key
-	// refusedUntil is the time until which the driver does not use the key, because the venue has refused it.
-	refusedUntil atomic.Pointer[time.Time]
 }
 
 // New returns a driver. An empty cfg.BaseURL means BaseURL. The driver sends no credentials of callers, so it ignores
@@ -84,28 +78,15 @@ func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 	switch e {
 	case upstream.EndpointPrices, upstream.EndpointSpreads, upstream.EndpointMarketsByID, upstream.EndpointMarketsByToken:
 		return maxTickers
-	case upstream.EndpointBook:
-		if d.key == nil {
-			return 1
-		}
-		return maxBilled
 	case upstream.EndpointPriceHistory:
-		if d.key == nil {
-			return maxBilledUnsigned
-		}
 		return maxBilled
 	}
 	return 1
 }
 
-// Cost returns the least number of calls for a read of the given number of ids. Reads of events, of archived markets and of books
-// that are empty need further calls.
-func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int {
-	if e == upstream.EndpointBook && !d.signs() {
-		return max(keys, 0)
-	}
-	return rest.CeilDiv(keys, d.MaxKeys(e))
-}
+// Cost returns the least number of calls for a read of the given number of ids. Reads of events and of archived markets need further
+// calls.
+func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int { return rest.CeilDiv(keys, d.MaxKeys(e)) }
 
 // Circuits returns the states of the circuit breakers.
 func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }

@@ -75,7 +75,7 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 		var n rest.Drift
 		defer func() { d.client.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
-		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: nextCursor(payload, q.Page)}
+		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: rest.NextCursor(payload.Member("cursor").Text(), q.Page)}
 		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
 		for _, ev := range rows {
 			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !q.MatchesState(m) })

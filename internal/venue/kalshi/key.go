@@ -10,17 +10,17 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
+
+	"oddsgraph/internal/market"
 )
 
-// Key is an API key of the operator. Every fmt verb, encoder and logger prints a fixed text instead of the key. Key is safe for
-// concurrent use.
+// Key is an API key of the operator. It is safe for concurrent use.
 type Key struct {
-	// secret is a pointer, so that fmt prints only an address: fmt prints unexported fields without calling their methods.
+	market.Redacted
 	secret *secret
 }
 
@@ -38,44 +38,29 @@ func ParseKey(id string, text []byte) (*Key, error) {
 		return nil, errors.New("its id is missing")
 	}
 	block, _ := pem.Decode(text)
-	if block == nil {
+	switch {
+	case block == nil:
 		return nil, errors.New("it contains no PEM block")
-	}
-	var private *rsa.PrivateKey
-	switch block.Type {
-	case "RSA PRIVATE KEY":
-		if block.Headers["DEK-Info"] != "" {
-			return nil, errEncrypted
-		}
-		k, err := x509.ParsePKCS1PrivateKey(block.Bytes)
-		if err != nil {
-			return nil, errUnreadableKey
-		}
-		private = k
-	case "PRIVATE KEY":
-		k, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-		if err != nil {
-			return nil, errUnreadableKey
-		}
-		var ok bool
-		if private, ok = k.(*rsa.PrivateKey); !ok {
-			return nil, errors.New("it contains a key that is not an RSA key")
-		}
-	case "ENCRYPTED PRIVATE KEY":
-		return nil, errEncrypted
-	default:
+	case block.Type == "ENCRYPTED PRIVATE KEY", block.Headers["DEK-Info"] != "":
+		return nil, errors.New("its key is encrypted; a key without a passphrase is needed")
+	case !strings.HasSuffix(block.Type, "PRIVATE KEY"):
 		return nil, errors.New("it contains no private key")
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		if parsed, err = x509.ParsePKCS1PrivateKey(block.Bytes); err != nil {
+			return nil, errors.New("its private key cannot be parsed")
+		}
+	}
+	private, ok := parsed.(*rsa.PrivateKey)
+	if !ok {
+		return nil, errors.New("it contains a key that is not an RSA key")
 	}
 	if bits := private.N.BitLen(); bits < minKeyBits {
 		return nil, fmt.Errorf("its key has %d bits; at least %d are needed", bits, minKeyBits)
 	}
-	return &Key{&secret{id, private}}, nil
+	return &Key{secret: &secret{id, private}}, nil
 }
-
-var (
-	errEncrypted     = errors.New("its key is encrypted; a key without a passphrase is needed")
-	errUnreadableKey = errors.New("its private key cannot be parsed")
-)
 
 // The headers of a signed request.
 const (
@@ -99,20 +84,3 @@ func (k *Key) Headers(method, path string, now time.Time) (http.Header, error) {
 	h.Set(headerTimestamp, at)
 	return h, nil
 }
-
-const redacted = "[key]"
-
-// String implements fmt.Stringer with a fixed text.
-func (Key) String() string { return redacted }
-
-// GoString implements fmt.GoStringer with a fixed text.
-func (Key) GoString() string { return redacted }
-
-// Format implements fmt.Formatter with a fixed text for every verb.
-func (Key) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, redacted) }
-
-// MarshalJSON implements json.Marshaler with a fixed text.
-func (Key) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
-
-// LogValue implements slog.LogValuer with a fixed text.
-func (Key) LogValue() slog.Value { return slog.StringValue(redacted) }

@@ -40,8 +40,8 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, unsupported("search by text")
 	case q.Category != "" || q.Tag != "":
 		return nil, unsupported("search by category or tag")
-	case q.EventID != "" || q.EventSlug != "":
-		return d.searchEvent(ctx, call, q)
+	case (q.EventID != "" || q.EventSlug != "") && slices.Contains([]queries.Sort{"", queries.SortRelevance, queries.SortEndsAt}, q.Sort):
+		return rest.SearchEvent(ctx, call, q, q.MatchesState, d.Event)
 	case err != nil:
 		return nil, err
 	case !isPage:
@@ -122,7 +122,7 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 			return nil, err
 		}
 	}
-	if cursor := nextCursor(payload, at.cursor); cursor != "" || mayBeArchived(q) {
+	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor); cursor != "" || mayBeArchived(q) {
 		page.Next = at.next(cursor)
 	}
 	return page, nil
@@ -156,43 +156,6 @@ func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets 
 		listed[ticker] = true
 	}
 	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
-}
-
-// nextCursor returns the cursor of the next page, or "" if there is none. The argument current is the cursor of this page. If the
-// venue repeats this cursor, there is no next page.
-func nextCursor(payload wire.Value, current string) string {
-	next := payload.Member("cursor").Text()
-	if next == current {
-		return ""
-	}
-	return next
-}
-
-// searchEvent returns a page of the markets of an event. q.Page is the number of matching markets on all previous pages.
-func (d *Driver) searchEvent(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
-	if q.Sort != "" && q.Sort != queries.SortRelevance && q.Sort != queries.SortEndsAt {
-		return nil, unsupported("order of markets by " + strings.ToLower(string(q.Sort)))
-	}
-	start := 0
-	if q.Page != "" {
-		var err error
-		if start, err = strconv.Atoi(q.Page); err != nil || start < 0 {
-			return nil, rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
-		}
-	}
-	ev, err := d.Event(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
-	if err != nil || ev == nil {
-		return &queries.SearchPage{}, err
-	}
-	page := rest.SearchEvent(ev, q, q.MatchesState)
-	total := len(page.Markets)
-	page.Total, start = &total, min(start, total)
-	if end := start + q.Limit; end < total {
-		page.Markets, page.Next = page.Markets[start:end], strconv.Itoa(end)
-	} else {
-		page.Markets = page.Markets[start:]
-	}
-	return page, nil
 }
 
 // Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
@@ -262,7 +225,7 @@ func (d *Driver) archived(ctx context.Context, call upstream.Call, event string)
 	if err != nil {
 		return nil, rest.NilIfNotFound(err)
 	}
-	if nextCursor(payload, "") != "" {
+	if payload.Member("cursor").Text() != "" {
 		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
 	}
 	return list, nil

@@ -77,7 +77,7 @@ func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q 
 	if len(rows) == 0 && len(bad) > 0 {
 		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
 	}
-	cursor := nextCursor(payload, at.cursor)
+	cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor)
 	switch {
 	case at.archived && !at.oldest.IsZero(): // the archive also has the last trades of the list
 		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.oldest) })

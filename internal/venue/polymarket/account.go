@@ -123,7 +123,8 @@ func (d *Driver) page(ctx context.Context, call upstream.Call, rq *rest.Request)
 // pageToken is the start of a page of records. numbering counts equal rows across pages, so that equal rows on different pages get
 // different ids.
 type pageToken struct {
-	at        place
+	// at is the cursor of the venue.
+	at        string
 	numbering market.Numbering
 }
 
@@ -137,15 +138,15 @@ func parsePage(e upstream.Endpoint, token string) (p pageToken, err error) {
 	if err == nil {
 		p.numbering, err = market.ParseNumbering(numbering)
 	}
-	if err != nil || len(at) == 0 || len(at) > maxPlace {
+	if err != nil || len(at) == 0 || len(at) > maxCursor {
 		return pageToken{}, rest.BadInput(e, "the cursor is not from this service")
 	}
-	p.at = place(at)
+	p.at = string(at)
 	return p, nil
 }
 
-// after returns the token of the page at next. If next is empty, the token is empty.
-func (p pageToken) after(next place) string {
+// after returns the token of the page at a cursor. If next is empty, the token is empty.
+func (p pageToken) after(next string) string {
 	if next == "" {
 		return ""
 	}
@@ -156,8 +157,8 @@ type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
 	at   pageToken
-	// next is the start of the next page. It is empty on the last page.
-	next place
+	// next is the venue's cursor of the next page. It is empty on the last page.
+	next string
 }
 
 // readRecords requests one page of the records that rq selects. The parameters from and to bound the times of the records. The
@@ -183,7 +184,7 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 	if t, ok := to.Get(); ok {
 		rq.Query.Set("end", strconv.FormatInt(max(t.Unix(), 1), 10))
 	}
-	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at.cursor())
+	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at)
 	out := records[T]{at: at}
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), func() (records[T], error) {
 		p, err := d.page(ctx, call, rq)
@@ -192,7 +193,7 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 		}
 		var n rest.Drift
 		out.rows, out.bad = rest.ReadRows(p.rows, n.Add, read)
-		out.next = at.at.next(p.next)
+		out.next = rest.NextCursor(p.next, at.at)
 		d.data.Report(e, n)
 		if len(out.rows) == 0 && len(out.bad) > 0 {
 			return out, rest.UnknownForm(e, out.bad.WhyEmpty())

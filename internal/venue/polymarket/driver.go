@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	lru "github.com/hashicorp/golang-lru/v2"
+
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
@@ -28,7 +30,8 @@ const (
 // Driver reads Polymarket. It is safe for concurrent use.
 type Driver struct {
 	gamma, clob, data *rest.Client
-	tags              *tagIDs
+	// tags contains the ids of tags by slug.
+	tags *lru.Cache[string, tagID]
 }
 
 // New returns a driver. cfg.BaseURL is an address that serves all three APIs, such as the address of a proxy. If cfg.BaseURL is
@@ -39,7 +42,11 @@ func New(cfg rest.Config) (*Driver, error) {
 	if cfg.Transport == nil {
 		cfg.Transport = rest.NewTransport() // the clients of the three APIs share connections
 	}
-	d := &Driver{}
+	tags, err := lru.New[string, tagID](maxTags)
+	if err != nil {
+		return nil, err
+	}
+	d := &Driver{tags: tags}
 	for _, api := range []struct {
 		client **rest.Client
 		url    string
@@ -53,7 +60,6 @@ func New(cfg rest.Config) (*Driver, error) {
 		}
 		*api.client = client
 	}
-	d.tags = &tagIDs{now: d.gamma.Now, ids: make(map[string]tagID)}
 	return d, nil
 }
 

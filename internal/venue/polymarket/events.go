@@ -85,10 +85,10 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	if !open {
 		list = closedEvents
 	}
-	var at place
+	var at string
 	if q.Page != "" {
 		name, start, _ := strings.Cut(q.Page, " ")
-		if list, at = name+" ", place(start); list != openEvents && list != closedEvents || len(at) > maxPlace {
+		if list, at = name+" ", start; list != openEvents && list != closedEvents || len(at) > maxCursor {
 			return nil, rest.BadInput(e, "the cursor is not from this service")
 		}
 	}
@@ -99,12 +99,12 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", at.cursor())
+		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", at)
 	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
-	next, err := keysetCursor(payload)
+	cursor, err := keysetCursor(payload)
 	if err != nil {
 		return nil, formError(e, err)
 	}
@@ -112,11 +112,11 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	if err == nil && sorted {
 		err = checkEventOrder(payload, order, q.Direction)
 	}
-	switch {
+	switch next := rest.NextCursor(cursor, at); {
 	case err != nil:
 		return nil, err
-	case at.next(next) != "":
-		page.Next = list + string(at.next(next))
+	case next != "":
+		page.Next = list + next
 	case list == openEvents && closed:
 		page.Next = closedEvents
 	}

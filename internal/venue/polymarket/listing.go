@@ -19,8 +19,8 @@ type listPosition struct {
 	closed bool
 	// ended reports that the list has no more markets, or that the search does not use the list.
 	ended bool
-	// at is the start of a page of Gamma.
-	at place
+	// at is Gamma's cursor of a page.
+	at string
 	// skip is the number of rows before the position on this page. It may be more than 0, because a page of the merged lists may
 	// end in the middle of a page of Gamma.
 	skip int
@@ -44,8 +44,8 @@ func parsePosition(closed bool, text string) (l listPosition, ok bool) {
 	digits, encoded, found := strings.Cut(text, ".")
 	skip, err := strconv.Atoi(digits)
 	at, badPlace := base64.RawURLEncoding.DecodeString(encoded)
-	l.skip, l.at = skip, place(at)
-	return l, found && err == nil && badPlace == nil && skip >= 0 && skip <= maxPageSize && len(at) <= maxPlace
+	l.skip, l.at = skip, string(at)
+	return l, found && err == nil && badPlace == nil && skip >= 0 && skip <= maxPageSize && len(at) <= maxCursor
 }
 
 // startPositions returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
@@ -67,8 +67,8 @@ func startPositions(q queries.Search) (both [2]listPosition, err error) {
 
 type listResult struct {
 	rows []marketRow
-	// next is the start of the next page. It is empty on the last page.
-	next place
+	// next is the cursor of the next page. It is empty on the last page.
+	next string
 	err  error
 }
 
@@ -119,13 +119,13 @@ func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Sea
 	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
 	rq.Query.Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.at.cursor())
+		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.at)
 	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return listResult{err: rest.BadIfNotFound(e, err)}
 	}
 	rows, next, err := readMarkets(payload, note)
-	return listResult{rows, at.at.next(next), formError(e, err)}
+	return listResult{rows, rest.NextCursor(next, at.at), formError(e, err)}
 }
 
 // mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It

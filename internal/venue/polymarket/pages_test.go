@@ -16,11 +16,11 @@ func event(n int) any {
 	}}
 }
 
-// TestARepeatedCursorEndsAList checks lists whose last page has its own cursor, or the cursor of an earlier page, as the next one. Users
-// of Polymarket report that the last page repeats its own cursor. The rows of the last page stay.
+// TestARepeatedCursorEndsAList checks lists whose last page has its own cursor as the next one, as users of Polymarket report. The rows
+// of the last page stay.
 func TestARepeatedCursorEndsAList(t *testing.T) {
-	number := map[string]int{"": 1, "A": 2, "B": 3, "C": 4}
-	for want, following := range map[string]map[string]string{"12": {"": "A", "A": "A"}, "1234": {"": "A", "A": "B", "B": "C", "C": "A"}} {
+	number := map[string]int{"": 1, "A": 2, "B": 3}
+	for want, following := range map[string]map[string]string{"12": {"": "A", "A": "A"}, "123": {"": "A", "A": "B", "B": "B"}} {
 		for _, more := range []any{true, false, nil} {
 			keyset := func(name string, rows func(n int) []any) func(url.Values, []byte) answer {
 				return func(q url.Values, _ []byte) answer {

@@ -36,7 +36,9 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	return rest.WithBackoff(d.gamma, upstream.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
 		switch {
 		case q.EventID != "" || q.EventSlug != "":
-			return d.searchEvent(ctx, call, q)
+			return rest.SearchEvent(ctx, call, q, func(m *market.Market) bool {
+				return matches(m, q) && strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
+			}, d.Event)
 		case q.Text != "":
 			return d.searchText(ctx, call, q)
 		default:
@@ -69,17 +71,6 @@ func checkSearch(q *queries.Search) error {
 
 func unsupported(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, upstream.EndpointSearch)
-}
-
-// searchEvent returns the matching markets of one event, sorted, on one page.
-func (d *Driver) searchEvent(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
-	e, err := d.Event(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
-	if err != nil || e == nil {
-		return &queries.SearchPage{}, err
-	}
-	return rest.SearchEvent(e, q, func(m *market.Market) bool {
-		return matches(m, q) && strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
-	}), nil
 }
 
 // matches reports whether a market meets the conditions of a search, except the text and the event.

@@ -28,16 +28,16 @@ var (
 	fieldNewTick      = wire.NewField("new_tick_size")
 )
 
-// Decode returns the events of a frame. The first event is an EventLife, or an EventGarbage if the frame cannot be read.
-func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
+// Decode returns the events of a frame. If the frame cannot be read, the only event is an EventGarbage.
+func (c *codec) Decode(frame []byte, at time.Time) (events []stream.Event) {
 	if string(frame) == pongText {
 		c.env.Observer.Frame("pong")
-		return []stream.Event{{Kind: stream.EventLife, At: at}}
+		return nil
 	}
 	v, err := wire.Parse(frame)
 	if err != nil {
 		c.env.Observer.Frame("garbage")
-		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
+		return []stream.Event{{Kind: stream.EventGarbage}}
 	}
 	rows := []wire.Value{v}
 	if v.Kind() == wire.List {
@@ -45,12 +45,8 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	events := []stream.Event{{Kind: stream.EventLife}}
 	for _, v := range rows {
 		events = append(events, c.decodeOne(wire.NewRow(v, c.env.Observer.Drift), at)...)
-	}
-	for i := range events {
-		events[i].At = at
 	}
 	return events
 }

@@ -40,7 +40,7 @@ func TestSidesOfTheStream(t *testing.T) {
 		s := newSocket(t, tapeA)
 		text := `{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.6","size":"2","side":"` + side + `","timestamp":"5"}`
 		s.expect(s.frame(text), "trades A 1 "+want+" 0.6×2")
-		trade := s.Decode([]byte(text), s.now)[1].Message.Trades[0]
+		trade := s.Decode([]byte(text), s.now)[0].Message.Trades[0]
 		if trade.SideRaw != side {
 			t.Errorf("the trade has the side %q as the venue writes it, want %q", trade.SideRaw, side)
 		}

@@ -138,9 +138,6 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 			events = append(events, c.settle(a, now)...)
 		}
 	}
-	for i := range events {
-		events[i].At = now
-	}
 	return events, frozen
 }
 
@@ -227,9 +224,6 @@ func (c *codec) repair(a *asset, b *market.Book, now time.Time) (events []stream
 		if a.failures++; a.failures == maxRepairs {
 			events = c.lossEvents(a)
 		}
-	}
-	for i := range events {
-		events[i].At = now
 	}
 	return events
 }

@@ -2,7 +2,6 @@ package polymarket
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"oddsgraph/internal/upstream"
@@ -14,36 +13,10 @@ const (
 	maxTags = 2000
 )
 
-// tagIDs contains the ids of tags by slug. It is safe for concurrent use.
-type tagIDs struct {
-	now func() time.Time
-
-	mu  sync.Mutex
-	ids map[string]tagID
-}
-
 // tagID contains the id of a tag. If Polymarket does not know the slug, the id is empty.
 type tagID struct {
 	id    string
 	until time.Time
-}
-
-// get returns the id of a slug. If tagIDs does not contain the slug, or the entry is older than tagLife, ok is false.
-func (t *tagIDs) get(slug string) (id string, ok bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	known, ok := t.ids[slug]
-	return known.id, ok && t.now().Before(known.until)
-}
-
-// put stores the id of a slug. If tagIDs already contains maxTags ids, put first removes all ids.
-func (t *tagIDs) put(slug, id string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if len(t.ids) >= maxTags {
-		clear(t.ids)
-	}
-	t.ids[slug] = tagID{id, t.now().Add(tagLife)}
 }
 
 // tagID returns the id of a tag by the tag's slug or label, and whether Polymarket knows the tag. A search without a tag has no id.
@@ -53,8 +26,8 @@ func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (id 
 	if slug == "" {
 		return "", tag == "", nil
 	}
-	if id, ok := d.tags.get(slug); ok {
-		return id, id != "", nil
+	if t, ok := d.tags.Get(slug); ok && d.gamma.Now().Before(t.until) {
+		return t.id, t.id != "", nil
 	}
 	payload, err := d.gamma.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
 	if err = rest.NilIfNotFound(err); err != nil {
@@ -64,6 +37,6 @@ func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (id 
 	if !payload.IsNull() && (!ok || id == "" || !fieldSlug.Of(payload).Is(slug)) {
 		return "", false, rest.UnknownForm(e, "no tag with the requested slug")
 	}
-	d.tags.put(slug, id)
+	d.tags.Add(slug, tagID{id, d.gamma.Now().Add(tagLife)})
 	return id, id != "", nil
 }

@@ -2,8 +2,6 @@ package rest
 
 import (
 	"bufio"
-	"bytes"
-	"compress/gzip"
 	"errors"
 	"io"
 	"net"
@@ -19,27 +17,6 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 )
-
-func TestBombIsRefusedEarly(t *testing.T) {
-	var zipped bytes.Buffer
-	z := gzip.NewWriter(&zipped)
-	if _, err := z.Write(make([]byte, 16<<20)); err != nil {
-		t.Fatal(err)
-	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	bomb := zipped.String()
-	resp := &http.Response{Header: http.Header{"Content-Encoding": {"gzip"}}, ContentLength: -1, Body: io.NopCloser(strings.NewReader(bomb))}
-	read := &receivedReader{r: resp.Body}
-	resp.Body = io.NopCloser(read)
-	if _, err := readBody(resp, 1<<30); !errors.Is(err, errBomb) {
-		t.Fatalf("got %v, want %v", err, errBomb)
-	}
-	if read.n > int64(len(bomb))/2 {
-		t.Errorf("the client read %d of %d bytes before it refused the bomb, want at most half", read.n, len(bomb))
-	}
-}
 
 func TestConnectionsAreBounded(t *testing.T) {
 	var open, most atomic.Int32

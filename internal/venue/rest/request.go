@@ -219,7 +219,7 @@ func (c *Client) exchange(ctx, limited context.Context, call upstream.Call, rq *
 	}
 	body, err := readBody(resp, c.cfg.MaxBody)
 	switch {
-	case errors.Is(err, errTooLarge), errors.Is(err, errBomb), errors.Is(err, errEncoding):
+	case errors.Is(err, errTooLarge), errors.Is(err, errEncoding):
 		return wire.Value{}, unreadableError(rq.Endpoint, resp, err)
 	case err != nil:
 		return wire.Value{}, connectionFailure(ctx, limited, rq.Endpoint, err)

@@ -21,6 +21,15 @@ type RowError struct {
 // MaxLeftOut is the greatest number of bad rows that get separate errors. All further bad rows share one error.
 const MaxLeftOut = 10
 
+// NextCursor returns the venue's cursor of the next page, or "" after the last page. The argument current is the cursor of this page.
+// On the last page, a venue may send it again.
+func NextCursor(next, current string) string {
+	if next == current {
+		return ""
+	}
+	return next
+}
+
 // ReadRows calls read for the rows of a list, and passes the drift to note. It returns the values of the good rows, and the
 // errors of the bad rows.
 func ReadRows[T any](list []wire.Value, note func(string), read func(*wire.Row) T) (good []T, bad RowErrors) {

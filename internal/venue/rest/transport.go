@@ -19,14 +19,10 @@ const (
 	maxIdleConns      = 32
 	maxResponseHeader = 64 << 10
 	maxErrorBody      = 64 << 10
-	// The client refuses a response with more than bombSize decompressed bytes if it has more than bombRatio of them for each
-	// received byte.
-	bombSize  = 1 << 20
-	bombRatio = 100
 )
 
-// NewTransport returns a transport without a proxy and without transparent decompression. The client decompresses responses itself,
-// because it must know the number of received bytes to refuse a decompression bomb.
+// NewTransport returns a transport without a proxy and without transparent decompression. The client decompresses responses itself, so
+// that it can tell an error of the connection from a broken encoding.
 func NewTransport() *http.Transport {
 	dialer := net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -44,7 +40,6 @@ func NewTransport() *http.Transport {
 // The errors of readBody.
 var (
 	errTooLarge = errors.New("the body is larger than the limit")
-	errBomb     = errors.New("the decompressed body is too large for its compressed size")
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
@@ -63,7 +58,7 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 		if err != nil {
 			return nil, received.orReadError(errEncoding)
 		}
-		r = &inflatedReader{z: z, received: received}
+		r = z
 	default:
 		return nil, errEncoding
 	}
@@ -73,24 +68,21 @@ func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	}
 	switch n, err := buf.ReadFrom(io.LimitReader(r, limit+1)); {
 	case err != nil:
-		return nil, err
+		return nil, received.orReadError(errEncoding)
 	case n > limit:
 		return nil, errTooLarge
 	}
 	return buf.Bytes(), nil
 }
 
-// receivedReader counts the received bytes. It stores the error of the connection, because the decompressor may return another
-// error.
+// receivedReader stores the error of the connection, because the decompressor may return another error.
 type receivedReader struct {
 	r   io.Reader
-	n   int64
 	err error
 }
 
 func (c *receivedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	c.n += int64(n)
 	if err != nil && err != io.EOF {
 		c.err = err
 	}
@@ -103,24 +95,4 @@ func (c *receivedReader) orReadError(err error) error {
 		return c.err
 	}
 	return err
-}
-
-// inflatedReader decompresses a body. It refuses a decompression bomb as soon as the output exceeds the two bounds that bombSize
-// and bombRatio set.
-type inflatedReader struct {
-	z        *gzip.Reader
-	received *receivedReader
-	n        int64
-}
-
-func (f *inflatedReader) Read(p []byte) (int, error) {
-	n, err := f.z.Read(p)
-	f.n += int64(n)
-	if f.n > bombSize && f.n > bombRatio*f.received.n {
-		return n, errBomb
-	}
-	if err != nil && err != io.EOF {
-		err = f.received.orReadError(errEncoding)
-	}
-	return n, err
 }

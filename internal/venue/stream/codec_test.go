@@ -85,7 +85,7 @@ func (c *testCodec) Decode(frame []byte, at time.Time) []Event {
 	if json.Unmarshal(frame, &list) != nil {
 		return []Event{c.decode(frame, at)}
 	}
-	events := []Event{{Kind: EventLife, At: at}}
+	events := []Event{{Kind: EventLife}}
 	for _, one := range list {
 		events = append(events, c.decode(one, at))
 	}
@@ -95,11 +95,11 @@ func (c *testCodec) Decode(frame []byte, at time.Time) []Event {
 func (c *testCodec) decode(frame []byte, at time.Time) Event {
 	if !json.Valid(frame) {
 		c.env.Observer.Frame("garbage")
-		return Event{Kind: EventGarbage, At: at}
+		return Event{Kind: EventGarbage}
 	}
 	var f testFrame
 	_ = json.Unmarshal(frame, &f) // a frame that is no object has no type
-	e := Event{At: at, Rid: f.Rid}
+	e := Event{Rid: f.Rid}
 	m, isMessage := messageKinds[f.Type]
 	switch {
 	case isMessage:
@@ -143,7 +143,7 @@ func (c *testCodec) message(f *testFrame, channel messages.Channel, kind message
 	t := c.topic(channel, f.TokenID)
 	if channel == messages.ChannelUser {
 		if t = c.topic(channel, f.Address); t != c.identity {
-			return Event{Kind: EventLife, At: at}
+			return Event{Kind: EventLife}
 		}
 	}
 	for _, raw := range []json.RawMessage{f.Bids, f.Asks, f.Changes} {
@@ -153,10 +153,10 @@ func (c *testCodec) message(f *testFrame, channel messages.Channel, kind message
 			bad = bad || l.Price == nil || l.Size == nil
 		}
 		if bad {
-			return Event{Kind: EventBad, At: at, Topic: t}
+			return Event{Kind: EventBad, Topic: t}
 		}
 	}
-	return Event{Kind: EventMessage, At: at, Message: &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: f.Seq, PrevSeq: f.PrevSeq, ReceivedAt: at}}
+	return Event{Kind: EventMessage, Message: &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: f.Seq, PrevSeq: f.PrevSeq, ReceivedAt: at}}
 }
 
 func (c *testCodec) topic(channel messages.Channel, id string) messages.Topic {

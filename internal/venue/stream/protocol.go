@@ -44,7 +44,8 @@ type Env struct {
 type Codec interface {
 	// Encode returns the frames of a request, in order. It returns no frames if the venue needs none.
 	Encode(r *Request) [][]byte
-	// Decode returns the events of a frame. The codec may retain the frame. at is the time at which the frame arrived.
+	// Decode returns the events of a frame, or none if the frame only shows that the venue is alive. The codec may retain the frame. at
+	// is the time at which the frame arrived.
 	Decode(frame []byte, at time.Time) []Event
 }
 
@@ -86,7 +87,7 @@ type EventKind uint8
 
 // The kinds of events.
 const (
-	// EventLife reports a frame, such as a pong, that only shows that the venue is alive.
+	// EventLife reports a frame, such as a pong, that only shows that the venue is alive. The session adds it.
 	EventLife EventKind = iota
 	// EventGarbage reports a frame that is not JSON.
 	EventGarbage
@@ -109,7 +110,8 @@ const (
 
 // Event is an event that the codec has decoded from a frame. A frame may contain several events.
 type Event struct {
-	Kind    EventKind
+	Kind EventKind
+	// At is the time of the frame. The session sets it.
 	At      time.Time
 	Rid     string
 	Epoch   string

@@ -39,11 +39,11 @@ func (c *bareCodec) Encode(r *Request) [][]byte {
 func (c *bareCodec) Decode(frame []byte, at time.Time) []Event {
 	id, book := strings.CutPrefix(string(frame), "book ")
 	if !book {
-		return []Event{{Kind: EventLife, At: at}}
+		return nil
 	}
 	c.seq++
 	topic := messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
-	return []Event{{Kind: EventMessage, At: at, Message: &messages.Message{Topic: topic, Kind: messages.KindBookSnapshot, Epoch: "socket", Seq: c.seq}}}
+	return []Event{{Kind: EventMessage, Message: &messages.Message{Topic: topic, Kind: messages.KindBookSnapshot, Epoch: "socket", Seq: c.seq}}}
 }
 
 // bareProtocol returns a function that configures the client and the venue for bareCodec. After each subscription, the venue sends

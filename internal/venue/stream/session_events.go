@@ -15,21 +15,33 @@ func (s *session) read(ctx context.Context) {
 			s.decoding.Unlock()
 			return
 		}
-		if !s.deliver(ctx, func() []Event { return s.codec.Decode(frame, time.Now()) }) {
+		decode := func(now time.Time) []Event {
+			if events := s.codec.Decode(frame, now); len(events) > 0 {
+				return events
+			}
+			return []Event{{Kind: EventLife}}
+		}
+		if !s.deliver(ctx, decode) {
 			return
 		}
 	}
 }
 
-// deliver calls decode and passes the resulting events to session.loop. It returns false if the session has ended.
-func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
+// deliver calls decode with the present time, and passes the resulting events to session.loop. It returns false if the session has
+// ended.
+func (s *session) deliver(ctx context.Context, decode func(now time.Time) []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()
 	if s.ended {
 		return false
 	}
+	now := time.Now()
+	events := decode(now)
+	for i := range events {
+		events[i].At = now
+	}
 	select {
-	case s.events <- decode():
+	case s.events <- events:
 		return true
 	case <-ctx.Done():
 		return false
@@ -38,8 +50,8 @@ func (s *session) deliver(ctx context.Context, decode func() []Event) bool {
 
 func (s *session) maintain(ctx context.Context, m Maintainer) {
 	err := m.Maintain(ctx, func(produce func(now time.Time) []Event) {
-		s.deliver(ctx, func() []Event {
-			events := produce(time.Now())
+		s.deliver(ctx, func(now time.Time) []Event {
+			events := produce(now)
 			for i := range events {
 				events[i].maintained = true
 			}

@@ -101,17 +101,14 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	}),
 }
 
-func (d *decoder) Decode(frame []byte, at time.Time) []stream.Event {
+func (d *decoder) Decode(frame []byte, at time.Time) (events []stream.Event) {
 	v, err := wire.Parse(frame)
 	if err != nil {
 		d.env.Observer.Frame("garbage")
-		return []stream.Event{{Kind: stream.EventGarbage, At: at}}
+		return []stream.Event{{Kind: stream.EventGarbage}}
 	}
 	if v.Kind() == wire.List {
-		list := v.Elements()
-		events := make([]stream.Event, 0, len(list)+1)
-		events = append(events, stream.Event{Kind: stream.EventLife, At: at})
-		for _, v := range list {
+		for _, v := range v.Elements() {
 			events = append(events, d.decodeOne(v, at)...)
 		}
 		return events
@@ -132,18 +129,11 @@ func (d *decoder) decodeOne(v wire.Value, at time.Time) []stream.Event {
 		return d.acknowledged(r, at)
 	}
 	d.env.Observer.Frame(kind)
-	events := read(d, r, at)
-	if len(events) == 0 {
-		return []stream.Event{{Kind: stream.EventLife, At: at}}
-	}
-	for i := range events {
-		events[i].At = at
-	}
-	return events
+	return read(d, r, at)
 }
 
-func (d *decoder) acknowledged(r *wire.Row, at time.Time) []stream.Event {
-	return []stream.Event{{Kind: stream.EventAck, At: at, Rid: ridOf(r)}}
+func (d *decoder) acknowledged(r *wire.Row, _ time.Time) []stream.Event {
+	return []stream.Event{{Kind: stream.EventAck, Rid: ridOf(r)}}
 }
 
 func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
