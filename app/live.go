@@ -37,13 +37,8 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 	cfg.Market = u.Cache.CachedMarket
 	var handler stream.Handler = l.Feed
 	var qualified *venue.QualifiedStream
-	if len(u.names) > 0 {
-		drift := func(what string) {
-			if cfg.Observer != nil {
-				cfg.Observer.Drift(what)
-			}
-		}
-		qualified = venue.NewQualifiedStream(u.name, u.names, l.Feed, drift)
+	if u.name != "" {
+		qualified = venue.NewQualifiedStream(u.name, l.Feed)
 		handler, cfg.Market = qualified, qualified.Market(u.Cache.CachedMarket)
 	}
 	client, err := stream.New(cfg, handler)

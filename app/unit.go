@@ -143,8 +143,8 @@ func (u *unit) open(w Wiring) (err error) {
 		return err
 	}
 	u.opened = append(u.opened, u.Client.Close)
-	if u.Reader = u.Client; len(u.names) > 0 {
-		u.Reader = venue.Qualified(u.Client, u.name, u.names, u.name != "" && !drivers.Of(cfg.Venue.Driver).PublicAccounts)
+	if u.Reader = u.Client; u.name != "" {
+		u.Reader = venue.Qualified(u.Client, u.name, !drivers.Of(cfg.Venue.Driver).PublicAccounts)
 	}
 	u.Cache = cache.New(u.Reader, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)

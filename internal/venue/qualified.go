@@ -10,10 +10,9 @@ import (
 )
 
 // Qualified returns a Reader of a further venue, whose ids begin with the name of the venue and a colon. If noAccounts is true, the
-// Reader does not serve the endpoints of accounts. If name is empty, the Reader is that of the first venue: its ids stay, and a value
-// with an id that begins with the name of one of the others is an error with the code UPSTREAM_BAD_RESPONSE.
-func Qualified(r Reader, name string, others market.Names, noAccounts bool) Reader {
-	return &qualified{Reader: r, name: name, others: others, noAccounts: noAccounts}
+// Reader does not serve the endpoints of accounts.
+func Qualified(r Reader, name string, noAccounts bool) Reader {
+	return &qualified{Reader: r, name: name, noAccounts: noAccounts}
 }
 
 // qualified cuts the name of the venue off the ids in arguments, and writes it into copies of the results. Limits and categories,
@@ -21,39 +20,30 @@ func Qualified(r Reader, name string, others market.Names, noAccounts bool) Read
 type qualified struct {
 	Reader
 	name       string
-	others     market.Names
 	noAccounts bool
 }
 
-var (
-	errForeignArgument = market.Errorf(market.CodeBadUserInput, "an id belongs to another venue")
-	errForeignResult   = market.Errorf(market.CodeUpstreamBadResponse, "the venue has sent an id that begins with the name of another venue")
-)
+var errForeign = market.Errorf(market.CodeBadUserInput, "an id belongs to another venue")
 
 // readOne calls read with the venue's own form of an argument. copied returns a copy of the value with other ids.
 func readOne[A, T any](ctx context.Context, q *qualified, call upstream.Call, argument A, read func(context.Context, upstream.Call, A) (T, error), copied func(*renamer, T) T) (none T, err error) {
-	in, out := renamer{venue: q.name, cut: true}, renamer{venue: q.name, others: q.others}
+	in := renamer{venue: q.name, cut: true}
 	if in.rename(&argument); in.foreign {
-		return none, errForeignArgument
+		return none, errForeign
 	}
 	value, err := read(ctx, call, argument)
 	if err != nil {
 		return none, err
 	}
-	if value = copied(&out, value); out.foreign {
-		return none, errForeignResult
-	}
-	return value, nil
+	return copied(&renamer{venue: q.name}, value), nil
 }
 
-// readList is like readOne for a list. A foreign id in one of the values is an error of this value only.
+// readList is like readOne for a list.
 func readList[A, T any](ctx context.Context, q *qualified, call upstream.Call, arguments []A, read func(context.Context, upstream.Call, []A) ([]upstream.Result[*T], error)) ([]upstream.Result[*T], error) {
 	return readOne(ctx, q, call, arguments, read, func(r *renamer, results []upstream.Result[*T]) []upstream.Result[*T] {
 		results = slices.Clone(results)
 		for i := range results {
-			if results[i].Value = renamed(r, results[i].Value); r.foreign {
-				results[i].Value, results[i].Err, r.foreign = nil, errForeignResult, false
-			}
+			results[i].Value = renamed(r, results[i].Value)
 		}
 		return results
 	})
@@ -68,10 +58,7 @@ func (q *qualified) Can(e upstream.Endpoint) error {
 
 // Cost subtracts the name of the venue from the lengths, because no URL contains it.
 func (q *qualified) Cost(e upstream.Endpoint, keys, bytes int) int {
-	if q.name != "" {
-		bytes = max(bytes-keys*(len(q.name)+len("%3A")), 0)
-	}
-	return q.Reader.Cost(e, keys, bytes)
+	return q.Reader.Cost(e, keys, max(bytes-keys*(len(q.name)+len("%3A")), 0))
 }
 
 func (q *qualified) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {

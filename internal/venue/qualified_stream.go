@@ -7,20 +7,16 @@ import (
 )
 
 // QualifiedStream stands between the client of a venue's stream and the feed: it is the handler of the client and the upstream of the
-// feed. For a further venue, it does what Qualified does, and passes no credentials on. For the first venue, whose name is empty, it
-// drops messages with an id that begins with the name of another venue.
+// feed. It does what Qualified does, and passes no credentials on.
 type QualifiedStream struct {
 	name   string
-	others market.Names
 	to     stream.Handler
-	drift  func(what string)
 	client *stream.Client
 }
 
-// NewQualifiedStream returns a QualifiedStream for a handler. It calls drift for each message that it drops. Call Connect before the
-// client runs.
-func NewQualifiedStream(name string, others market.Names, to stream.Handler, drift func(what string)) *QualifiedStream {
-	return &QualifiedStream{name: name, others: others, to: to, drift: drift}
+// NewQualifiedStream returns a QualifiedStream for a handler. Call Connect before the client runs.
+func NewQualifiedStream(name string, to stream.Handler) *QualifiedStream {
+	return &QualifiedStream{name: name, to: to}
 }
 
 // Connect sets the client.
@@ -38,11 +34,8 @@ func (s *QualifiedStream) qualified(t messages.Topic) messages.Topic {
 }
 
 // Watch implements feed.Upstream.
-func (s *QualifiedStream) Watch(t messages.Topic, c *market.Credentials) error {
-	if s.name != "" {
-		c = nil
-	}
-	return s.client.Watch(s.own(t), c)
+func (s *QualifiedStream) Watch(t messages.Topic, _ *market.Credentials) error {
+	return s.client.Watch(s.own(t), nil)
 }
 
 // Unwatch implements feed.Upstream.
@@ -87,10 +80,5 @@ func (s *QualifiedStream) Heartbeat(epoch string, seqs map[messages.Topic]uint64
 
 // Message implements stream.Handler.
 func (s *QualifiedStream) Message(m *messages.Message) {
-	r := renamer{venue: s.name, others: s.others}
-	if m = renamed(&r, m); r.foreign {
-		s.drift("id of another venue")
-		return
-	}
-	s.to.Message(m)
+	s.to.Message(renamed(&renamer{venue: s.name}, m))
 }

@@ -139,7 +139,7 @@ func (d *driver) History(_ context.Context, _ upstream.Call, a market.Address, q
 // ids in its answers must get the name, and no other text. Ids are the fields ID, Slug and those that end so.
 func TestQualifiedVisitsEveryID(t *testing.T) {
 	d := &driver{}
-	reader := reflect.ValueOf(Qualified(d, "v", nil, false))
+	reader := reflect.ValueOf(Qualified(d, "v", false))
 	for i := range reader.Type().NumMethod() {
 		method := reader.Type().Method(i)
 		var in []reflect.Value
@@ -171,7 +171,7 @@ func TestQualifiedVisitsEveryID(t *testing.T) {
 		})
 	}
 	var got *messages.Message
-	s := NewQualifiedStream("v", nil, handler{message: func(m *messages.Message) { got = m }}, nil)
+	s := NewQualifiedStream("v", handler{message: func(m *messages.Message) { got = m }})
 	sent := filled[*messages.Message]("x")
 	s.Message(sent)
 	texts(reflect.ValueOf(got), "", func(name, text string) {
@@ -214,7 +214,7 @@ func (k *keeper) SearchEvents(context.Context, upstream.Call, queries.Search) (*
 // TestQualifiedCopies checks that the values of a driver stay as they are, and that one market in several places gets its name once.
 func TestQualifiedCopies(t *testing.T) {
 	k := &keeper{market: filled[market.Market]("x")}
-	q := Qualified(k, "v", nil, false)
+	q := Qualified(k, "v", false)
 	for range 2 {
 		byToken, err := q.MarketsByToken(t.Context(), upstream.Call{}, []string{"v:a", "v:b"})
 		if err != nil || byToken[0].Value.MarketID != "v:x" || byToken[1].Value.Outcomes[0].TokenID != "v:x" {
@@ -233,46 +233,21 @@ func TestQualifiedCopies(t *testing.T) {
 // TestCost checks that the names of venues do not count for the length of a URL.
 func TestCost(t *testing.T) {
 	d := &driver{}
-	for _, name := range []string{"", "v", "a-venue"} {
+	for _, name := range []string{"v", "a-venue"} {
 		bytes, want := 0, 0
 		for _, id := range []string{"a", "b:c", "d e"} {
 			bytes, want = bytes+len(url.QueryEscape(market.Qualify(name, id))), want+len(url.QueryEscape(id))
 		}
-		if Qualified(d, name, nil, false).Cost(upstream.EndpointPrices, 3, bytes); d.bytes != want {
+		if Qualified(d, name, false).Cost(upstream.EndpointPrices, 3, bytes); d.bytes != want {
 			t.Errorf("%q: the driver computes the cost of %d bytes, want %d", name, d.bytes, want)
 		}
-	}
-}
-
-// TestForeignID checks that an id of the first venue that begins with the name of another one is an error, or loses a message.
-func TestForeignID(t *testing.T) {
-	k := &keeper{market: market.Market{MarketID: "m", EventID: "kalshi:e"}}
-	q := Qualified(k, "", market.Names{"v", "kalshi"}, false)
-	byToken, err := q.MarketsByToken(t.Context(), upstream.Call{}, []string{"a"})
-	if err != nil || byToken[0].Value != nil || market.CodeOf(byToken[0].Err) != market.CodeUpstreamBadResponse {
-		t.Errorf("got %+v, %v, want UPSTREAM_BAD_RESPONSE for the market", byToken, err)
-	}
-	if page, err := q.SearchEvents(t.Context(), upstream.Call{}, queries.Search{}); page != nil || market.CodeOf(err) != market.CodeUpstreamBadResponse {
-		t.Errorf("got %+v, %v, want UPSTREAM_BAD_RESPONSE for the page", page, err)
-	}
-	k.market.EventID = "other:e"
-	if byToken, err = q.MarketsByToken(t.Context(), upstream.Call{}, []string{"a"}); err != nil || byToken[0].Value.EventID != "other:e" {
-		t.Errorf("got %+v, %v, want the market, because no venue is called other", byToken, err)
-	}
-	var got, dropped []string
-	s := NewQualifiedStream("", market.Names{"kalshi"}, handler{message: func(m *messages.Message) { got = append(got, m.Topic.ID) }}, func(what string) { dropped = append(dropped, what) })
-	for _, id := range []string{"m", "kalshi:m", "other:m"} {
-		s.Message(&messages.Message{Topic: messages.Topic{ID: "t"}, Trades: []market.Trade{{MarketID: id}}})
-	}
-	if len(got) != 2 || len(dropped) != 1 {
-		t.Errorf("got %d messages and %d drifts, want 2 and 1", len(got), len(dropped))
 	}
 }
 
 // TestOtherVenues checks what a further venue does with ids of another venue, with accounts, and with credentials.
 func TestOtherVenues(t *testing.T) {
 	d := &driver{}
-	q := Qualified(d, "v", nil, true)
+	q := Qualified(d, "v", true)
 	if _, err := q.Prices(t.Context(), upstream.Call{}, []string{"v:a", "w:b"}); market.CodeOf(err) != market.CodeBadUserInput {
 		t.Errorf("got error %v, want BAD_USER_INPUT", err)
 	}
@@ -284,7 +259,7 @@ func TestOtherVenues(t *testing.T) {
 		t.Errorf("got error %v for accounts, want UNSUPPORTED, and no error for prices", err)
 	}
 	var watched messages.Topic
-	s := NewQualifiedStream("v", nil, handler{}, nil)
+	s := NewQualifiedStream("v", handler{})
 	client, err := stream.New(stream.Config{URL: "ws://venue.test", Protocol: &stream.Protocol{Subject: func(t messages.Topic) string { watched = t; return t.ID }}}, s)
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,9 @@ import (
 
 // renamer changes the ids in copies of values: it writes the name of a further venue before them or cuts it off.
 type renamer struct {
-	// venue is empty for the first venue, whose ids stay.
-	venue  string
-	cut    bool
-	others market.Names
-	// foreign reports that an id of the first venue begins with one of the names in others, or that cut is true and an id does not
-	// begin with venue.
+	venue string
+	cut   bool
+	// foreign reports that cut is true and an id does not begin with venue.
 	foreign bool
 	// seen maps markets to their copies, because a page may contain a market several times.
 	seen map[*market.Market]*market.Market
@@ -29,8 +26,6 @@ func (r *renamer) ids(ids ...*string) {
 		case r.cut:
 			own, ok := market.CutVenue(r.venue, *id)
 			*id, r.foreign = own, r.foreign || !ok
-		case r.venue == "":
-			r.foreign = r.foreign || r.others.Find(*id) >= 0
 		default:
 			*id = wire.Intern(market.Qualify(r.venue, *id))
 		}
