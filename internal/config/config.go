@@ -142,7 +142,7 @@ type Venue struct {
 	Batch       int           `default:"100" min:"1" max:"1000" help:"Maximum number of ids in one call to the venue. The length of the URL also limits this number."`
 	Table       List          `placeholder:"SETTINGS" check:"settings" help:"How the generic driver asks the venue, such as market-ids:none,spreads:books. config check --ask prints these settings, and docs/venues/generic.md explains them. The service finds out after the start what is not set."`
 
-	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream and the calls for several order books. --venue-key-file contains the private key. The key is never used for callers."`
+	KeyID   string `placeholder:"ID" check:"text" help:"Id of this service's own API key at the venue. Only the driver kalshi uses it, to sign the handshake of its stream and the calls for order books. --venue-key-file contains the private key. The key is never used for callers."`
 	KeyFile string `placeholder:"FILE" check:"file" help:"PEM file with the private key of --venue-key-id. Only its owner should have access."`
 
 	PublicPerMinute int `default:"100" min:"0" max:"1000000" help:"Requests a minute that the venue allows one IP address. The service leaves a twentieth unused. 0 means no limit. The demo venue's own limit replaces this value."`
