@@ -66,6 +66,7 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 			ofVenue := strings.HasPrefix(name, variable("venue-")) || strings.HasPrefix(name, variable("stream-"))
 			if !ofVenue || name == variable("venue-credentials") {
 				own.problems = append(own.problems, fmt.Errorf("%s: %s is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials", own.values[name].origin, name))
+				delete(own.values, name) // a file that names itself would never end
 			}
 		}
 	} else {

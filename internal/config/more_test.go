@@ -2,6 +2,8 @@ package config_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -56,8 +58,13 @@ func TestBadFurtherVenues(t *testing.T) {
 	if got := problems(t, "--more-venues="+file); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("problems are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	itself := filepath.Join(t.TempDir(), "itself.env")
+	if err := os.WriteFile(itself, []byte("ODDSGRAPH_MORE_VENUES="+itself), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for args, want := range map[string]string{
-		"--more-venues=./none": "cannot be read",
+		"--more-venues=./none":    "cannot be read",
+		"--more-venues=" + itself: "is no variable of a further venue",
 		"--demo-driver=polymarket,kalshi --venue-url=https://v.example": "names several venues",
 		"venue --demo-driver=polymarket,kalshi":                         "names several venues",
 		"--demo-driver=polymarket,nobody":                               "some of generic, polymarket, kalshi",
