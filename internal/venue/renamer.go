@@ -99,6 +99,11 @@ func (r *renamer) rename(value any) {
 	case *market.Trade:
 		r.ids(&v.TradeID, &v.MarketID, &v.TokenID)
 	case *market.HistoryRecord:
+		if v.ID == "" && r.venue != "" { // a record may have no other id, and equal ones of two venues would have the same key
+			digested := *v
+			digested.Ordinal = 0
+			v.ID = digested.Key()
+		}
 		r.ids(&v.ID, &v.MarketID, &v.TokenID)
 	case *messages.Topic:
 		r.ids(&v.ID)
