@@ -292,7 +292,7 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls place.Await before each fetch, and stores an httpError of Await in memory.err. After the
+// memory.err is set. It calls place.Await before the first fetch, and stores an httpError of Await in memory.err. After the
 // deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
 // fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *admission.Slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
@@ -317,7 +317,6 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place 
 			set.Fail(err)
 		}
 		data, errs = execute()
-		_ = place.Await(ctx, admission.Venues(set.Waits())) // gives up the places at venues that have answered
 	}
 	return data, errs, true
 }

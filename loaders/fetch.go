@@ -151,7 +151,7 @@ func (s *Set) partial() bool {
 	return s.arrived&^slow == 0
 }
 
-// Waits returns the venues of which keys are missing or in flight. The bit i is that of the venue at the index i of Route's sources.
+// Waits returns the venues that the next call of Fetch asks. The bit i is that of the venue at the index i of Route's sources.
 func (s *Set) Waits() (venues uint32) {
 	for _, l := range s.loaders {
 		venues |= l.waits()

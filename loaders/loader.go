@@ -246,20 +246,10 @@ func (l *Loader[K, T]) partial() (venues uint32) {
 	return venues
 }
 
-// waits returns the venues of which the loader has missing keys or keys in flight.
+// waits returns the venues of which the loader has missing keys.
 func (l *Loader[K, T]) waits() (venues uint32) {
-	p, ok := (*l.source).(parted[K])
 	for _, key := range l.missing {
-		if !ok {
-			venues = 1
-			break
-		}
-		venues |= 1 << p.Part(key)
-	}
-	for i, f := range l.flows {
-		if f.received < f.sent {
-			venues |= 1 << i
-		}
+		venues |= 1 << l.part(key)
 	}
 	return venues
 }

@@ -3,6 +3,7 @@ package admission
 
 import (
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -13,9 +14,10 @@ import (
 // Limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
 // operation has one place from its start to its end, while it executes and while it waits for the venue. At most half of the places
 // are for operations that wait for the venue, so a slow endpoint of the venue does not block operations that need no call. Each of
-// several venues has an equal part of that half, so a slow venue does not block operations that wait for another one.
+// several venues has an equal part of that half, and so have the operations that wait for several of them. So a slow venue does not block
+// operations that wait for another one.
 //
-// quota.Fair divides the places, each venue's part, and the queue among the clients. A place that becomes free goes to the waiting
+// quota.Fair divides the places, each part, and the queue among the clients. A place that becomes free goes to the waiting
 // client with the fewest running operations.
 type Limiter struct {
 	// client returns the client in a context.
@@ -23,13 +25,13 @@ type Limiter struct {
 	operations, queue int
 	timeout           time.Duration
 	busy              error
-	venues            int
+	parts             int // see Among
 
 	// mu guards the fields below. share, forget, fits, count and admitNext are called with it held.
 	mu sync.Mutex
-	// running counts the operations that have a place, away those of them that wait for each venue, and waiting those in the queue.
+	// running counts the operations that have a place, away those of them in each part, and waiting those in the queue.
 	running, waiting int
-	away             [MaxVenues]int
+	away             [maxParts]int
 	// clients contains the clients that have running or waiting operations.
 	clients map[quota.Client]*share
 	spare   []*share // unused values, for reuse
@@ -38,7 +40,7 @@ type Limiter struct {
 type share struct {
 	client  quota.Client
 	running int
-	away    [MaxVenues]int
+	away    [maxParts]int
 	// waiting contains the waiting operations, oldest first.
 	waiting []turn
 	// release releases the place of an operation that does not wait for the venue.
@@ -47,8 +49,7 @@ type share struct {
 
 // turn is an operation in the queue, which waits for places; see enter.
 type turn struct {
-	at   Venues
-	free int
+	part, free int
 	// admitted is closed when the operation has its place.
 	admitted chan struct{}
 }
@@ -56,33 +57,51 @@ type turn struct {
 // New returns a limiter of the clients that the function client finds in contexts. At most as many operations as operations run, and at
 // most as many as queue wait for a place, each at most for timeout. The error busy refuses the others.
 func New(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration, busy error) *Limiter {
-	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, venues: 1, clients: make(map[quota.Client]*share)}
+	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, parts: 1, clients: make(map[quota.Client]*share)}
 }
 
-// Among returns l after dividing it among a number of venues. 0 means 1.
+const (
+	// MaxVenues is the greatest number of venues of a Limiter.
+	MaxVenues = 16
+	maxParts  = MaxVenues + 1
+	// nowhere is the part of an operation that waits for no venue.
+	nowhere = -1
+)
+
+// Among returns l after dividing it among a number of venues. 0 means 1. The part of several venues has the greatest index.
 func (l *Limiter) Among(venues int) *Limiter {
-	l.venues = max(venues, 1)
+	if venues > 1 {
+		l.parts = venues + 1
+	}
 	return l
+}
+
+// partOf returns the part of operations that wait for the given venues.
+func (l *Limiter) partOf(at Venues) int {
+	if l.parts > 1 && bits.OnesCount32(uint32(at)) != 1 {
+		return l.parts - 1
+	}
+	return min(bits.TrailingZeros32(uint32(at)), l.parts-1)
 }
 
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
-	s, err := l.enter(ctx, 0, 0)
+	s, err := l.enter(ctx, nowhere, 0)
 	if err != nil {
 		return nil, err
 	}
 	return s.release, nil
 }
 
-// enter is like Acquire, but returns the share that counts the operation. For each venue that the operation waits for, free places for
-// such operations must be free: 1, or 2 for an operation that needs only one. The calling function must pass the share to leave.
-func (l *Limiter) enter(ctx context.Context, at Venues, free int) (*share, error) {
+// enter is like Acquire, but returns the share that counts the operation. If the operation waits for venues, free places of their part
+// must be free: 1, or 2 for an operation that needs only one. The calling function must pass the share to leave.
+func (l *Limiter) enter(ctx context.Context, part, free int) (*share, error) {
 	client := l.client(ctx)
 	l.mu.Lock()
 	s := l.share(client)
-	if l.fits(s, at, free) {
-		l.count(s, at, 1)
+	if l.fits(s, part, free) {
+		l.count(s, part, 1)
 		l.mu.Unlock()
 		return s, nil
 	}
@@ -91,7 +110,7 @@ func (l *Limiter) enter(ctx context.Context, at Venues, free int) (*share, error
 		l.mu.Unlock()
 		return nil, l.busy
 	}
-	t := turn{at, free, make(chan struct{})}
+	t := turn{part, free, make(chan struct{})}
 	s.waiting = append(s.waiting, t)
 	l.waiting++
 	l.mu.Unlock()
@@ -113,56 +132,36 @@ func (l *Limiter) enter(ctx context.Context, at Venues, free int) (*share, error
 	return nil, err
 }
 
-// awayLimit is the number of operations that may wait for a venue at the same time: its part of half of all operations.
-func (l *Limiter) awayLimit() int { return (l.operations/l.venues + 1) / 2 }
+// awayLimit is the number of operations that may wait in each part at the same time. All parts are half of the operations.
+func (l *Limiter) awayLimit() int { return (l.operations/l.parts + 1) / 2 }
 
-// fits reports whether one more operation of a client may have a place, if free places for operations that wait for each of the
-// venues must be free.
-func (l *Limiter) fits(s *share, at Venues, free int) bool {
-	return quota.Fair(s.running, 1, l.operations-l.running) && l.fitsAway(s, at, free)
+// fits reports whether one more operation of a client may have a place, if free places of its part must be free.
+func (l *Limiter) fits(s *share, part, free int) bool {
+	return quota.Fair(s.running, 1, l.operations-l.running) && (part == nowhere || l.fitsAway(s, part, free))
 }
 
-func (l *Limiter) fitsAway(s *share, at Venues, free int) bool {
-	for v := range l.venues {
-		if at&(1<<v) != 0 && !quota.Fair(s.away[v], free, l.awayLimit()-l.away[v]) {
-			return false
-		}
-	}
-	return true
+func (l *Limiter) fitsAway(s *share, part, free int) bool {
+	return quota.Fair(s.away[part], free, l.awayLimit()-l.away[part])
 }
 
-// count adds n to the running operations of a client, which wait for the given venues.
-func (l *Limiter) count(s *share, at Venues, n int) {
+// count adds n to the running operations of a client, and to those in a part.
+func (l *Limiter) count(s *share, part, n int) {
 	s.running, l.running = s.running+n, l.running+n
-	l.countAway(s, at, n)
-}
-
-func (l *Limiter) countAway(s *share, at Venues, n int) {
-	for v := range l.venues {
-		if at&(1<<v) != 0 {
-			s.away[v], l.away[v] = s.away[v]+n, l.away[v]+n
-		}
+	if part != nowhere {
+		s.away[part], l.away[part] = s.away[part]+n, l.away[part]+n
 	}
 }
 
-// depart makes a running operation one that waits for venues. It returns false if fewer than free places for such operations are free.
-func (l *Limiter) depart(s *share, at Venues, free int) bool {
+// depart makes a running operation one that waits for venues. It returns false if fewer than free places of its part are free.
+func (l *Limiter) depart(s *share, part, free int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.fitsAway(s, at, free) {
+	if !l.fitsAway(s, part, free) {
 		return false
 	}
-	l.countAway(s, at, 1)
+	s.away[part]++
+	l.away[part]++
 	return true
-}
-
-// move makes a running operation wait for other venues than before. It does not wait for places, because the operation has one.
-func (l *Limiter) move(s *share, from, to Venues) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.countAway(s, from, -1)
-	l.countAway(s, to, 1)
-	l.admitAll()
 }
 
 // share returns the client's entry in clients, and adds the entry if necessary.
@@ -175,7 +174,7 @@ func (l *Limiter) share(client quota.Client) *share {
 		s, l.spare = l.spare[last], l.spare[:last]
 	} else {
 		s = &share{}
-		s.release = func() { l.leave(s, 0) }
+		s.release = func() { l.leave(s, nowhere) }
 	}
 	s.client = client
 	l.clients[client] = s
@@ -191,17 +190,13 @@ func (l *Limiter) forget(s *share) {
 }
 
 // leave stops counting an operation as running, and admits the waiting operations that may run now.
-func (l *Limiter) leave(s *share, at Venues) {
+func (l *Limiter) leave(s *share, part int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.count(s, at, -1)
-	l.admitAll()
-	l.forget(s)
-}
-
-func (l *Limiter) admitAll() {
+	l.count(s, part, -1)
 	for l.waiting > 0 && l.admitNext() {
 	}
+	l.forget(s)
 }
 
 // admitNext admits the next waiting operation. It returns false if no waiting operation may run.
@@ -212,7 +207,7 @@ func (l *Limiter) admitNext() bool {
 		if next != nil && s.running >= next.running {
 			continue
 		}
-		if i := slices.IndexFunc(s.waiting, func(t turn) bool { return l.fits(s, t.at, t.free) }); i >= 0 {
+		if i := slices.IndexFunc(s.waiting, func(t turn) bool { return l.fits(s, t.part, t.free) }); i >= 0 {
 			next, at = s, i
 		}
 	}
@@ -222,7 +217,7 @@ func (l *Limiter) admitNext() bool {
 	t := next.waiting[at]
 	next.waiting = slices.Delete(next.waiting, at, at+1)
 	l.waiting--
-	l.count(next, t.at, 1)
+	l.count(next, t.part, 1)
 	close(t.admitted)
 	return true
 }

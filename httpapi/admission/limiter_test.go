@@ -285,12 +285,12 @@ func TestJoinedOperationsLeaveRoom(t *testing.T) {
 	})
 }
 
-// TestVenueShare fills the part of a venue that hangs. Operations of the same client that wait for another venue get their places at
-// once, also if others that wait for the first one have joined equal operations over both.
+// TestVenueShare fills the parts of a venue that hangs, and of operations that wait for it and another venue. Operations of the same
+// client that wait for the other venue alone get their places at once.
 func TestVenueShare(t *testing.T) {
 	const a, b = 1, 2
 	synctest.Test(t, func(t *testing.T) {
-		l, ctx := New(clientIn, 32, 32, time.Second, errBusy).Among(2), contextOf(t, "192.0.2.1")
+		l, ctx := New(clientIn, 48, 48, time.Second, errBusy).Among(2), contextOf(t, "192.0.2.1")
 		var slots []*Slot
 		begin := func() *Slot {
 			s := &Slot{}
@@ -301,28 +301,23 @@ func TestVenueShare(t *testing.T) {
 			return s
 		}
 		both := begin()
+		if err := begin().Join(ctx, both); err != nil || l.away != [maxParts]int{} {
+			t.Errorf("joined an operation that waits for nothing yet: %v, %v operations wait", err, l.away)
+		}
 		if err := both.Await(ctx, a|b); err != nil {
 			t.Fatal(err)
 		}
-		for range 3 {
-			if err := begin().Join(ctx, both); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if l.away[0] != 4 || l.away[1] != 4 {
-			t.Errorf("%d and %d operations wait for the venues, want 4 for each", l.away[0], l.away[1])
-		}
-		_ = both.Await(ctx, b) // a has answered
-		for range 3 {
-			s := begin()
-			go func() { _ = s.Await(ctx, b) }()
+		for range 7 {
+			s, hung := begin(), begin()
+			go func() { _ = s.Join(ctx, both) }()
+			go func() { _ = hung.Await(ctx, b) }()
 		}
 		synctest.Wait()
-		if l.away[0] != 0 || l.away[1] != 6 || l.waiting != 1 {
-			t.Errorf("%d and %d operations wait for the venues, %d for a place; want 0, 6 and 1", l.away[0], l.away[1], l.waiting)
+		if l.away[0] != 0 || l.away[1] != 6 || l.away[2] != 5 || l.waiting != 4 {
+			t.Errorf("%v operations wait in the parts, and %d for a place", l.away[:3], l.waiting)
 		}
 		start := time.Now()
-		for range 6 {
+		for range 4 {
 			if err := begin().Await(ctx, a); err != nil || time.Since(start) > 0 {
 				t.Errorf("an operation that waits for the other venue got the error %v after %v", err, time.Since(start))
 			}
@@ -331,12 +326,8 @@ func TestVenueShare(t *testing.T) {
 			s.End()
 		}
 		synctest.Wait()
-		if l.running != 0 || l.away != [MaxVenues]int{} {
+		if l.running != 0 || l.away != [maxParts]int{} {
 			t.Errorf("at the end, %d operations run, and %v wait for venues", l.running, l.away)
-		}
-		_ = both.Await(ctx, a|b)
-		if l.away != [MaxVenues]int{} {
-			t.Errorf("an operation that has ended waits for venues: %v", l.away)
 		}
 	})
 }
