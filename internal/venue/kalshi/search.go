@@ -26,8 +26,7 @@ var filters = map[market.Status]string{
 // the archive follow, unless the query asks for a state that archived markets do not have.
 //
 // Kalshi has no search. So the error is UNSUPPORTED if q has a text, a category, a tag, a sort other than relevance, several
-// states, or a state by which Kalshi cannot filter. If q has an event, the driver itself filters and sorts the markets of the
-// event. Search then supports all states, several states at once, and a sort by end time.
+// states, or a state by which Kalshi cannot filter.
 func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	if q.Limit == 0 {
@@ -40,8 +39,6 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, unsupported("search by text")
 	case q.Category != "" || q.Tag != "":
 		return nil, unsupported("search by category or tag")
-	case (q.EventID != "" || q.EventSlug != "") && slices.Contains([]queries.Sort{"", queries.SortRelevance, queries.SortEndsAt}, q.Sort):
-		return rest.SearchEvent(ctx, call, q, q.MatchesState, d.Event)
 	case err != nil:
 		return nil, err
 	case !isPage:

@@ -128,22 +128,6 @@ func TestAClosedEvent(t *testing.T) {
 	check(t, len(s.calls), 4)
 }
 
-// TestSearchInAnEvent checks that the driver filters and sorts the markets of an event itself. Polymarket's search cannot sort
-// markets.
-func TestSearchInAnEvent(t *testing.T) {
-	d, _, _ := open(t, answers{"GET /events/keyset": func(q url.Values, _ []byte) answer {
-		rows := []any{}
-		if q.Get("closed") != "true" {
-			rows = append(rows, map[string]any{"id": "5", "slug": "five", "title": "Five", "markets": []any{
-				gammaMarket(1, false, nil), gammaMarket(12, false, nil), gammaMarket(13, false, nil), gammaMarket(2, false, nil),
-			}})
-		}
-		return ok(map[string]any{"events": rows})
-	}})
-	got := pages(t, d, queries.Search{EventID: "5", Text: "question 1", Sort: queries.SortVolume, Direction: queries.Ascending})
-	check(t, got, [][]string{{"13", "12", "1"}})
-}
-
 // pages reads all pages of a search.
 func pages(t *testing.T, d *polymarket.Driver, q queries.Search) (got [][]string) {
 	t.Helper()

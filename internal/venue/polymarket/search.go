@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -24,26 +23,19 @@ const (
 	maxPage      = 10_000
 )
 
-// Search returns one page of markets. If q has an event, the page contains all matching markets of the event. If q has no event but
-// a text, the page comes from Polymarket's search, which finds events. All matching markets of an event are on the same page, so a
-// page may be longer than q.Limit. If q has neither an event nor a text, the page comes from the list of markets. A page may be
-// short or empty although there is a next page. The error is UNSUPPORTED for a search by category. If q has a text but no event, it
-// is also UNSUPPORTED for a sort other than relevance.
+// Search returns one page of markets. If q has a text, the page comes from Polymarket's search, which finds events. All matching
+// markets of an event are on the same page, so a page may be longer than q.Limit. If q has no text, the page comes from the list of
+// markets. A page may be short or empty although there is a next page. The error is UNSUPPORTED for a search by category, and for a
+// sort other than relevance of a search by text.
 func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	if err := checkSearch(&q); err != nil {
 		return nil, err
 	}
 	return rest.WithBackoff(d.gamma, upstream.EndpointSearch, d.gamma.Digest(fmt.Sprintf("%+v", q.Key())), func() (*queries.SearchPage, error) {
-		switch {
-		case q.EventID != "" || q.EventSlug != "":
-			return rest.SearchEvent(ctx, call, q, func(m *market.Market) bool {
-				return matches(m, q) && strings.Contains(strings.ToLower(m.Question), strings.ToLower(q.Text))
-			}, d.Event)
-		case q.Text != "":
+		if q.Text != "" {
 			return d.searchText(ctx, call, q)
-		default:
-			return d.listMarkets(ctx, call, q)
 		}
+		return d.listMarkets(ctx, call, q)
 	})
 }
 
@@ -60,7 +52,7 @@ func checkSearch(q *queries.Search) error {
 		return unsupported("Polymarket groups markets by tags, not by categories")
 	case q.Sort != "" && q.Sort != queries.SortRelevance && !sortable:
 		return rest.BadInput(e, "the sort is not known")
-	case q.Text != "" && sortable && q.EventID == "" && q.EventSlug == "":
+	case q.Text != "" && sortable:
 		return unsupported("Polymarket's search by text sorts events, not markets")
 	}
 	if q.Limit == 0 {
@@ -73,7 +65,7 @@ func unsupported(what string) *market.Error {
 	return market.Errorf(market.CodeUnsupported, "%s (%s)", what, upstream.EndpointSearch)
 }
 
-// matches reports whether a market meets the conditions of a search, except the text and the event.
+// matches reports whether a market meets the conditions of a search, except the text.
 func matches(m *market.Market, q queries.Search) bool {
 	return q.MatchesState(m) && (q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }

@@ -1,13 +1,10 @@
 package rest
 
 import (
-	"context"
-	"slices"
 	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/upstream"
 )
 
 // OutOfOrder returns how many pairs of neighbours are out of order. If they are more than a tenth of all pairs, the venue probably
@@ -48,21 +45,6 @@ func byTime(of func(*market.Market) time.Time) SortField {
 		Has:     func(m *market.Market) bool { return !of(m).IsZero() },
 		compare: func(a, b *market.Market) int { return of(a).Compare(of(b)) },
 	}
-}
-
-// SearchEvent returns the markets of an event that keep accepts, sorted as q requests, on one page. read reads the event. If it returns
-// nil, the page is empty.
-func SearchEvent(ctx context.Context, call upstream.Call, q queries.Search, keep func(*market.Market) bool,
-	read func(context.Context, upstream.Call, market.EventRef) (*market.Event, error)) (*queries.SearchPage, error) {
-	ev, err := read(ctx, call, market.EventRef{EventID: q.EventID, EventSlug: q.EventSlug})
-	if err != nil || ev == nil {
-		return &queries.SearchPage{}, err
-	}
-	found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !keep(m) })
-	if by, ok := SortFields[q.Sort]; ok {
-		slices.SortStableFunc(found, by.Comparer(q.Direction))
-	}
-	return &queries.SearchPage{Markets: found, LeftOut: ev.LeftOut, Total: new(len(found))}, nil
 }
 
 // Comparer returns the function that compares two markets in direction d. In both directions, markets without the field come last.
