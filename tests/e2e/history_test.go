@@ -182,11 +182,11 @@ func TestLastDayIsBatched(t *testing.T) {
 	t.Run("kalshi", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := startOverSimulator(t, "--demo-driver=kalshi", "--venue-driver=kalshi", "--demo-markets=120", "--demo-stream=false")
-			variables := search(s, 10) // the service asks for at most 5 markets in a call, because the venue bills each market
+			variables := search(s, 10) // the service asks for at most 2 markets in a call, because the venue bills each market
 			before := s.Demo.Kalshi.Stats().Requests
 			data := s.ask(t, dayQuery, variables, anonymous)
-			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 2 || known(data) == 0 {
-				t.Errorf("got the calls %v and %d tokens with a sparkline, want 2 calls for price histories", made, known(data))
+			if _, made := kalshiCalls(t, s.App, before); made["/markets/candlesticks"] != 5 || known(data) == 0 {
+				t.Errorf("got the calls %v and %d tokens with a sparkline, want 5 calls for price histories", made, known(data))
 			}
 		})
 	})
