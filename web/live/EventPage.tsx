@@ -12,6 +12,7 @@ import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath, useTitle } from './route'
 import { changeOf } from './sorts'
 import { Source } from './Source'
+import { VenueTag } from './Venue'
 import { useVisible } from './visible'
 
 const Compare = lazy(() => import('./Compare'))
@@ -39,7 +40,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const rules = event?.description ?? event?.rules?.nodes[0]?.description
   return (
     <>
-      <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`}</p>
+      <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`} {event && <VenueTag of={event.venue} />}</p>
       <h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1>
       {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
       {error && !event && <p className="below"><button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button></p>}

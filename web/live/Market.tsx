@@ -16,6 +16,7 @@ import { Source } from './Source'
 import { Star } from './Star'
 import { Ticket, type Draft } from './Ticket'
 import { Trades } from './Trades'
+import { VenueTag } from './Venue'
 
 const Chart = lazy(() => import('./Chart'))
 
@@ -54,6 +55,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
       <p className="crumbs">
         <a href="#/">Markets</a>{market?.category && ` · ${market.category}`}
         {market?.event && <> · <a href={eventPath(market.event.eventId)}>{market.event.title ?? 'All outcomes'}</a></>}
+        {market && <> <VenueTag of={market.venue} /></>}
       </p>
       <div className="title">
         <h1 tabIndex={-1}>{question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
