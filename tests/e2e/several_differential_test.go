@@ -19,6 +19,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/vektah/gqlparser/v2/ast"
 
 	"oddsgraph/app"
 	"oddsgraph/graph"
