@@ -15,6 +15,7 @@ import (
 	"oddsgraph/graph"
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/fleet"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
@@ -83,9 +84,6 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 	return tracer.Close(ctx) // there are no traces to send
 }
 
-// maxVenues is the maximum number of venues.
-const maxVenues = 8
-
 func validate(cfg *config.Config) error {
 	if err := validateVenue(cfg); err != nil {
 		return err
@@ -105,8 +103,8 @@ func validate(cfg *config.Config) error {
 // validateMore checks the further venues. Two units for one venue would call it twice as often as its limit allows.
 func validateMore(cfg *config.Config) error {
 	all := venues(cfg)
-	if len(all) > maxVenues {
-		return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES) and the first venue are %d venues; want at most %d", len(all), maxVenues)
+	if len(all) > market.MaxVenues {
+		return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES) and the first venue are %d venues; want at most %d", len(all), market.MaxVenues)
 	}
 	for i, c := range cfg.More {
 		err := validateVenue(c)

@@ -47,7 +47,7 @@ type Loader[K comparable, T any] struct {
 	results []reads.Result[*T]
 	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
 	missing, stale []K
-	// flows contains what was sent to each venue; see parted.
+	// flows contains what was sent to each venue.
 	flows []flow
 	batch *dataloader.Loader[K, reads.Value[*T]]
 
@@ -203,7 +203,11 @@ func (l *Loader[K, T]) send() {
 	}
 	l.inFlight += len(l.missing)
 	for _, keys := range (*l.source).Batches(slices.Clone(l.missing)) {
-		l.flow(keys[0]).sent += len(keys)
+		part := l.part(keys[0])
+		for len(l.flows) <= part {
+			l.flows = append(l.flows, flow{})
+		}
+		l.flows[part].sent += len(keys)
 		thunks := make([]dataloader.Thunk[reads.Value[*T]], len(keys))
 		for i, key := range keys {
 			thunks[i] = l.batch.Load(l.fetchCtx, key)
@@ -221,19 +225,10 @@ func (l *Loader[K, T]) send() {
 
 // part returns the index of a key's venue.
 func (l *Loader[K, T]) part(key K) int {
-	if p, ok := (*l.source).(parted[K]); ok {
-		return p.Part(key)
+	if r, ok := (*l.source).(*routed[K, T]); ok {
+		return r.venue(key)
 	}
 	return 0
-}
-
-// flow returns the flow of a key's venue.
-func (l *Loader[K, T]) flow(key K) *flow {
-	part := l.part(key)
-	for len(l.flows) <= part {
-		l.flows = append(l.flows, flow{})
-	}
-	return &l.flows[part]
 }
 
 // partial returns the venues of which some but not all batches of the loader have returned.

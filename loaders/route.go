@@ -56,14 +56,19 @@ type routed[K comparable, T any] struct {
 	of    []reads.Source[K, T]
 }
 
-// parted is a Source whose keys belong to several venues.
-type parted[K comparable] interface {
-	// Part returns the index of a key's venue.
-	Part(key K) int
+// group calls f with the keys of each venue that has any.
+func (r *routed[K, T]) group(keys []K, f func(venue int, keys []K)) {
+	all := make([][]K, len(r.of))
+	for _, key := range keys {
+		venue := r.venue(key)
+		all[venue] = append(all[venue], key)
+	}
+	for venue, keys := range all {
+		if len(keys) > 0 {
+			f(venue, keys)
+		}
+	}
 }
-
-// Part implements parted.
-func (r *routed[K, T]) Part(key K) int { return r.venue(key) }
 
 // withoutCredentials returns the context for calls to a venue. A further venue takes no credentials.
 func withoutCredentials(ctx context.Context, venue int) context.Context {
@@ -73,29 +78,12 @@ func withoutCredentials(ctx context.Context, venue int) context.Context {
 	return request.WithCredentials(ctx, nil)
 }
 
-// run returns the end of the run of keys of one venue that begins at index i, and the index of the venue.
-func (r *routed[K, T]) run(keys []K, i int) (end, venue int) {
-	venue = r.venue(keys[i])
-	for end = i + 1; end < len(keys) && r.venue(keys[end]) == venue; end++ {
-	}
-	return end, venue
-}
-
-// split returns the keys of each venue.
-func (r *routed[K, T]) split(keys []K) [][]K {
-	out := make([][]K, len(r.of))
-	for i, end, venue := 0, 0, 0; i < len(keys); i = end {
-		end, venue = r.run(keys, i)
-		out[venue] = append(out[venue], keys[i:end]...)
-	}
-	return out
-}
-
 // Lookup implements reads.Source. It looks up each run of keys of one venue, which in most lists are all keys.
 func (r *routed[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[*T], missing []int) []int {
-	for i, end, venue := 0, 0, 0; i < len(keys); i = end {
-		end, venue = r.run(keys, i)
-		known := len(missing)
+	for i, end := 0, 0; i < len(keys); i = end {
+		venue, known := r.venue(keys[i]), len(missing)
+		for end = i + 1; end < len(keys) && r.venue(keys[end]) == venue; end++ {
+		}
 		missing = r.of[venue].Lookup(ctx, keys[i:end], out[i:end], missing)
 		for j := known; j < len(missing); j++ {
 			missing[j] += i
@@ -106,30 +94,18 @@ func (r *routed[K, T]) Lookup(ctx context.Context, keys []K, out []reads.Result[
 
 // Refresh implements reads.Source.
 func (r *routed[K, T]) Refresh(ctx context.Context, keys []K) {
-	for venue, keys := range r.split(keys) {
-		if len(keys) > 0 {
-			r.of[venue].Refresh(withoutCredentials(ctx, venue), keys)
-		}
-	}
+	r.group(keys, func(venue int, keys []K) { r.of[venue].Refresh(withoutCredentials(ctx, venue), keys) })
 }
 
 // Calls implements reads.Source.
 func (r *routed[K, T]) Calls(keys []K) (n int) {
-	for venue, keys := range r.split(keys) {
-		if len(keys) > 0 {
-			n += r.of[venue].Calls(keys)
-		}
-	}
+	r.group(keys, func(venue int, keys []K) { n += r.of[venue].Calls(keys) })
 	return n
 }
 
 // Batches implements reads.Source. The keys of a batch belong to one venue.
 func (r *routed[K, T]) Batches(keys []K) (batches [][]K) {
-	for venue, keys := range r.split(keys) {
-		if len(keys) > 0 {
-			batches = append(batches, r.of[venue].Batches(keys)...)
-		}
-	}
+	r.group(keys, func(venue int, keys []K) { batches = append(batches, r.of[venue].Batches(keys)...) })
 	return batches
 }
 

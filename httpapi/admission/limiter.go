@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
 )
 
 // Limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
@@ -61,11 +62,8 @@ func New(client func(context.Context) quota.Client, operations, queue int, timeo
 }
 
 const (
-	// MaxVenues is the greatest number of venues of a Limiter.
-	MaxVenues = 16
-	maxParts  = MaxVenues + 1
-	// nowhere is the part of an operation that waits for no venue.
-	nowhere = -1
+	maxParts = market.MaxVenues + 1 // see Among
+	nowhere  = -1                   // the part of an operation that waits for no venue
 )
 
 // Among returns l after dividing it among a number of venues. 0 means 1. The part of several venues has the greatest index.

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/vektah/gqlparser/v2/ast"
+
+	"oddsgraph/internal/market"
 )
 
 const (
@@ -98,7 +100,7 @@ func about(n int64) quantity       { return quantity{fixed: n} }
 
 var (
 	ofPage = quantity{ofPage: true}
-	venues = quantity{argument: "venues", list: true, limit: 16}
+	venues = quantity{argument: "venues", list: true, limit: market.MaxVenues}
 )
 
 // table contains the weights of fields. A field without a weight costs 1 point, causes no call and returns no list of objects.

@@ -27,6 +27,9 @@ type EventRef struct {
 	EventID, EventSlug string
 }
 
+// MaxVenues is the greatest number of venues of a process.
+const MaxVenues = 8
+
 // Names are the names of the further venues of a process, in the order of the venues. An id of a thing of the venue at index i is
 // Names[i], a colon and the venue's own id. Every other id belongs to the first venue, even one with a colon.
 type Names []string
