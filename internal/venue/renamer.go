@@ -99,11 +99,7 @@ func (r *renamer) rename(value any) {
 	case *market.Trade:
 		r.ids(&v.TradeID, &v.MarketID, &v.TokenID)
 	case *market.HistoryRecord:
-		if v.ID == "" && r.venue != "" { // a record may have no other id, and equal ones of two venues would have the same key
-			digested := *v
-			digested.Ordinal = 0
-			v.ID = digested.Key()
-		}
+		v.ID = recordID(*v)
 		r.ids(&v.ID, &v.MarketID, &v.TokenID)
 	case *messages.Topic:
 		r.ids(&v.ID)
@@ -114,6 +110,16 @@ func (r *renamer) rename(value any) {
 	default:
 		r.renameQuery(value)
 	}
+}
+
+// recordID returns an id for a record of a further venue. A record may have no id at all, and equal ones of two venues would have the
+// same key.
+func recordID(r market.HistoryRecord) string {
+	if r.ID != "" {
+		return r.ID
+	}
+	r.Ordinal = 0
+	return r.Key()
 }
 
 // renameQuery does what rename does, for the arguments of a Reader.
