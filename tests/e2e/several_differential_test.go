@@ -101,9 +101,11 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 	switch embedded := w.alone.Demo; {
 	case embedded.Polymarket != nil:
 		w.venue = embedded.Polymarket
-	case embedded.Kalshi != nil: // like the embedded simulator, but without its rate limit
+	case embedded.Kalshi != nil && len(options) > 0: // like the embedded simulator, but without its rate limit
 		w.venue = kalshi.New(kalshi.Config{Demo: settings, TokensPerSecond: 1 << 20})
 		embedded.HTTP.Handler = w.venue
+	case embedded.Kalshi != nil:
+		w.venue = embedded.Kalshi
 	default:
 		w.venue = embedded.Venue
 	}
