@@ -86,11 +86,11 @@ func venueTurns[T any](r *Resolver, titles []string) ([]venueTurn[T], error) {
 
 func (t *turns[T]) isDone(venue int) bool { return t.at.Done&(1<<venue) != 0 }
 
-// report reports the errors of venues. If all venues that were asked have failed, it returns the first error instead. A venue that
-// cannot search so is done.
+// report reports the errors of venues. If all venues that were asked have failed, it returns one error instead: the first that can end,
+// because a client does not retry the others. A venue that cannot search so is done.
 func (t *turns[T]) report(ctx context.Context) error {
 	var failures []error
-	asked := 0
+	asked, first := 0, -1
 	for i := range t.venues {
 		if t.isDone(i) {
 			continue
@@ -100,11 +100,13 @@ func (t *turns[T]) report(ctx context.Context) error {
 			failures = append(failures, market.AtVenue(t.venues[i].title, err))
 			if code := market.CodeOf(err); code == market.CodeUnsupported || code == market.CodeBadUserInput {
 				t.at.end(i, nil)
+			} else if first < 0 {
+				first = len(failures) - 1
 			}
 		}
 	}
 	if asked > 0 && len(failures) == asked {
-		return failures[0]
+		return failures[max(first, 0)]
 	}
 	for _, err := range failures {
 		exec.Report(ctx, err)

@@ -129,6 +129,10 @@ func TestInTurnUnsupported(t *testing.T) {
 	if err != nil || !slices.Equal(p.items, []string{"2"}) || p.info.HasNextPage || p.total != nil || !slices.Equal(l.asked, []string{""}) {
 		t.Errorf("got %q, %+v, total %v, %v after asking %q", p.items, p.info, p.total, err, l.asked)
 	}
+	l.fail[""] = market.Errorf(market.CodeUpstreamUnavailable, "down")
+	if _, _, err = l.turn(2, nil, "b", "a"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
+		t.Errorf("the other venue is down: got %v, want an error after which clients try again", err)
+	}
 }
 
 // TestInTurnPending waits for one venue. The rows of the other are those that the final page has.
