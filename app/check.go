@@ -53,7 +53,11 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 				return err
 			}
 		}
-		failed = errors.Join(failed, ask(ctx, c, log, stdout))
+		err := ask(ctx, c, log, stdout)
+		if err != nil && len(cfg.More) > 0 {
+			err = fmt.Errorf("venue %s: %w", title(c), err)
+		}
+		failed = errors.Join(failed, err)
 	}
 	return failed
 }
@@ -116,7 +120,7 @@ func validateMore(cfg *config.Config) error {
 			case err != nil:
 			case title(other) == title(c):
 				err = errors.New("another venue has this name; set ODDSGRAPH_VENUE_NAME")
-			case venueName(other) == venueName(c):
+			case strings.TrimRight(venueName(other), "/") == strings.TrimRight(venueName(c), "/"):
 				err = fmt.Errorf("%s is the same venue", title(other))
 			}
 		}

@@ -33,7 +33,7 @@ func TestValidateVenues(t *testing.T) {
 		"--more-venues=generic":                                     "venue generic: the driver generic needs ODDSGRAPH_VENUE_URL",
 		"--venue-driver=kalshi --more-venues=kalshi":                "venue kalshi: another venue has this name",
 		"--venue-driver=kalshi --venue-name=k --more-venues=kalshi": "venue kalshi: k is the same venue",
-		"--more-venues=" + file + " --venue-url=https://a.example":  "venue other: generic is the same venue",
+		"--more-venues=" + file + " --venue-url=https://a.example/": "venue other: generic is the same venue",
 		"--more-venues=" + file + "," + file:                        "venue other: another venue has this name",
 		"--demo-driver=kalshi,kalshi":                               "venue kalshi: another venue has this name",
 		"--shared-url=redis://a --venue-url=https://a.example --demo-driver=generic --more-venues=kalshi --shared-replicas=500": "--shared-replicas (500) is more",
