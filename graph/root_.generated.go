@@ -3835,8 +3835,9 @@ type Market implements Node {
   "Opaque global id of the market."
   id: ID!
   """
-  Name of the market's venue, such as ` + "`" + `polymarket` + "`" + ` or ` + "`" + `kalshi` + "`" + `; null if it is the first venue and the driver ` + "`" + `generic` + "`" + ` reads
-  it. Global ids begin with the name of the first venue, so objects of several services can share one client cache.
+  Name of the market's venue, such as ` + "`" + `polymarket` + "`" + ` or ` + "`" + `kalshi` + "`" + `; null if it is the first venue, with the driver ` + "`" + `generic` + "`" + ` and
+  without a configured name. Global ids begin with the driver of the first venue, so objects of several services can share
+  one client cache.
   """
   venue: String
   "The venue's identifier of the market."

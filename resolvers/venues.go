@@ -15,10 +15,11 @@ func (r *Resolver) venueOf(id string) *Venue {
 	return &r.Venue
 }
 
-// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue.
+// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue, unless
+// a name is configured.
 func (r *Resolver) venueName(id string) *string {
-	if v := r.venueOf(id); v.Name != "" {
-		return &v.Name
+	if v := r.venueOf(id); v.Name != "" || v.Named {
+		return &v.Title
 	}
 	return nil
 }
