@@ -10,7 +10,6 @@ import (
 	"oddsgraph/app/admin"
 	"oddsgraph/httpapi/quota"
 	"oddsgraph/internal/config"
-	"oddsgraph/internal/market"
 )
 
 const adminShutdownTimeout = time.Second
@@ -52,7 +51,7 @@ func (s *App) flush(kind, key string) (entries int, err error) {
 		of := s.units()
 		if i := s.Venue.names.Find(key); i >= 0 {
 			of = s.More[i : i+1]
-			if own, _ := market.CutVenue(of[0].name, key); own == "" {
+			if key == of[0].name+":" {
 				key = ""
 			}
 		} else if key != "" {

@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/config"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 	"oddsgraph/internal/telemetry"
 )
 
@@ -118,6 +119,20 @@ func TestStateOfVenues(t *testing.T) {
 	w, err := s.More[0].wiring(nil)
 	if err != nil || w.Reads.Memory != 4<<20 || !w.Client.NoCredentials || !w.Stream.NoCredentials || w.Client.CredentialsMode != "none" {
 		t.Errorf("the further venue has %d bytes and the mode %s, and may get credentials: %t and %t; error %v", w.Reads.Memory, w.Client.CredentialsMode, !w.Client.NoCredentials, !w.Stream.NoCredentials, err)
+	}
+	session := &reads.Session{}
+	for _, u := range s.units() {
+		for _, id := range []string{"T", "U"} {
+			u.Cache.StreamPrice(session, &market.Price{TokenID: market.Qualify(u.name, id)}, reads.Meta{ReceivedAt: s.clock.Now()})
+		}
+	}
+	for _, f := range []struct {
+		key     string
+		entries int
+	}{{"kalshi:T", 1}, {"kalshi:", 1}, {"kalshi:U", 0}, {"T", 1}, {"", 1}} {
+		if n, err := s.flush("price", f.key); n != f.entries || err != nil {
+			t.Errorf("a flush of the key %q removed %d entries, want %d; error %v", f.key, n, f.entries, err)
+		}
 	}
 	if w, err = s.Venue.wiring(nil); err != nil || w.Reads.Memory != 4<<20 || w.Client.NoCredentials {
 		t.Errorf("the first venue has %d bytes and takes no credentials: %t; error %v", w.Reads.Memory, w.Client.NoCredentials, err)
