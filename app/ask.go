@@ -96,7 +96,10 @@ func (q *inquiry) probe(ctx context.Context) (print func()) {
 
 // noAccountsReason returns the reason why ask requests no data of accounts.
 func noAccountsReason(cfg *config.Config) string {
-	if accountsArePublic(cfg) {
+	switch {
+	case cfg.Further && !drivers.Of(cfg.Venue.Driver).PublicAccounts:
+		return "they need credentials, which only the first venue takes"
+	case accountsArePublic(cfg):
 		return "only a caller knows their addresses"
 	}
 	return "they need a caller's credentials"

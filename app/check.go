@@ -47,17 +47,14 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 		log = slog.New(slog.DiscardHandler) // the printed lines have all reasons
 	}
 	failed := askRedis(ctx, cfg, stdout)
+	if len(cfg.More) == 0 {
+		return errors.Join(failed, ask(ctx, cfg, log, stdout))
+	}
 	for _, c := range venues(cfg) {
-		if len(cfg.More) > 0 {
-			if _, err := fmt.Fprintf(stdout, "venue %s:\n", title(c)); err != nil {
-				return err
-			}
+		_, _ = fmt.Fprintf(stdout, "venue %s:\n", title(c)) // ask returns an error of stdout
+		if err := ask(ctx, c, log, stdout); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("venue %s: %w", title(c), err))
 		}
-		err := ask(ctx, c, log, stdout)
-		if err != nil && len(cfg.More) > 0 {
-			err = fmt.Errorf("venue %s: %w", title(c), err)
-		}
-		failed = errors.Join(failed, err)
 	}
 	return failed
 }
