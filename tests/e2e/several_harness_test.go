@@ -115,7 +115,8 @@ func readSeveral(t *testing.T, a, b *simulated, rig func(*app.Wiring), args ...s
 // Dial implements stream.Dialer.
 func (v *simulated) Dial(ctx context.Context, url string, header http.Header) (stream.Conn, error) {
 	transport := &http.Transport{DisableKeepAlives: true, DialContext: v.listener.dial}
-	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: &http.Client{Transport: transport}, HTTPHeader: header})
+	client := &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	ws, _, err := websocket.Dial(ctx, url, &websocket.DialOptions{HTTPClient: client, HTTPHeader: header})
 	if err != nil {
 		return nil, err
 	}

@@ -67,4 +67,9 @@ var venues = []mutation{
 		file: "resolvers/turns.go", oldText: "code == market.CodeUnsupported ||", newText: "code != \"\" ||",
 		run: "^TestInTurnAsksAgain$",
 	},
+	{
+		name: "a flush finds the venue of no key", tests: "tests/e2e",
+		file: "app/admin.go", oldText: "of = s.More[i : i+1]", newText: "of = s.units()[:1]",
+		run: "^TestEqualTokensOfTwoVenues$", message: "after the flush of b:",
+	},
 }
