@@ -74,14 +74,6 @@ func (v *simulated) set(t *testing.T, rules ...faults.Fault) {
 	}
 }
 
-// ids translates ids of the engine.
-func (v *simulated) ids(engine []string) (out []string) {
-	for _, id := range engine {
-		out = append(out, v.id(id))
-	}
-	return out
-}
-
 // readSeveral starts a service in a synctest bubble that reads the venue a and, unless b is nil, the further venue b, whose name in ids
 // is b. Time in the bubble is the time of the service.
 func readSeveral(t *testing.T, a, b *simulated, rig func(*app.Wiring), args ...string) *service {
