@@ -109,7 +109,7 @@ func (u *unit) firstCall(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, startWait)
 	defer cancel()
 	loaders.Read(ctx, Sources(u.Cache, 0), func(set *loaders.Set) {
-		_, _ = set.SearchIn(u.name, queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})
+		_, _ = set.Search(u.name, queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: 1})
 	})
 }
 

@@ -301,7 +301,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 		func() (*reads.Handle, error) { r, err := set.Positions.Get("0x1"); return r.Handle, err },
 		func() (*reads.Handle, error) { r, err := set.Orders.Get("0x1"); return r.Handle, err },
 		func() (*reads.Handle, error) {
-			r, err := set.SearchEvents(queries.Search{Text: "x"})
+			r, err := set.SearchEvents("", queries.Search{Text: "x"})
 			return r.Handle, err
 		},
 		func() (*reads.Handle, error) { r, err := set.Categories(""); return r.Handle, err },
@@ -316,7 +316,7 @@ func TestSetReadsFromItsSources(t *testing.T) {
 	}
 	for _, q := range []queries.Search{{Text: "x"}, {Text: "y"}, {Text: "x", Status: []market.Status{"a b"}}, {Text: "x", Status: []market.Status{"a", "b"}},
 		{Text: "x", EndsAfter: queries.At(at)}, {Text: "x", EndsAfter: queries.At(at.Add(1))}, {Text: "x", Page: "2"}} {
-		kinds = append(kinds, func() (*reads.Handle, error) { r, err := set.Search(q); return r.Handle, err })
+		kinds = append(kinds, func() (*reads.Handle, error) { r, err := set.Search("", q); return r.Handle, err })
 	}
 	for _, a := range []market.Address{"0x1", "0x2"} {
 		for _, page := range []string{"", "2"} {

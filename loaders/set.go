@@ -168,25 +168,15 @@ func (s *Set) Book(tokenID string, depth int) (reads.Value[*market.Book], error)
 	return s.books.Get(deep)
 }
 
-// Search reads one page of a search for markets.
-func (s *Set) Search(q queries.Search) (reads.Value[*queries.SearchPage], error) {
-	return s.SearchIn("", q)
-}
-
-// SearchIn is like Search, for a further venue; see market.Names.
-func (s *Set) SearchIn(venue string, q queries.Search) (reads.Value[*queries.SearchPage], error) {
+// Search reads one page of a search for markets at a venue. The name of the first venue is empty; see market.Names.
+func (s *Set) Search(venue string, q queries.Search) (reads.Value[*queries.SearchPage], error) {
 	key := q.Key()
 	key.Venue = venue
 	return s.searches.Get(key)
 }
 
-// SearchEvents reads one page of a search for events.
-func (s *Set) SearchEvents(q queries.Search) (reads.Value[*queries.EventPage], error) {
-	return s.SearchEventsIn("", q)
-}
-
-// SearchEventsIn is like SearchEvents, for a further venue.
-func (s *Set) SearchEventsIn(venue string, q queries.Search) (reads.Value[*queries.EventPage], error) {
+// SearchEvents is like Search, for events.
+func (s *Set) SearchEvents(venue string, q queries.Search) (reads.Value[*queries.EventPage], error) {
 	key := q.Key()
 	key.Venue = venue
 	return s.eventSearches.Get(key)

@@ -178,7 +178,7 @@ func appendMissing(list, more []*market.Market) []*market.Market {
 func findEvents(set *loaders.Set, venue string, q queries.Search, part pageArguments) (f foundEvents, err error) {
 	indexes := make(map[string]int)
 	for range maxPages {
-		read, err := set.SearchEventsIn(venue, q)
+		read, err := set.SearchEvents(venue, q)
 		if err != nil || read.Value == nil {
 			return f, err
 		}

@@ -222,7 +222,7 @@ func searchMarkets(ctx context.Context, name string, q queries.Search, list uint
 	var meta reads.Meta
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[*market.Market], error) {
 		q.Page, q.Limit = page, limit
-		read, err := set.SearchIn(name, q)
+		read, err := set.Search(name, q)
 		if err != nil || read.Value == nil {
 			return venuePage[*market.Market]{}, err
 		}
