@@ -78,6 +78,7 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 		s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
 			w.Unlimited = true // the wait of one service would change the times in the responses of the others
 			w.Client.Transport, w.Stream.Dial = servers, servers
+			w.Reads.Memory = 256 << 20 // nothing is evicted, although venues share the memory
 			rig(w)
 		}, args...)
 		s.callDirectly()
