@@ -132,7 +132,7 @@ func validateVenue(cfg *config.Config) error {
 	if !slices.Contains(drivers.Names(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(drivers.Names(), ", "))
 	}
-	if !cfg.Further && cfg.Venue.Credentials == credentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
+	if !cfg.Further && cfg.Venue.Credentials == config.CredentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
 	}
 	if err := drivers.CheckTable(cfg.Venue.Driver, cfg.Venue.Table); err != nil {

@@ -96,17 +96,16 @@ func currency(cfg *config.Config) *string {
 // is configured. A driver that needs no URL serves only one venue, so the name of the driver identifies the venue.
 func venueName(cfg *config.Config) string { return cmp.Or(cfg.Venue.URL, cfg.Venue.Driver) }
 
-// credentialsPublic is the mode in which the service reads accounts by address, without credentials of the client.
-const credentialsPublic = "public"
-
 func sentCredentials(cfg *config.Config) string {
-	if mode := credentialsMode(cfg); mode != credentialsPublic {
+	if mode := credentialsMode(cfg); mode != config.CredentialsPublic {
 		return mode
 	}
 	return rest.CredentialsNone
 }
 
-func accountsArePublic(cfg *config.Config) bool { return credentialsMode(cfg) == credentialsPublic }
+func accountsArePublic(cfg *config.Config) bool {
+	return credentialsMode(cfg) == config.CredentialsPublic
+}
 
 // credentialsMode returns the value of --venue-credentials. The value "auto" means "public" for a driver with public accounts,
 // "header" for the demo venue without --demo-strict, and "query" for all other venues.
@@ -115,7 +114,7 @@ func credentialsMode(cfg *config.Config) string {
 	case cfg.Venue.Credentials != config.Auto:
 		return cfg.Venue.Credentials
 	case drivers.Of(cfg.Venue.Driver).PublicAccounts:
-		return credentialsPublic
+		return config.CredentialsPublic
 	case embedded(cfg) && !cfg.Demo.Strict:
 		return rest.CredentialsHeader
 	}

@@ -208,6 +208,10 @@ const (
 	AutoBytes Bytes = -1
 )
 
+// CredentialsPublic is the value of Venue.Credentials with which the service reads accounts by address, without credentials of the
+// client. All further venues have it.
+const CredentialsPublic = "public"
+
 // Off is the value that disables Config.AdminListen.
 const Off = "off"
 

@@ -48,9 +48,6 @@ func (p *parser) addVenues(k *kong.Kong, c *Config) {
 	}
 }
 
-// credentialsPublic is the value of Venue.Credentials of all further venues. They get no credentials of callers.
-const credentialsPublic = "public"
-
 // venueFrom returns a copy of c for a further venue: the name of a driver, or a file. What belongs to the venue has its default, unless
 // the file sets it.
 func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
@@ -77,6 +74,6 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	further := *c
 	further.More, further.Further, further.Demo.Driver = nil, true, ""
 	further.Venue, further.StreamURL, further.StreamTopics = venue.Venue, venue.StreamURL, venue.StreamTopics
-	further.Venue.Credentials, further.Venue.Name = credentialsPublic, cmp.Or(venue.Venue.Name, venue.Venue.Driver)
+	further.Venue.Credentials, further.Venue.Name = CredentialsPublic, cmp.Or(venue.Venue.Name, venue.Venue.Driver)
 	return &further
 }
