@@ -70,12 +70,7 @@ type Source struct {
 }
 
 // venue returns the index of the venue to which an id belongs. The first venue has the index 0.
-func (s Source) venue(id string) int {
-	if len(s.More) == 0 {
-		return 0
-	}
-	return s.Names.Find(id) + 1
-}
+func (s Source) venue(id string) int { return s.Names.Find(id) + 1 }
 
 // mixed reports whether a list has ids of several venues.
 func (s Source) mixed(ids []string) bool {
@@ -83,12 +78,9 @@ func (s Source) mixed(ids []string) bool {
 }
 
 func (s Source) newReader(caller string) *feed.Reader {
-	if len(s.More) == 0 {
-		return s.Feed.NewReader(caller)
-	}
 	return feed.NewReader(caller, func(t messages.Topic) *feed.Feed {
-		if i := s.Names.Find(t.ID); i >= 0 {
-			return s.More[i]
+		if i := s.venue(t.ID); i > 0 {
+			return s.More[i-1]
 		}
 		return s.Feed
 	})
