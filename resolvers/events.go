@@ -262,7 +262,7 @@ func marketsOf(list []*market.Market, meta reads.Meta) []model.Market {
 }
 
 func (r *queryResolver) Categories(ctx context.Context, venue *string) ([]model.Category, error) {
-	_, name, err := r.venueNamed(venue)
+	name, err := r.nameInIDs(venue)
 	if err != nil {
 		return nil, err
 	}

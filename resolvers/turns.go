@@ -75,7 +75,7 @@ func venueTurns[T any](r *Resolver, titles []string) ([]venueTurn[T], error) {
 		if slices.Contains(titles[:i], title) {
 			return nil, badInput("venues has %q twice", title)
 		}
-		_, name, err := r.venueNamed(&title)
+		name, err := r.nameInIDs(&title)
 		if err != nil {
 			return nil, err
 		}

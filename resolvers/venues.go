@@ -24,26 +24,26 @@ func (r *Resolver) venueName(id string) *string {
 	return nil
 }
 
-// venueNamed returns the venue that an argument names, and the name with which its ids begin. The name is empty for the first venue,
-// which a nil argument names.
-func (r *Resolver) venueNamed(name *string) (v *Venue, inIDs string, err error) {
-	if name == nil || *name == r.Venue.Title {
-		return &r.Venue, "", nil
+// nameInIDs returns the name with which the ids of a venue begin. An argument gives the title of the venue, or nil for the first venue,
+// whose name in ids is empty.
+func (r *Resolver) nameInIDs(title *string) (string, error) {
+	if title == nil || *title == r.Venue.Title {
+		return "", nil
 	}
 	titles := []string{r.Venue.Title}
 	for i := range r.More {
 		v := &r.More[i]
-		if *name == v.Title {
-			return v, v.Name, nil
+		if *title == v.Title {
+			return v.Name, nil
 		}
 		titles = append(titles, v.Title)
 	}
-	return nil, "", badInput("there is no venue %q; the venues are: %s", *name, strings.Join(titles, ", "))
+	return "", badInput("there is no venue %q; the venues are: %s", *title, strings.Join(titles, ", "))
 }
 
 // account returns the address of an account of a venue, which begins with the name of a further venue.
 func (r *Resolver) account(a market.Address, venue *string) (market.Address, error) {
-	_, name, err := r.venueNamed(venue)
+	name, err := r.nameInIDs(venue)
 	return market.Address(market.Qualify(name, string(a))), err
 }
 
