@@ -52,7 +52,8 @@ type demoVenue struct {
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
 const marketEvery = 25 * time.Second
 
-// openDemo opens the demo venue, as of the time opened. If a venue is configured, it opens the proxy of the demo venue in front of this venue instead.
+// openDemo opens the demo venue, as of the time opened. If a venue is configured, it opens the proxy of the demo venue in front of this
+// venue instead.
 func openDemo(all *config.Config, opened time.Time, log *slog.Logger, clock market.Clock) (*demoVenue, error) {
 	cfg := all.Demo
 	d := &demoVenue{still: cfg.Still}

@@ -21,8 +21,8 @@ import (
 const startWait = 5 * time.Second
 
 // Ready returns an error while this process must not get requests: during the shutdown, and after the start until the venue has
-// answered, for at most startWait. One of several venues is enough. A venue or Redis that fails later makes no process unready, because all processes share them.
-// Ready never waits. The first call of Ready makes firstCall ask the venue.
+// answered, for at most startWait. One of several venues is enough. A venue or Redis that fails later makes no process unready, because
+// all processes share them. Ready never waits. The first call of Ready makes firstCall ask the venues.
 func (s *App) Ready() error {
 	err := s.state()
 	if errors.Is(err, httpapi.ErrStarting) {

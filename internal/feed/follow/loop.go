@@ -21,8 +21,8 @@ const (
 type body interface {
 	// handleChange handles a change of a watch.
 	handleChange(w *feed.Watch) error
-	// nextRead returns the read of a venue to start now; see Source.venue. If no read is due, it returns nil and the time when the loop must call nextRead again.
-	// If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
+	// nextRead returns the read of a venue to start now; see Source.venue. If no read is due, it returns nil and the time when the loop
+	// must call nextRead again. If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
 	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
 	nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time)
 	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST read to serve readers
@@ -164,8 +164,8 @@ func (l *loop) reportLate(now time.Time) error {
 	return l.out.problem(errFirstEventLate)
 }
 
-// step passes changes to the body, serves readers that join, and starts the reads that are due, at most one for each venue. It returns the time of the next step,
-// or zero if the next step can wait for the next change.
+// step passes changes to the body, serves readers that join, and starts the reads that are due, at most one for each venue. It returns
+// the time of the next step, or zero if the next step can wait for the next change.
 func (l *loop) step(ctx context.Context, now time.Time, polling bool) (next time.Time, err error) {
 	if next, err = l.deliverChanges(now); err != nil {
 		return next, err

@@ -34,9 +34,9 @@ type TradesUpdate struct {
 type ReadTrades func(ctx context.Context, tokenIDs []string) []reads.Result[*queries.TradePage]
 
 // Trades follows the public trades of tokens. If the feed cannot watch a token that the venue knows, the subscription ends with an
-// error, or with tokens of several venues, goes on without that token if it can watch others. The first event has the trades that the feed has, and does not wait for REST. If the venue's stream does not begin with the
-// latest trades, read adds the trades from before the subscription, and those that the stream may have missed. read is nil if the
-// venue has no list of trades.
+// error; with tokens of several venues, it goes on without that token if it can watch others. The first event has the trades that the
+// feed has, and does not wait for REST. If the venue's stream does not begin with the latest trades, read adds the trades from before
+// the subscription, and those that the stream may have missed. read is nil if the venue has no list of trades.
 func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
 		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
