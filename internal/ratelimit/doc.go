@@ -16,8 +16,8 @@
 //  1. Callers that have used less than their share go first. A share is a quarter of the window. A caller that has used its
 //     share gets only calls that the other callers of the last minute cannot claim for their shares. A lone caller may use the
 //     whole window.
-//  2. If rule 1 does not decide, a priority with fewer calls in the window than a twentieth of the limit goes first. So each kind
-//     of data gets some calls.
+//  2. If rule 1 does not decide, a priority with fewer answered calls in the window than a twentieth of the limit goes first. So
+//     each kind of data gets some answers.
 //  3. If rules 1 and 2 do not decide, the greater priority goes first, then the earlier arrival.
 //
 // Refreshes of stale data go last and leave a quarter of the window free.

@@ -155,6 +155,32 @@ func TestNoPriorityStarves(t *testing.T) {
 	})
 }
 
+// TestRefusedCallsAreNoTurn checks that calls that the venue has refused do not use up the calls by which a priority goes first.
+func TestRefusedCallsAreNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := open(t, Config{})
+		for i := range b.Status().Left - 4 {
+			call(b, upstream.CallRequest{Priority: upstream.PriorityBooks, Caller: fmt.Sprint(i), Deadline: within(1)})
+			time.Sleep(100 * time.Millisecond)
+		}
+		var refused []upstream.Reservation
+		for range 4 { // as many as go first
+			refused = append(refused, begin(t, b, upstream.CallRequest{Priority: upstream.PriorityMarkets, Endpoint: upstream.EndpointMarketsByID}))
+		}
+		for _, k := range refused {
+			refuse(k, time.Second)
+			k.Release(true)
+		}
+		got := order(t, map[string]upstream.Reservation{
+			"books":  b.Reserve(upstream.CallRequest{Priority: upstream.PriorityBooks, Caller: "b"}),
+			"market": b.Reserve(upstream.CallRequest{Priority: upstream.PriorityMarkets, Caller: "m"}),
+		})
+		if want := []string{"market", "books"}; !slices.Equal(got, want) {
+			t.Errorf("got order %v, want %v", got, want)
+		}
+	})
+}
+
 // TestFairShare checks how many calls a caller gets, depending on the number of other callers.
 func TestFairShare(t *testing.T) {
 	for others, most := range map[int]int{0: 95, 1: 72, 2: 49, 3: 26, 4: 23, 50: 23} {

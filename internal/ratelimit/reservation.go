@@ -32,7 +32,7 @@ type reservation struct {
 	// further calls that wait or are in flight.
 	first   *reservation
 	further []*reservation
-	// refusedCalls counts the calls of the read under a shared limit that the venue has refused and that have not ended yet.
+	// refusedCalls counts the calls of the read that the venue has refused and that have not ended yet.
 	refusedCalls int
 	credit       string        // the ledger's grant for the call, or ""
 	decided      chan struct{} // closed when the reservation leaves the queue; nil if nobody has asked for it
@@ -191,7 +191,7 @@ func (t *reservation) Answered(a upstream.Answer) {
 	if w := t.budget.windowFor(t); w != nil {
 		w.report(&a, now)
 		if a.Refused {
-			if w == t.window && w.pool != nil {
+			if w == t.window {
 				t.refusedCalls++
 			}
 			w.refused(a.Endpoint, t.sent, a.RetryAfter, now)

@@ -173,10 +173,18 @@ func (w *window) land(t *reservation) {
 
 // end records that the call of t and the further calls of its read have ended. An ended call counts for another span. But
 // a refused call under a shared limit does not: after the loss of a ledger there can be many, and they would fill the next one for
-// a minute. Further calls that still wait stay in the queue.
+// a minute. Another refused call counts as a refresh, because it gave its kind of data nothing. Further calls that still wait stay
+// in the queue.
 func (w *window) end(t *reservation, now time.Time) {
-	if read := cmp.Or(t.first, t); t.inFlight && read.refusedCalls > 0 {
+	read := cmp.Or(t.first, t)
+	refused := t.inFlight && read.refusedCalls > 0
+	if refused {
 		read.refusedCalls--
+		w.byPriority[t.countedAs]--
+		t.countedAs = upstream.PriorityRefresh
+		w.byPriority[t.countedAs]++
+	}
+	if refused && w.pool != nil {
 		w.giveBack(t)
 	} else if t.inFlight {
 		w.land(t)

@@ -94,6 +94,11 @@ var calls = []mutation{
 		run: "^TestQueueIsBounded$",
 	},
 	{
+		name: "refused calls use up the turn of their kind",
+		file: "internal/ratelimit/window.go", oldText: "\t\tt.countedAs = upstream.PriorityRefresh\n", newText: "",
+		run: "^TestRefusedCallsAreNoTurn$",
+	},
+	{
 		name: "a new process assumes that no calls were made",
 		file: "internal/ratelimit/window.go", oldText: "w.others = evenly(w.limit/2,", newText: "w.others = evenly(0,",
 		run: "^TestStart$", message: "calls at the start",
