@@ -5,45 +5,85 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"oddsgraph/app"
+	"oddsgraph/internal/market"
 	"oddsgraph/tests/tool"
 )
 
-// runningVenue is a limitedVenue with a server.
-type runningVenue struct {
-	*limitedVenue
-	url string
+// process is a service that reads a venue and can be killed. ended is closed when it has ended.
+type process struct {
+	*service
+	ended <-chan struct{}
+	kill  func(*testing.T)
 }
 
-func startLimitedVenue(t *testing.T, retryAfter bool) *runningVenue {
+// runningVenue is a limitedVenue with a server, or in memory. start starts a service that uses the venue, with default flags. All
+// that the service has read stays within its stale time.
+type runningVenue struct {
+	*limitedVenue
+	start func(*testing.T) process
+}
+
+// serveLimitedVenue serves a venue to programs.
+func serveLimitedVenue(t *testing.T, retryAfter bool) *runningVenue {
 	v := newLimitedVenue(retryAfter)
 	server := httptest.NewServer(v)
 	t.Cleanup(func() {
 		v.venue.Close()
 		server.Close()
 	})
-	return &runningVenue{v, server.URL}
+	return &runningVenue{v, func(t *testing.T) process {
+		p := runProgram(t, "--venue-url="+server.URL)
+		return process{p.service, p.ended, p.kill}
+	}}
 }
 
-// start starts a service that uses the venue. Everything that the service has read stays within its stale time.
-func (v *runningVenue) start(t *testing.T) *program {
-	t.Helper()
-	return runProgram(t, "--venue-url="+v.url)
+// limitedVenueInBubble returns a venue for services in the same synctest bubble, which call it in memory. Each call takes 20 ms.
+func limitedVenueInBubble(t *testing.T, retryAfter bool) *runningVenue {
+	v := newLimitedVenue(retryAfter)
+	t.Cleanup(v.venue.Close)
+	slow := &direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(20 * time.Millisecond)
+		v.ServeHTTP(w, r)
+	})}
+	return &runningVenue{v, func(t *testing.T) process {
+		s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
+			w.Client.Transport, w.Stream.Dial, w.Fresh, w.Client.Table = slow, noStream{}, false, nil
+		}, "--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--venue-url=http://venue.test")
+		s.callDirectly()
+		ctx, stop := context.WithCancel(context.Background())
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			if err := s.Serve(ctx); err != nil {
+				t.Errorf("the service ended with the error: %v", err)
+			}
+		}()
+		kill := func(*testing.T) {
+			stop()
+			<-ended
+		}
+		t.Cleanup(func() { kill(t) })
+		return process{s, ended, kill}
+	}}
 }
 
 const bookOf = `query ($id: String!) { token(tokenId: $id) { orderbook(depth: 1) { sequence freshness { stale } } } }`
 
 // code returns the code of the first error of a query, "" if there is none, and "gone" if there was no response.
-func (p *program) code(query string, variables vars) (code string, data any) {
+func (s *service) code(query string, variables vars) (code string, data any) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var out graphResult
-	if err := p.post(ctx, query, variables, anonymous, &out); err != nil {
+	if err := s.post(ctx, query, variables, anonymous, &out); err != nil {
 		return "gone", nil
 	}
 	for _, e := range out.Errors {
@@ -54,7 +94,7 @@ func (p *program) code(query string, variables vars) (code string, data any) {
 
 // startLoad starts clients that request books that nobody has requested before, until the returned function is called or the
 // program has ended.
-func (v *runningVenue) startLoad(p *program, clients int) (stop func()) {
+func (v *runningVenue) startLoad(p process, clients int) (stop func()) {
 	var all sync.WaitGroup
 	stopped := make(chan struct{})
 	for range clients {
@@ -90,36 +130,37 @@ func (p *program) kill(t *testing.T) {
 // TestFirstMinute checks that a new process answers 45 queries that need a call each within two seconds, and makes almost all calls
 // of the venue's limit in its first minute.
 func TestFirstMinute(t *testing.T) {
-	tool.CheckTier(t)
-	t.Parallel() // the test mostly waits
-	v := startLimitedVenue(t, false)
-	p := v.start(t)
-	began := time.Now()
-	var all sync.WaitGroup
-	for _, id := range v.books[:45] {
-		all.Go(func() {
-			if code, _ := p.code(bookOf, vars{"id": id}); code != "" {
-				t.Errorf("a query in the first second got the error %s", code)
-			}
-		})
-	}
-	all.Wait()
-	if took := time.Since(began); took > 2*time.Second {
-		t.Errorf("45 queries took %v, want at most two seconds", took)
-	} else {
-		t.Logf("45 queries took %v", took)
-	}
-	v.next.Store(45)
-	stop := v.startLoad(p, 8)
-	time.Sleep(time.Until(began.Add(67 * time.Second)))
-	p.kill(t)
-	stop()
-	accepted, refused := v.count(began, began.Add(time.Minute))
-	most, _ := v.most()
-	t.Logf("%d calls in the first minute, %d refused, at most %d in any minute", accepted, refused, most)
-	if accepted < 90 || refused > 0 || most > venueLimit {
-		t.Errorf("got %d calls in the first minute, %d of them refused, and %d in the worst minute; want at least 90, none and at most %d:%s", accepted+refused, refused, most, venueLimit, v.log(began))
-	}
+	synctest.Test(t, func(t *testing.T) {
+		v := limitedVenueInBubble(t, false)
+		p := v.start(t)
+		began := time.Now()
+		var all sync.WaitGroup
+		for _, id := range v.books[:45] {
+			all.Go(func() {
+				if code, _ := p.code(bookOf, vars{"id": id}); code != "" {
+					t.Errorf("a query in the first second got the error %s", code)
+				}
+			})
+		}
+		all.Wait()
+		if took := time.Since(began); took > 2*time.Second {
+			t.Errorf("45 queries took %v, want at most two seconds:%s", took, v.log(began))
+		} else {
+			t.Logf("45 queries took %v", took)
+		}
+		v.next.Store(45)
+		stop := v.startLoad(p, 8)
+		time.Sleep(time.Until(began.Add(67 * time.Second)))
+		p.kill(t)
+		stop()
+		accepted, refused := v.count(began, began.Add(time.Minute))
+		most, _ := v.most()
+		t.Logf("%d calls in the first minute, %d refused, at most %d in any minute", accepted, refused, most)
+		if accepted < 90 || refused > 0 || most > venueLimit {
+			t.Errorf("got %d calls in the first minute, %d of them refused, and %d in the worst minute; want at least 90, none and at most %d:%s",
+				accepted+refused, refused, most, venueLimit, v.log(began))
+		}
+	})
 }
 
 // board reads what a page shows: prices, books and a market. Each value has a name.
@@ -130,7 +171,7 @@ const board = `query ($prices: [String!]!, $books: [String!]!) {
 
 // watchBoard polls a board until the returned function is called or the program has ended. The function returns the time of the
 // first response without errors, or the zero time, and the error codes of later responses.
-func (v *runningVenue) watchBoard(p *program) (result func() (complete time.Time, lost []string)) {
+func (v *runningVenue) watchBoard(p process) (result func() (complete time.Time, lost []string)) {
 	var complete time.Time
 	var lost []string
 	stopped, done := make(chan struct{}), make(chan struct{})
@@ -167,19 +208,19 @@ func (v *runningVenue) watchBoard(p *program) (result func() (complete time.Time
 
 // TestStartAtFullUse starts a process after another process has made 95 calls in the last minute, half of them in a burst.
 func TestStartAtFullUse(t *testing.T) {
-	tool.CheckTier(t)
 	for _, retryAfter := range []bool{true, false} {
 		t.Run(fmt.Sprintf("Retry-After %t", retryAfter), func(t *testing.T) {
-			t.Parallel() // the test mostly waits
-			v := startLimitedVenue(t, retryAfter)
-			for i := range 95 { // every second call was made ten seconds ago, the others were spread over the minute
-				ago := time.Duration(95-i) * time.Minute / 95
-				if i%2 == 0 {
-					ago = 10 * time.Second
+			synctest.Test(t, func(t *testing.T) {
+				v := limitedVenueInBubble(t, retryAfter)
+				for i := range 95 { // every second call was made ten seconds ago, the others were spread over the minute
+					ago := time.Duration(95-i) * time.Minute / 95
+					if i%2 == 0 {
+						ago = 10 * time.Second
+					}
+					v.admit("/earlier", time.Now().Add(-ago), false)
 				}
-				v.admit("/earlier", time.Now().Add(-ago), false)
-			}
-			v.wantRestarts(t, time.Now(), 1, time.Minute)
+				v.wantRestarts(t, time.Now(), 1, time.Minute)
+			})
 		})
 	}
 }
@@ -191,7 +232,7 @@ func TestKilledAtFullUse(t *testing.T) {
 		for _, starts := range []int{1, 5} {
 			t.Run(fmt.Sprintf("Retry-After %t, %d starts", retryAfter, starts), func(t *testing.T) {
 				t.Parallel()
-				v := startLimitedVenue(t, retryAfter)
+				v := serveLimitedVenue(t, retryAfter)
 				p := v.start(t)
 				began := time.Now()
 				stop := v.startLoad(p, 8)
@@ -208,7 +249,7 @@ func TestKilledAtFullUse(t *testing.T) {
 // began is the time from which the log of calls counts.
 func (v *runningVenue) wantRestarts(t *testing.T, began time.Time, starts int, runs time.Duration) {
 	t.Helper()
-	var p *program
+	var p process
 	var stop func()
 	var result func() (time.Time, []string)
 	var last time.Time
