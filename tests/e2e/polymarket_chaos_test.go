@@ -123,7 +123,7 @@ func sameLevels(got []market.Level, want []demo.Level) bool {
 }
 
 // TestPolymarketChaos checks 501 books while 2 % of the frames are lost, streams freeze silently and connections break. No
-// published book may have a wrong best price. Within 35 s of a freeze, 98 % of the books must have the venue's best prices. After
+// published book may have a wrong best price. Within a minute of a freeze, 98 % of the books must have the venue's best prices. After
 // the last fault, all books must equal the venue's books.
 func TestPolymarketChaos(t *testing.T) {
 	tool.CheckTier(t)
@@ -180,9 +180,9 @@ func TestPolymarketChaos(t *testing.T) {
 				s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Freeze, Contains: data}) // the streams still answer PING
 				run(pace)
 				s.setFaults(t, lost)
-				run(35 * time.Second)
+				run(time.Minute) // two comparisons: the first may find too few frozen books to blame the socket
 				if differing := w.differing(watches, false); len(differing) > len(ids)/50 { // the last change of a book may be in a lost frame
-					t.Errorf("%d books are not live or have wrong best prices 35 s after a freeze, want at most %d", len(differing), len(ids)/50)
+					t.Errorf("%d books are not live or have wrong best prices a minute after a freeze, want at most %d", len(differing), len(ids)/50)
 				}
 			case 1:
 				s.faults.CloseStreams(0)
