@@ -59,7 +59,7 @@ var guides = map[string][]string{
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	requireNode(t)
-	g := followGuide(t, "Apollo Client")
+	g := followGuide(t, "Apollo Client", tool.Nightly())
 	t.Run("proxy of Vite", func(t *testing.T) { g.runProxy(t) })
 	t.Run("code generator", func(t *testing.T) { g.runCodegen(t, g.origin) })
 }
@@ -74,7 +74,7 @@ func TestGuideForOtherClients(t *testing.T) {
 	requireNode(t)
 	for client := range guides {
 		if client != "Apollo Client" {
-			t.Run(client, func(t *testing.T) { followGuide(t, client) })
+			t.Run(client, func(t *testing.T) { followGuide(t, client, tool.Nightly()) })
 		}
 	}
 }
@@ -88,8 +88,8 @@ func guideHasChanged() bool {
 }
 
 // followGuide builds the page with a GraphQL client in a new folder, and checks it in a browser. The page's dev server runs until the
-// test ends.
-func followGuide(t *testing.T, client string) *guide {
+// test ends. If restarts is set, the service stops for a while behind the page.
+func followGuide(t *testing.T, client string, restarts bool) *guide {
 	t.Helper()
 	chromium := tool.Require(t, "chromium")
 	s, stop := startStoppable(t, "--demo-markets=1200")
@@ -116,7 +116,7 @@ func followGuide(t *testing.T, client string) *guide {
 	}
 	t.Logf("the commands took %v", time.Since(begun).Round(time.Second))
 	env := []string{"CHROMIUM=" + chromium, "GUIDE_URL=" + g.url, "ODDSGRAPH_URL=" + g.origin + "/graphql", "ODDSGRAPH_VENUE=" + s.Demo.URL()}
-	if tool.Nightly() {
+	if restarts {
 		env = append(env, "GUIDE_RESTARTS=true")
 	}
 	runChecks(t, "web", "tests/dist/"+guideChecks+".test.js", env, func() {
