@@ -89,7 +89,8 @@ func TestThePlainPage(t *testing.T) {
 	}
 }
 
-// TestThePolicyOfPages checks that the Content-Security-Policy allows only the service's own files, and images from data: URLs.
+// TestThePolicyOfPages checks that the Content-Security-Policy allows only the service's own files, images from data: URLs, and on
+// the live board also the venue's pictures.
 func TestThePolicyOfPages(t *testing.T) {
 	api := New(pagesConfig(t, true))
 	for _, path := range []string{"/", "/live", "/plain"} {
@@ -106,8 +107,8 @@ func TestThePolicyOfPages(t *testing.T) {
 					t.Errorf("%s: the directive %s is %s, want 'none'", path, name, sources)
 				}
 			case "img-src":
-				if sources != "'self' data:" {
-					t.Errorf("%s: the directive %s is %s, want 'self' data:", path, name, sources)
+				if want := map[bool]string{false: "'self' data:", true: "'self' data: https:"}[path == "/live"]; sources != want {
+					t.Errorf("%s: the directive %s is %s, want %s", path, name, sources, want)
 				}
 			default:
 				if sources != "'self'" {

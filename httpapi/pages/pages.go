@@ -42,10 +42,10 @@ type layers []fs.FS
 // Handle serves the pages with mux. Each file comes from the first of files that contains it.
 func Handle(mux *http.ServeMux, files []fs.FS) {
 	p := layers(files)
-	mux.Handle("GET /{$}", p.page("index.html", "plain.html"))
-	mux.Handle("GET /live", p.page("live.html", "plain.html"))
+	mux.Handle("GET /{$}", p.page(pagePolicy, "index.html", "plain.html"))
+	mux.Handle("GET /live", p.page(livePolicy, "live.html", "plain.html"))
 	mux.HandleFunc("GET /live/{page...}", redirectToLive)
-	mux.Handle("GET /plain", p.page("plain.html"))
+	mux.Handle("GET /plain", p.page(pagePolicy, "plain.html"))
 	mux.HandleFunc("GET /kit.tgz", func(w http.ResponseWriter, r *http.Request) { p.serve(w, r, "kit.tgz") })
 	mux.HandleFunc("GET /assets/{name}", func(w http.ResponseWriter, r *http.Request) {
 		p.serve(w, r, "assets/"+r.PathValue("name"))
@@ -64,10 +64,10 @@ func redirectToLive(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 }
 
-// page returns a handler that serves the first file in names that exists.
-func (p layers) page(names ...string) http.Handler {
+// page returns a handler that serves the first file in names that exists, with a Content-Security-Policy.
+func (p layers) page(policy []string, names ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header()["Content-Security-Policy"] = pagePolicy
+		w.Header()["Content-Security-Policy"] = policy
 		p.serve(w, r, names...)
 	})
 }
@@ -136,6 +136,13 @@ func digest(file io.ReadSeeker) string {
 }
 
 // pagePolicy allows a page to load files only from this service, and images also from data: URLs. No site may show the page in
-// a frame. It must not be changed.
-var pagePolicy = []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src 'self' data:; " +
-	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
+// a frame. livePolicy also allows images from any host, because a venue's pictures may be anywhere. Neither must be changed.
+var (
+	pagePolicy = policyOf("'self' data:")
+	livePolicy = policyOf("'self' data: https:")
+)
+
+func policyOf(images string) []string {
+	return []string{"default-src 'none'; script-src 'self'; style-src 'self'; font-src 'self'; img-src " + images + "; " +
+		"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"}
+}

@@ -5,6 +5,7 @@ import { EventOutcomesDocument, type ListedMarketFragment } from './__generated_
 import { reason } from './format'
 import { StaleMark } from './Freshness'
 import { nameOf } from './names'
+import { Picture } from './Picture'
 import { Price } from './Price'
 import { candidates, usePrices } from './prices'
 import { eventPath, tokenPath } from './route'
@@ -21,6 +22,7 @@ export interface EventItem {
   id: string
   eventId: string
   title: string | null
+  image: string | null
   markets: readonly ListedMarketFragment[]
 }
 
@@ -36,14 +38,14 @@ export function EventCards({ events }: { events: readonly EventItem[] }) {
       <ul className="cards">
         {events.length === 0 && Array.from({ length: waiting }, (_, i) => <li key={i} className="panel" aria-hidden="true"><span className="waiting long" /></li>)}
         {events.map(event => {
-          const { id, eventId, title } = event
+          const { id, eventId, title, image } = event
           const markets = marketsOf(event)
           const outcomes = markets
             .flatMap(market => candidates(market.tokens).map(token => ({ market, token, name: nameOf(market, token.outcome, markets.length) })))
             .sort((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
           return (
             <li key={id} ref={observe(id)} className="panel">
-              <h2><a href={eventPath(eventId)}>{title ?? markets[0]?.question ?? eventId}</a></h2>
+              <div className="pictured"><Picture url={image} /><h2><a href={eventPath(eventId)}>{title ?? markets[0]?.question ?? eventId}</a></h2></div>
               {outcomes.slice(0, shown).map(({ market, token, name }) => (
                 <a key={token.id} className="bar-row" href={tokenPath(market.marketId, token.tokenId)} style={{ '--share': `${100 * Math.max(0, price(token.tokenId))}%` } as object}>
                   <span>{name} <StaleMark heard={quotes[token.tokenId]} /></span><span className="figure"><Price quote={quotes[token.tokenId]} /></span>

@@ -7,6 +7,7 @@ import { date, reason, useMoney } from './format'
 import { StaleMark } from './Freshness'
 import { isLasting, useAgain } from './live'
 import { nameOf, remember } from './names'
+import { Picture } from './Picture'
 import { Price } from './Price'
 import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
 import { tokenPath, useTitle } from './route'
@@ -41,7 +42,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   return (
     <>
       <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`} {event && <VenueTag of={event.venue} />}</p>
-      <h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1>
+      <div className="pictured"><Picture url={event?.image} /><h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1></div>
       {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
       {error && !event && <p className="below"><button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button></p>}
       <dl className="facts">

@@ -8,6 +8,7 @@ import { chance, centDecimals, date, exactCents, reason, sentence, useMoney } fr
 import { Freshness } from './Freshness'
 import { isLasting, useLive } from './live'
 import { colourOf, labelOf, questionOf } from './names'
+import { Picture } from './Picture'
 import { Price } from './Price'
 import { useDays, usePrices, type Quote } from './prices'
 import { eventPath, tokenPath, useTitle } from './route'
@@ -58,6 +59,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
         {market && <> <VenueTag of={market.venue} /></>}
       </p>
       <div className="title">
+        <Picture url={market?.image} />
         <h1 tabIndex={-1}>{question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
         {!unknown && <Star marketId={marketId} name={question ?? 'this market'} />}
         {!unknown && <Source of="Market" document={MarketDocument} variables={{ marketId }} />}

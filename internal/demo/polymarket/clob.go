@@ -2,8 +2,8 @@ package polymarket
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
-	"strconv"
 	"time"
 )
 
@@ -146,6 +146,8 @@ func (m *market) negRiskID() string {
 	return "0x" + digest("negRisk", m.event.id)
 }
 
+// picture returns a coloured picture, which needs no host.
 func (m *market) picture() string {
-	return "https://images.invalid/" + strconv.Itoa(m.number%40) + ".png"
+	return fmt.Sprintf("data:image/svg+xml,%%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%%3E"+
+		"%%3Cpath fill='hsl(%d 50%%25 45%%25)' d='M0 0h8v8H0'/%%3E%%3Cpath fill='%%23fff' d='M1 6l2-3 2 1 2-3v5'/%%3E%%3C/svg%%3E", m.number%12*30)
 }
