@@ -65,13 +65,7 @@ func (r *Resolver) parseAddress(s string) (market.Address, error) {
 
 // cashError returns the CashError of an account's venue.
 func (r *Resolver) cashError(a market.Address) error {
-	return r.atVenue(string(a), r.venueOf(string(a)).CashError)
-}
-
-// atVenue returns err with the name of the venue of an id if it is a further venue.
-func (r *Resolver) atVenue(id string, err error) error {
-	name, _ := r.cut(id)
-	return market.AtVenue(name, err)
+	return r.Names.AtVenue(string(a), r.venueOf(string(a)).CashError)
 }
 
 // cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.
