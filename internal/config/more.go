@@ -60,8 +60,7 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 		}
 		own.addLines(element.value, text, keys(k))
 		for _, name := range slices.Sorted(maps.Keys(own.values)) {
-			ofVenue := strings.HasPrefix(name, variable("venue-")) || strings.HasPrefix(name, variable("stream-"))
-			if !ofVenue || name == variable("venue-credentials") {
+			if !ofVenue(name) || name == variable("venue-credentials") {
 				own.problems = append(own.problems, fmt.Errorf("%s: %s is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials", own.values[name].origin, name))
 				delete(own.values, name) // a file that names itself would never end
 			}
@@ -73,7 +72,12 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	p.problems = append(p.problems, own.problems...)
 	further := *c
 	further.More, further.Further, further.Demo.Driver = nil, true, ""
-	further.Venue, further.StreamURL, further.StreamTopics = venue.Venue, venue.StreamURL, venue.StreamTopics
+	further.Venue, further.StreamURL, further.StreamTopics, further.origins = venue.Venue, venue.StreamURL, venue.StreamTopics, venue.origins
 	further.Venue.Credentials, further.Venue.Name = CredentialsPublic, cmp.Or(venue.Venue.Name, venue.Venue.Driver)
 	return &further
+}
+
+// ofVenue reports whether a file of a further venue may set a variable; see also venueFrom.
+func ofVenue(name string) bool {
+	return strings.HasPrefix(name, variable("venue-")) || strings.HasPrefix(name, variable("stream-"))
 }

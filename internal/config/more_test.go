@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,27 @@ func TestFurtherVenues(t *testing.T) {
 	}
 	if got := parse(t, "--demo-driver=polymarket,kalshi --venue-driver=kalshi").Venue.Driver; got != "kalshi" {
 		t.Errorf("--venue-driver gives %s, want what was set", got)
+	}
+}
+
+// TestShowFurtherVenues checks that the settings of further venues are printed with their sources and without secrets.
+func TestShowFurtherVenues(t *testing.T) {
+	file := configFile(t, "ODDSGRAPH_VENUE_NAME=manifold\nODDSGRAPH_STREAM_URL=wss://hunter2@m.example/ws?key=hunter2")
+	var out strings.Builder
+	if err := parse(t, "--venue-batch=7 --more-venues=kalshi,"+file).Show(&out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.Join(strings.FieldsFunc(out.String(), func(r rune) bool { return r == ' ' }), " "), "\n")
+	for _, want := range []string{
+		"--venue-batch 7 --venue-batch", "kalshi ODDSGRAPH_VENUE_DRIVER kalshi --more-venues", "kalshi ODDSGRAPH_VENUE_BATCH 100 default",
+		"manifold ODDSGRAPH_STREAM_URL wss://m.example/ws " + file + ":2",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+	if s := out.String(); strings.Contains(s, "hunter2") || strings.Contains(s, "manifold ODDSGRAPH_LISTEN") {
+		t.Errorf("the table has a secret, or a setting of the process twice:\n%s", s)
 	}
 }
 
