@@ -138,3 +138,31 @@ func TestStateOfVenues(t *testing.T) {
 		t.Errorf("the first venue has %d bytes and takes no credentials: %t; error %v", w.Reads.Memory, w.Client.NoCredentials, err)
 	}
 }
+
+// TestDemoOfVenues checks that the status says which venues are embedded, and that the control endpoints reach each of them.
+func TestDemoOfVenues(t *testing.T) {
+	for args, want := range map[string][3]bool{
+		"--demo-driver=polymarket,kalshi":                                         {true, true, true},
+		"--venue-driver=polymarket --demo-driver=polymarket --more-venues=kalshi": {false, true, false},
+	} {
+		s := openVenues(t, args+" --demo-control")
+		status := s.Status(t.Context())
+		if got := [3]bool{status.Demo, status.Venues[0].Demo, status.Venues[1].Demo}; got != want {
+			t.Errorf("%s: all venues, the first and the further one are embedded: %v, want %v", args, got, want)
+		}
+		send := func(h http.Handler, path, body string) int {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		front := s.withDemoControl(s.Venue.cfg, http.NotFoundHandler())
+		got := send(front, "http://127.0.0.1/demo/control/kalshi/faults", `{"faults":[{"kind":"status","status":418}]}`)
+		if further := s.More[0].demo; further == nil && got != 404 || further != nil && (got != 200 || send(further.handler, "/", "") != 418) {
+			t.Errorf("%s: setting a fault at the further venue got the status %d", args, got)
+		}
+		if got := send(s.Demo.handler, "/", ""); got == 418 {
+			t.Errorf("%s: the first venue has the fault", args)
+		}
+	}
+}
