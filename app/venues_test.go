@@ -23,7 +23,8 @@ func parse(t *testing.T, args string) *config.Config {
 }
 
 func TestValidateVenues(t *testing.T) {
-	file := write(t, t.TempDir(), "venue.env", "ODDSGRAPH_VENUE_NAME=other\nODDSGRAPH_VENUE_URL=https://a.example")
+	file := write(t, t.TempDir(), "other.env", "ODDSGRAPH_VENUE_URL=https://a.example")
+	same := write(t, t.TempDir(), "k.env", "ODDSGRAPH_VENUE_DRIVER=kalshi")
 	eight := "--more-venues=kalshi" + strings.Repeat(","+file, 7)
 	for args, want := range map[string]string{
 		"--more-venues=kalshi,polymarket":                           "",
@@ -33,7 +34,7 @@ func TestValidateVenues(t *testing.T) {
 		"--more-venues=unknown":                                     "venue unknown: --venue-driver=unknown (ODDSGRAPH_VENUE_DRIVER) names no driver",
 		"--more-venues=generic":                                     "venue generic: the driver generic needs ODDSGRAPH_VENUE_URL",
 		"--venue-driver=kalshi --more-venues=kalshi":                "venue kalshi: another venue has this name",
-		"--venue-driver=kalshi --venue-name=k --more-venues=kalshi": "venue kalshi: k is the same venue",
+		"--venue-driver=kalshi --more-venues=" + same:               "venue k: kalshi is the same venue",
 		"--more-venues=" + file + " --venue-url=https://a.example/": "venue other: generic is the same venue",
 		"--more-venues=" + file + "," + file:                        "venue other: another venue has this name",
 		"--demo-driver=kalshi,kalshi":                               "venue kalshi: another venue has this name",

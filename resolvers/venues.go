@@ -15,10 +15,9 @@ func (r *Resolver) venueOf(id string) *Venue {
 	return &r.Venue
 }
 
-// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue, unless
-// a name is configured.
+// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue.
 func (r *Resolver) venueName(id string) *string {
-	if v := r.venueOf(id); v.Name != "" || v.Named {
+	if v := r.venueOf(id); v.Name != "" {
 		return &v.Title
 	}
 	return nil

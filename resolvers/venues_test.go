@@ -53,10 +53,6 @@ func TestIDsOfVenues(t *testing.T) {
 	if r.venueName("x") != nil || *r.venueName("b:x") != "b" {
 		t.Errorf("the venues are %v and %v", r.venueName("x"), r.venueName("b:x"))
 	}
-	r.Venue = Venue{Name: "kalshi", Title: "first", Named: true} // another venue may have the name kalshi
-	if got := *r.venueName("x"); got != "first" {
-		t.Errorf("the venue with the configured name first is %s", got)
-	}
 }
 
 // TestNoCredentialsForFurtherVenue follows an account of a further venue with the credentials of a client of the first one.

@@ -96,7 +96,7 @@ func readVenues(t *testing.T, all map[string]*simulated, rig func(*app.Wiring), 
 	for name, v := range all {
 		if name != "" {
 			more = append(more, write(t, t.TempDir(), name+".env", fmt.Sprintf(
-				"ODDSGRAPH_VENUE_NAME=%s\nODDSGRAPH_VENUE_DRIVER=%s\nODDSGRAPH_VENUE_URL=http://127.0.0.%d%s\nODDSGRAPH_VENUE_TIMEOUT=3s\n", name, v.driver, 3+len(more), v.path)))
+				"ODDSGRAPH_VENUE_DRIVER=%s\nODDSGRAPH_VENUE_URL=http://127.0.0.%d%s\nODDSGRAPH_VENUE_TIMEOUT=3s\n", v.driver, 3+len(more), v.path)))
 		}
 	}
 	if more != nil {
