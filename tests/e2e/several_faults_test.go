@@ -81,7 +81,7 @@ func load(t *testing.T, s *service, a, b *simulated) (failed *sync.Map, stop fun
 func TestFaultsOfAnotherVenue(t *testing.T) {
 	tool.CheckTier(t)
 	t.Parallel()
-	for _, driver := range []string{"generic", "kalshi"} {
+	for _, driver := range []string{"generic", "kalshi", "polymarket"} {
 		t.Run(driver, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := simulate(t, "generic", demo.Config{Markets: 60, Latency: 20 * time.Millisecond}, nil)
