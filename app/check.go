@@ -116,7 +116,7 @@ func validateMore(cfg *config.Config) error {
 			switch {
 			case err != nil:
 			case title(other) == title(c):
-				err = errors.New("another venue has this name; set ODDSGRAPH_VENUE_NAME")
+				err = errors.New("another venue has this name; rename the file")
 			case strings.TrimRight(venueName(other), "/") == strings.TrimRight(venueName(c), "/"):
 				err = fmt.Errorf("%s is the same venue", title(other))
 			}

@@ -18,8 +18,8 @@ const demoControlPath = "/demo/control"
 var demoActions = []string{"faults", "market", "reset", "restart"}
 
 // withDemoControl returns a handler that answers GET requests to demoControlPath and passes other requests to next. The handler also
-// has the control endpoints with --demo-control, if hasPrivateDemo returns true and there is no trusted proxy. If there is no embedded
-// venue, withDemoControl returns next.
+// has the control endpoints with --demo-control, if hasPrivateDemo returns true and there is no trusted proxy. Those of a further venue
+// are below its name. If the first venue is not embedded, withDemoControl returns next.
 func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handler {
 	if s.Demo == nil {
 		return next
@@ -36,6 +36,11 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 	})
 	if allowed {
 		mux.HandleFunc("POST "+demoControlPath+"/{action}", s.Demo.control)
+		for _, u := range s.More {
+			if u.demo != nil {
+				mux.HandleFunc("POST "+demoControlPath+"/"+u.name+"/{action}", u.demo.control)
+			}
+		}
 	}
 	return mux
 }

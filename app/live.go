@@ -8,6 +8,7 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 )
@@ -38,7 +39,7 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 	var handler stream.Handler = l.Feed
 	var qualified *venue.QualifiedStream
 	if u.name != "" {
-		qualified = venue.NewQualifiedStream(u.name, l.Feed)
+		qualified = venue.NewQualifiedStream(u.name, u.Reader.Can(upstream.EndpointPositions), l.Feed)
 		handler, cfg.Market = qualified, qualified.Market(u.Cache.CachedMarket)
 	}
 	client, err := stream.New(cfg, handler)

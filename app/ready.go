@@ -149,6 +149,7 @@ func (s *App) Status(context.Context) model.ServiceStatus {
 	status.Venues = append(make([]model.ServiceVenue, 0, 1+len(s.More)), s.Venue.serviceVenue(status))
 	for _, u := range s.More {
 		status.Venues = append(status.Venues, u.serviceVenue(u.status()))
+		status.Demo = status.Demo && u.demo != nil
 	}
 	return status
 }
@@ -156,7 +157,7 @@ func (s *App) Status(context.Context) model.ServiceStatus {
 // serviceVenue returns the venue in the field serviceStatus.venues. s is the result of status.
 func (u *unit) serviceVenue(s model.ServiceStatus) model.ServiceVenue {
 	return model.ServiceVenue{
-		Name: title(u.cfg), Currency: s.Currency, Stream: s.Stream, UpstreamReachable: s.UpstreamReachable,
+		Name: title(u.cfg), Currency: s.Currency, Demo: u.demo != nil, Stream: s.Stream, UpstreamReachable: s.UpstreamReachable,
 		ThrottledUntil: s.ThrottledUntil, Shared: s.Shared, Status: *s.Venue,
 	}
 }

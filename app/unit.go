@@ -179,7 +179,7 @@ func (u *unit) end() {
 func (u *unit) resolverVenue() resolvers.Venue {
 	cfg := u.cfg
 	return resolvers.Venue{
-		Name: cmp.Or(u.name, venueInIDs(cfg)), Title: title(cfg), Named: cfg.Venue.Name != "", Currency: currency(cfg),
+		Name: cmp.Or(u.name, venueInIDs(cfg)), Title: title(cfg), Currency: currency(cfg),
 		Feed: u.Live.Feed, Sources: Sources(u.Cache, cfg.Limit.Calls), Scope: u.Cache.Scope, Can: u.Reader.Can,
 		CashError: cashError(u.Client, u.Reader.Can), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
 	}

@@ -23,7 +23,8 @@ func parse(t *testing.T, args string) *config.Config {
 }
 
 func TestValidateVenues(t *testing.T) {
-	file := write(t, t.TempDir(), "venue.env", "ODDSGRAPH_VENUE_NAME=other\nODDSGRAPH_VENUE_URL=https://a.example")
+	file := write(t, t.TempDir(), "other.env", "ODDSGRAPH_VENUE_URL=https://a.example")
+	same := write(t, t.TempDir(), "k.env", "ODDSGRAPH_VENUE_DRIVER=kalshi")
 	eight := "--more-venues=kalshi" + strings.Repeat(","+file, 7)
 	for args, want := range map[string]string{
 		"--more-venues=kalshi,polymarket":                           "",
@@ -33,7 +34,7 @@ func TestValidateVenues(t *testing.T) {
 		"--more-venues=unknown":                                     "venue unknown: --venue-driver=unknown (ODDSGRAPH_VENUE_DRIVER) names no driver",
 		"--more-venues=generic":                                     "venue generic: the driver generic needs ODDSGRAPH_VENUE_URL",
 		"--venue-driver=kalshi --more-venues=kalshi":                "venue kalshi: another venue has this name",
-		"--venue-driver=kalshi --venue-name=k --more-venues=kalshi": "venue kalshi: k is the same venue",
+		"--venue-driver=kalshi --more-venues=" + same:               "venue k: kalshi is the same venue",
 		"--more-venues=" + file + " --venue-url=https://a.example/": "venue other: generic is the same venue",
 		"--more-venues=" + file + "," + file:                        "venue other: another venue has this name",
 		"--demo-driver=kalshi,kalshi":                               "venue kalshi: another venue has this name",
@@ -136,5 +137,33 @@ func TestStateOfVenues(t *testing.T) {
 	}
 	if w, err = s.Venue.wiring(nil); err != nil || w.Reads.Memory != 4<<20 || w.Client.NoCredentials {
 		t.Errorf("the first venue has %d bytes and takes no credentials: %t; error %v", w.Reads.Memory, w.Client.NoCredentials, err)
+	}
+}
+
+// TestDemoOfVenues checks that the status says which venues are embedded, and that the control endpoints reach each of them.
+func TestDemoOfVenues(t *testing.T) {
+	for args, want := range map[string][3]bool{
+		"--demo-driver=polymarket,kalshi":                                         {true, true, true},
+		"--venue-driver=polymarket --demo-driver=polymarket --more-venues=kalshi": {false, true, false},
+	} {
+		s := openVenues(t, args+" --demo-control")
+		status := s.Status(t.Context())
+		if got := [3]bool{status.Demo, status.Venues[0].Demo, status.Venues[1].Demo}; got != want {
+			t.Errorf("%s: all venues, the first and the further one are embedded: %v, want %v", args, got, want)
+		}
+		send := func(h http.Handler, path, body string) int {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
+			r.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(w, r)
+			return w.Code
+		}
+		front := s.withDemoControl(s.Venue.cfg, http.NotFoundHandler())
+		got := send(front, "http://127.0.0.1/demo/control/kalshi/faults", `{"faults":[{"kind":"status","status":418}]}`)
+		if further := s.More[0].demo; further == nil && got != 404 || further != nil && (got != 200 || send(further.handler, "/", "") != 418) {
+			t.Errorf("%s: setting a fault at the further venue got the status %d", args, got)
+		}
+		if got := send(s.Demo.handler, "/", ""); got == 418 {
+			t.Errorf("%s: the first venue has the fault", args)
+		}
 	}
 }

@@ -778,11 +778,12 @@ func NewCompiler(cfg Config) *exec.Compiler {
 		"ServiceVenue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
 			"currency":          {Number: 2},
-			"stream":            {Number: 3},
-			"upstreamReachable": {Number: 4},
-			"throttledUntil":    {Number: 5},
-			"shared":            {Number: 6},
-			"status":            {Number: 7},
+			"demo":              {Number: 3},
+			"stream":            {Number: 4},
+			"upstreamReachable": {Number: 5},
+			"throttledUntil":    {Number: 6},
+			"shared":            {Number: 7},
+			"status":            {Number: 8},
 		}},
 		"SharedLimit": {Fields: map[string]exec.FieldOf{
 			"granted":     {Number: 1},
@@ -1070,7 +1071,27 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"streamStatusChanged": {Number: 10},
+			"streamStatusChanged": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_streamStatusChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionStreamStatusChanged{
+					venue: a["venue"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionStreamStatusChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionStreamStatusChanged)
+					switch name {
+					case "venue":
+						v, err := graphql.UnmarshalString(value)
+						a.venue = &v
+						return err == nil
+					}
+					return false
+				},
+			},
 		}},
 		"Token": {Fields: map[string]exec.FieldOf{
 			"id":          {Number: 1},
@@ -1759,6 +1780,10 @@ type argumentsOfSubscriptionUserTradesAdded struct {
 type argumentsOfSubscriptionBalanceChanged struct {
 	address market.Address
 	venue   *string
+}
+
+type argumentsOfSubscriptionStreamStatusChanged struct {
+	venue *string
 }
 
 type argumentsOfTokenOrderbook struct {
@@ -4661,20 +4686,22 @@ func (g *executor) writeServiceVenue(x *exec.Execution, s *exec.Selection, obj *
 			} else {
 				x.Buf = exec.AppendString(x.Buf, *obj.Currency)
 			}
-		case 3: // stream
+		case 3: // demo
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Demo)
+		case 4: // stream
 			if !g.writeStreamStatus(x, f.Sub, &obj.Stream) {
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 4: // upstreamReachable
+		case 5: // upstreamReachable
 			x.Buf = exec.AppendBoolean(x.Buf, obj.UpstreamReachable)
-		case 5: // throttledUntil
+		case 6: // throttledUntil
 			if obj.ThrottledUntil == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *obj.ThrottledUntil)
 			}
-		case 6: // shared
+		case 7: // shared
 			if obj.Shared == nil {
 				x.Null()
 			} else {
@@ -4682,7 +4709,7 @@ func (g *executor) writeServiceVenue(x *exec.Execution, s *exec.Selection, obj *
 					x.Null()
 				}
 			}
-		case 7: // status
+		case 8: // status
 			if !g.writeVenueStatus(x, f.Sub, &obj.Status) {
 				x.Missing(f)
 				o.Nullify()
@@ -5060,7 +5087,11 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			return true
 		})
 	case 10: // streamStatusChanged
-		events, err := g.subscription.StreamStatusChanged(x.Start(f))
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionStreamStatusChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.StreamStatusChanged(x.Start(f), a.venue)
 		if err != nil {
 			x.Error(f, err)
 			return nil

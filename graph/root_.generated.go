@@ -398,6 +398,7 @@ type ComplexityRoot struct {
 
 	ServiceVenue struct {
 		Currency          func(childComplexity int) int
+		Demo              func(childComplexity int) int
 		Name              func(childComplexity int) int
 		Shared            func(childComplexity int) int
 		Status            func(childComplexity int) int
@@ -459,7 +460,7 @@ type ComplexityRoot struct {
 		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string, venue *string) int
 		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		PricesChanged       func(childComplexity int, tokenIds []string, maxPerSecond *int) int
-		StreamStatusChanged func(childComplexity int) int
+		StreamStatusChanged func(childComplexity int, venue *string) int
 		TradesAdded         func(childComplexity int, tokenIds []string) int
 		UserTradesAdded     func(childComplexity int, address market.Address, venue *string) int
 	}
@@ -2167,6 +2168,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceVenue.Currency(childComplexity), true
+	case "ServiceVenue.demo":
+		if e.ComplexityRoot.ServiceVenue.Demo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceVenue.Demo(childComplexity), true
 	case "ServiceVenue.name":
 		if e.ComplexityRoot.ServiceVenue.Name == nil {
 			break
@@ -2471,7 +2478,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			break
 		}
 
-		return e.ComplexityRoot.Subscription.StreamStatusChanged(childComplexity), true
+		args, err := ec.field_Subscription_streamStatusChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.StreamStatusChanged(childComplexity, args["venue"].(*string)), true
 	case "Subscription.tradesAdded":
 		if e.ComplexityRoot.Subscription.TradesAdded == nil {
 			break
@@ -4472,7 +4484,7 @@ enum MarketSort {
 type ServiceStatus {
   "Version of the running service."
   version: String!
-  "True when the embedded demo venue replaces a real venue. Then no amount is real money."
+  "True when embedded demo venues replace all real venues. Then no amount is real money."
   demo: Boolean!
   "The connection for live updates."
   stream: StreamStatus!
@@ -4502,6 +4514,8 @@ type ServiceVenue {
   name: String!
   "The currency of all money of this venue; null if none is configured."
   currency: String
+  "True when an embedded demo venue replaces the real one."
+  demo: Boolean!
   "The connection for live updates."
   stream: StreamStatus!
   "False while the venue's REST API does not answer."
@@ -4727,7 +4741,10 @@ type Subscription {
   """
   Status of the connection to the venue's stream: first the present status, then each change.
   """
-  streamStatusChanged: StreamStatus!
+  streamStatusChanged(
+    "Name of the venue; null is the first one."
+    venue: String
+  ): StreamStatus!
 }
 
 """
@@ -5588,6 +5605,8 @@ func (ec *executionContext) childFields_ServiceVenue(ctx context.Context, field 
 		return ec.fieldContext_ServiceVenue_name(ctx, field)
 	case "currency":
 		return ec.fieldContext_ServiceVenue_currency(ctx, field)
+	case "demo":
+		return ec.fieldContext_ServiceVenue_demo(ctx, field)
 	case "stream":
 		return ec.fieldContext_ServiceVenue_stream(ctx, field)
 	case "upstreamReachable":

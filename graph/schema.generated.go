@@ -95,7 +95,7 @@ type SubscriptionResolver interface {
 	OrdersChanged(ctx context.Context, address market.Address, venue *string) (<-chan model.OrdersUpdate, error)
 	UserTradesAdded(ctx context.Context, address market.Address, venue *string) (<-chan model.TradesUpdate, error)
 	BalanceChanged(ctx context.Context, address market.Address, venue *string) (<-chan model.BalanceUpdate, error)
-	StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error)
+	StreamStatusChanged(ctx context.Context, venue *string) (<-chan model.StreamStatus, error)
 }
 type TokenResolver interface {
 	Outcome(ctx context.Context, obj *model.Token) (*string, error)
@@ -734,6 +734,20 @@ func (ec *executionContext) field_Subscription_pricesChanged_args(ctx context.Co
 		return nil, err
 	}
 	args["maxPerSecond"] = arg1
+	return args, nil
+}
+
+func (ec *executionContext) field_Subscription_streamStatusChanged_args(ctx context.Context, rawArgs map[string]any) (map[string]any, error) {
+	var err error
+	args := map[string]any{}
+	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "venue",
+		func(ctx context.Context, v any) (*string, error) {
+			return ec.unmarshalOString2ᚖstring(ctx, v)
+		})
+	if err != nil {
+		return nil, err
+	}
+	args["venue"] = arg0
 	return args, nil
 }
 
@@ -7729,6 +7743,29 @@ func (ec *executionContext) fieldContext_ServiceVenue_currency(_ context.Context
 	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
+func (ec *executionContext) _ServiceVenue_demo(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_ServiceVenue_demo(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.Demo, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v bool) graphql.Marshaler {
+			return ec.marshalNBoolean2bool(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_ServiceVenue_demo(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("ServiceVenue", field, false, false, errors.New("field of type Boolean does not have child fields"))
+}
+
 func (ec *executionContext) _ServiceVenue_stream(ctx context.Context, field graphql.CollectedField, obj *model.ServiceVenue) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -9002,7 +9039,8 @@ func (ec *executionContext) _Subscription_streamStatusChanged(ctx context.Contex
 			return ec.fieldContext_Subscription_streamStatusChanged(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return ec.Resolvers.Subscription().StreamStatusChanged(ctx)
+			fc := graphql.GetFieldContext(ctx)
+			return ec.Resolvers.Subscription().StreamStatusChanged(ctx, fc.Args["venue"].(*string))
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v model.StreamStatus) graphql.Marshaler {
@@ -9012,7 +9050,7 @@ func (ec *executionContext) _Subscription_streamStatusChanged(ctx context.Contex
 		true,
 	)
 }
-func (ec *executionContext) fieldContext_Subscription_streamStatusChanged(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+func (ec *executionContext) fieldContext_Subscription_streamStatusChanged(ctx context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
 	fc = &graphql.FieldContext{
 		Object:     "Subscription",
 		Field:      field,
@@ -9021,6 +9059,17 @@ func (ec *executionContext) fieldContext_Subscription_streamStatusChanged(_ cont
 		Child: func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 			return ec.childFields_StreamStatus(ctx, field)
 		},
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = ec.Recover(ctx, r)
+			ec.Error(ctx, err)
+		}
+	}()
+	ctx = graphql.WithFieldContext(ctx, fc)
+	if fc.Args, err = ec.field_Subscription_streamStatusChanged_args(ctx, field.ArgumentMap(ec.Variables)); err != nil {
+		ec.Error(ctx, err)
+		return fc, err
 	}
 	return fc, nil
 }
@@ -14939,6 +14988,11 @@ func (ec *executionContext) _ServiceVenue(ctx context.Context, sel ast.Selection
 		case "currency":
 			out.Values[i] = ec._ServiceVenue_currency(ctx, field, obj)
 			if out.Values[i] == graphql.RequiredNull {
+				out.Invalids++
+			}
+		case "demo":
+			out.Values[i] = ec._ServiceVenue_demo(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
 				out.Invalids++
 			}
 		case "stream":

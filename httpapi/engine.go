@@ -292,9 +292,9 @@ func (e *engine) presented(ctx context.Context, errs []exec.Error) gqlerror.List
 }
 
 // runPasses executes an operation repeatedly until the loaders in set have fetched all keys that the operation reads, or until
-// memory.err is set. It calls place.Await before the first fetch, and stores an httpError of Await in memory.err. After the
-// deadline, the operation is executed a last time, with errors for the missing keys. If the deadline passed before the first
-// fetch, ok is false. If deadline is zero, the deadline of ctx applies.
+// memory.err is set. It calls place.Await before each fetch, and stores an httpError of the first call in memory.err. After the
+// deadline, or a later error of Await, the operation is executed a last time, with errors for the missing keys. If the deadline passed
+// before the first fetch, ok is false. If deadline is zero, the deadline of ctx applies.
 func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place *admission.Slot, memory *reservation, execute func() ([]byte, []exec.Error)) (data []byte, errs []exec.Error, ok bool) {
 	if data, errs = execute(); !set.Pending() || memory.err != nil {
 		return data, errs, true
@@ -313,7 +313,10 @@ func runPasses(ctx context.Context, deadline time.Time, set *loaders.Set, place 
 		return nil, nil, false
 	}
 	for set.Pending() && memory.err == nil {
-		if err := set.Fetch(ctx); err != nil {
+		if err = place.Await(ctx, admission.Venues(set.Waits())); err == nil {
+			err = set.Fetch(ctx)
+		}
+		if err != nil {
 			set.Fail(err)
 		}
 		data, errs = execute()

@@ -27,7 +27,7 @@ type response struct {
 	ctx context.Context
 	// fetchCtx is the context for Source.Fetch. cancel cancels this context.
 	fetchCtx     context.Context
-	cancel       context.CancelFunc
+	cancel       context.CancelCauseFunc
 	dependencies *request.Dependencies
 	log          *request.Log
 	// callCount is the number of upstream calls for all keys that were fetched so far. maxCalls is the greatest allowed callCount, or
@@ -39,8 +39,10 @@ type response struct {
 	// pending reports whether a read of the current pass has returned ErrPending.
 	pending bool
 	// failed is nil until Fail is called. From then on, it is the error of all reads of missing keys.
-	failed   error
+	failed error
+	// began is the start of the current pass. patience is how long Fetch waits after it has ended, and 0 before.
 	began    time.Time
+	patience time.Duration
 	inFlight int
 	// arrived has a bit for each venue of which a batch has returned since the last pass.
 	arrived uint32
@@ -57,7 +59,7 @@ func (s *Set) Pending() bool { return s.pending }
 // longer wait is at most half of the time that remains until the deadline of ctx. Without a deadline, it has no limit. Fetch
 // returns an error when ctx ends, or if the response needs too many upstream calls. Pass this error to Fail.
 func (s *Set) Fetch(ctx context.Context) error {
-	patience := max(minPatience, patienceFactor*time.Since(s.began))
+	s.endPass()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -65,15 +67,15 @@ func (s *Set) Fetch(ctx context.Context) error {
 		return err
 	}
 	if s.cancel == nil {
-		s.fetchCtx, s.cancel = context.WithCancel(ctx)
+		s.fetchCtx, s.cancel = context.WithCancelCause(ctx)
 		s.arrivals = make(chan func(), maxArrivals)
 	}
 	for _, l := range s.loaders {
 		l.send()
 	}
 	s.arrived = 0
-	err := s.await(ctx, patience)
-	s.pending, s.began = false, time.Now()
+	err := s.await(ctx, s.patience)
+	s.pending, s.began, s.patience = false, time.Now(), 0
 	return err
 }
 
@@ -151,19 +153,31 @@ func (s *Set) partial() bool {
 	return s.arrived&^slow == 0
 }
 
-// Waits returns the venues that the next call of Fetch asks. The bit i is that of the venue at the index i of Route's sources.
+// Waits ends a pending pass and returns the venues of which keys are missing or in flight. The bit i is that of the venue at the index i
+// of Route's sources. The time until Fetch is no part of the pass.
 func (s *Set) Waits() (venues uint32) {
+	s.endPass()
 	for _, l := range s.loaders {
 		venues |= l.waits()
 	}
 	return venues
 }
 
-// Fail stops fetching after Fetch has returned an error. It cancels the calls in flight and waits for them. Values that have
+func (s *Set) endPass() {
+	if s.patience == 0 {
+		s.patience = max(minPatience, patienceFactor*time.Since(s.began))
+	}
+}
+
+// Fail stops fetching, for example after Fetch has returned an error. It cancels the calls in flight and waits for them. Values that have
 // arrived stay readable. From then on, reads of missing keys return err instead of ErrPending.
 func (s *Set) Fail(err error) {
-	if s.cancel != nil {
-		s.cancel()
+	switch {
+	case s.cancel == nil:
+	case s.refused != nil: // an error of the fields that need too many calls, not of those in flight
+		s.cancel(nil)
+	default:
+		s.cancel(err)
 	}
 	s.awaitAll()
 	s.failed, s.pending = err, false

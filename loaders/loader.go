@@ -241,10 +241,15 @@ func (l *Loader[K, T]) partial() (venues uint32) {
 	return venues
 }
 
-// waits returns the venues of which the loader has missing keys.
+// waits returns the venues of which the loader has missing keys or keys in flight.
 func (l *Loader[K, T]) waits() (venues uint32) {
 	for _, key := range l.missing {
 		venues |= 1 << l.part(key)
+	}
+	for i, f := range l.flows {
+		if f.received < f.sent {
+			venues |= 1 << i
+		}
 	}
 	return venues
 }

@@ -130,7 +130,7 @@ func From(ctx context.Context) *Set { return request.From(ctx).Loaders.(*scope).
 func (s *Set) Done() {
 	s.dependencies = nil // results that arrive now belong to no response
 	if s.cancel != nil {
-		s.cancel()
+		s.cancel(nil)
 	}
 	s.awaitAll()
 	for _, l := range s.loaders {

@@ -74,3 +74,24 @@ func TestPositionHash(t *testing.T) {
 		}
 	}
 }
+
+// TestListOrdersOfVenues checks that lists of one address at two venues have orders of their own.
+func TestListOrdersOfVenues(t *testing.T) {
+	r := twoVenues(new([]*market.Credentials))
+	r.Venue.PublicAccounts, r.ListOrders = true, NewListOrders(market.SystemClock{})
+	place := func(venue *string) listOrderPlace {
+		a, err := r.account(wallet, venue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.listOrderOf(t.Context(), a, listHash("positions", string(a)))
+	}
+	for i, venue := range []*string{nil, new("b")} {
+		r.ListOrders.keep(place(venue).key, []uint64{uint64(i)})
+	}
+	for i, venue := range []*string{nil, new("b")} {
+		if got := r.ListOrders.find(place(venue).key); !slices.Equal(got, []uint64{uint64(i)}) {
+			t.Errorf("venue %d has the order %v", i, got)
+		}
+	}
+}

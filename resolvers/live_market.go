@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
@@ -151,8 +152,18 @@ func tradesUpdate(reason model.UpdateReason, t follow.TradesUpdate) model.Trades
 	return u
 }
 
-func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context) (<-chan model.StreamStatus, error) {
-	status := func() model.StreamStatus { return r.Status(ctx).Stream }
+func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context, venue *string) (<-chan model.StreamStatus, error) {
+	name, err := r.nameInIDs(venue)
+	if err != nil {
+		return nil, err
+	}
+	status := func() model.StreamStatus {
+		s := r.Status(ctx)
+		if i := slices.Index(r.Names, name); i >= 0 {
+			return s.Venues[i+1].Stream
+		}
+		return s.Stream
+	}
 	return subscribe(ctx, follow.StreamStatus(ctx, r.source(ctx), status, sameStatus), func(_ model.UpdateReason, s model.StreamStatus) model.StreamStatus { return s }), nil
 }
 

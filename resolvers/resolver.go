@@ -34,10 +34,8 @@ type Resolver struct {
 type Venue struct {
 	// Name is the name of the venue in global ids. It is empty for the generic driver as the first venue.
 	Name string
-	// Title is the name of the venue for clients, also in Market.venue. Named reports that it is configured. Currency is the unit of the
-	// venue's money, or nil if it is unknown.
+	// Title is the name of the venue for clients, also in Market.venue. Currency is the unit of the venue's money, or nil if it is unknown.
 	Title    string
-	Named    bool
 	Currency *string
 	// Feed provides the values of the venue's stream. Sources provides the values that subscriptions read over REST.
 	Feed    *feed.Feed

@@ -27,15 +27,15 @@ type turns[T any] struct {
 
 // venueTurn is the part of one venue in a page.
 type venueTurn[T any] struct {
-	name, title string
-	page        page[T]
-	meta        reads.Meta
-	err         error
-	taken       int
+	name  string
+	page  page[T]
+	meta  reads.Meta
+	err   error
+	taken int
 }
 
 // inTurn reads one page of a search at the venues with the given titles. It also returns the meta of each row. It reports the error of a
-// venue that fails, whose position in the cursor stays. If all fail, it returns the error of the first one.
+// venue that fails, whose position in the cursor stays. If all fail, it returns one of the errors.
 func inTurn[T any](ctx context.Context, r *Resolver, titles []string, kind string, q queries.Search, first int, after *string, read readTurn[T]) (p page[T], metas []reads.Meta, err error) {
 	var t turns[T]
 	if t.venues, err = venueTurns[T](r, titles); err != nil {
@@ -79,14 +79,14 @@ func venueTurns[T any](r *Resolver, titles []string) ([]venueTurn[T], error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, venueTurn[T]{name: name, title: title})
+		out = append(out, venueTurn[T]{name: name})
 	}
 	return out, nil
 }
 
 func (t *turns[T]) isDone(venue int) bool { return t.at.Done&(1<<venue) != 0 }
 
-// report reports the errors of venues. If all venues that were asked have failed, it returns one error instead: the first that can end,
+// report reports the errors of venues. If all venues that were asked have failed, it returns one of them instead: the first that can end,
 // because a client does not retry the others. A venue that cannot search so is done.
 func (t *turns[T]) report(ctx context.Context) error {
 	var failures []error
@@ -97,7 +97,7 @@ func (t *turns[T]) report(ctx context.Context) error {
 		}
 		asked++
 		if err := t.venues[i].err; err != nil && err != loaders.ErrPending {
-			failures = append(failures, market.AtVenue(t.venues[i].title, err))
+			failures = append(failures, market.AtVenue(t.venues[i].name, err))
 			if code := market.CodeOf(err); code == market.CodeUnsupported || code == market.CodeBadUserInput {
 				t.at.end(i, nil)
 			} else if first < 0 {
@@ -105,13 +105,16 @@ func (t *turns[T]) report(ctx context.Context) error {
 			}
 		}
 	}
+	var all error
 	if asked > 0 && len(failures) == asked {
-		return failures[max(first, 0)]
+		all = failures[max(first, 0)]
 	}
 	for _, err := range failures {
-		exec.Report(ctx, err)
+		if err != all {
+			exec.Report(ctx, err)
+		}
 	}
-	return nil
+	return all
 }
 
 // take returns the rows of the page and their metas. A venue whose page is pending has its turns, but no rows. So the pass reads what

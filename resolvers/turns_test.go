@@ -132,6 +132,8 @@ func TestInTurnUnsupported(t *testing.T) {
 	l.fail[""] = market.Errorf(market.CodeUpstreamUnavailable, "down")
 	if _, _, err = l.turn(2, nil, "b", "a"); market.CodeOf(err) != market.CodeUpstreamUnavailable {
 		t.Errorf("the other venue is down: got %v, want an error after which clients try again", err)
+	} else if at := (*market.VenueError)(nil); errors.As(err, &at) || len(l.reported) != 1 || !errors.As(l.reported[0], &at) || at.Venue != "b" {
+		t.Errorf("got %v and reported %v, want an error of each venue, which has the name of the further one", err, l.reported)
 	}
 }
 

@@ -15,10 +15,9 @@ func (r *Resolver) venueOf(id string) *Venue {
 	return &r.Venue
 }
 
-// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue, unless
-// a name is configured.
+// venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue.
 func (r *Resolver) venueName(id string) *string {
-	if v := r.venueOf(id); v.Name != "" || v.Named {
+	if v := r.venueOf(id); v.Name != "" {
 		return &v.Title
 	}
 	return nil
@@ -65,13 +64,7 @@ func (r *Resolver) parseAddress(s string) (market.Address, error) {
 
 // cashError returns the CashError of an account's venue.
 func (r *Resolver) cashError(a market.Address) error {
-	return r.atVenue(string(a), r.venueOf(string(a)).CashError)
-}
-
-// atVenue returns err with the name of the venue of an id if it is a further venue.
-func (r *Resolver) atVenue(id string, err error) error {
-	name, _ := r.cut(id)
-	return market.AtVenue(name, err)
+	return r.Names.AtVenue(string(a), r.venueOf(string(a)).CashError)
 }
 
 // cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/request"
 )
@@ -52,10 +53,6 @@ func TestIDsOfVenues(t *testing.T) {
 	if r.venueName("x") != nil || *r.venueName("b:x") != "b" {
 		t.Errorf("the venues are %v and %v", r.venueName("x"), r.venueName("b:x"))
 	}
-	r.Venue = Venue{Name: "kalshi", Title: "first", Named: true} // another venue may have the name kalshi
-	if got := *r.venueName("x"); got != "first" {
-		t.Errorf("the venue with the configured name first is %s", got)
-	}
 }
 
 // TestNoCredentialsForFurtherVenue follows an account of a further venue with the credentials of a client of the first one.
@@ -80,5 +77,30 @@ func TestNoCredentialsForFurtherVenue(t *testing.T) {
 		if denied := r.checkAccess(t.Context(), c.account) != nil; denied != (c.want != nil) {
 			t.Errorf("%s is denied to a client without credentials: %v", c.account, denied)
 		}
+	}
+}
+
+// TestStreamStatusOfVenue checks that a client can follow the stream of each venue.
+func TestStreamStatusOfVenue(t *testing.T) {
+	r := *threeVenues
+	r.Status = func(context.Context) model.ServiceStatus {
+		of := func(i int) model.StreamStatus { return model.StreamStatus{Connections: i} }
+		return model.ServiceStatus{Stream: of(0), Venues: []model.ServiceVenue{{Stream: of(0)}, {Stream: of(1)}, {Stream: of(2)}}}
+	}
+	for i, venue := range []*string{nil, new("b"), new("c")} {
+		ctx, stream := WithStream(t.Context(), nil)
+		events, err := r.Subscription().StreamStatusChanged(ctx, venue)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream.Run(func(StreamEvent) bool {
+			if got := <-events; got.Connections != i {
+				t.Errorf("venue %d: got the status of venue %d", i, got.Connections)
+			}
+			return false
+		})
+	}
+	if _, err := r.Subscription().StreamStatusChanged(t.Context(), new("d")); market.CodeOf(err) != market.CodeBadUserInput {
+		t.Errorf("an unknown venue: got %v, want BAD_USER_INPUT", err)
 	}
 }

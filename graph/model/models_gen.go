@@ -224,7 +224,7 @@ type PositionEdge struct {
 type ServiceStatus struct {
 	// Version of the running service.
 	Version string `json:"version"`
-	// True when the embedded demo venue replaces a real venue. Then no amount is real money.
+	// True when embedded demo venues replace all real venues. Then no amount is real money.
 	Demo bool `json:"demo"`
 	// The connection for live updates.
 	Stream StreamStatus `json:"stream"`
@@ -250,6 +250,8 @@ type ServiceVenue struct {
 	Name string `json:"name"`
 	// The currency of all money of this venue; null if none is configured.
 	Currency *string `json:"currency,omitempty"`
+	// True when an embedded demo venue replaces the real one.
+	Demo bool `json:"demo"`
 	// The connection for live updates.
 	Stream StreamStatus `json:"stream"`
 	// False while the venue's REST API does not answer.

@@ -3,7 +3,6 @@ package admission
 
 import (
 	"context"
-	"math/bits"
 	"slices"
 	"sync"
 	"time"
@@ -15,8 +14,8 @@ import (
 // Limiter bounds the number of running operations, and the number of operations that wait in its queue for a place. A running
 // operation has one place from its start to its end, while it executes and while it waits for the venue. At most half of the places
 // are for operations that wait for the venue, so a slow endpoint of the venue does not block operations that need no call. Each of
-// several venues has an equal part of that half, and so have the operations that wait for several of them. So a slow venue does not block
-// operations that wait for another one.
+// several venues has an equal part of that half, and an operation counts at one of the venues that it waits for. So a slow venue does not
+// block operations that wait only for others.
 //
 // quota.Fair divides the places, each part, and the queue among the clients. A place that becomes free goes to the waiting
 // client with the fewest running operations.
@@ -26,13 +25,13 @@ type Limiter struct {
 	operations, queue int
 	timeout           time.Duration
 	busy              error
-	parts             int // see Among
+	venues            int
 
-	// mu guards the fields below. share, forget, fits, count and admitNext are called with it held.
+	// mu guards the fields below. share, forget, fits, room, count and admitNext are called with it held.
 	mu sync.Mutex
-	// running counts the operations that have a place, away those of them in each part, and waiting those in the queue.
+	// running counts the operations that have a place, away those of them in the part of each venue, and waiting those in the queue.
 	running, waiting int
-	away             [maxParts]int
+	away             [market.MaxVenues]int
 	// clients contains the clients that have running or waiting operations.
 	clients map[quota.Client]*share
 	spare   []*share // unused values, for reuse
@@ -41,7 +40,7 @@ type Limiter struct {
 type share struct {
 	client  quota.Client
 	running int
-	away    [maxParts]int
+	away    [market.MaxVenues]int
 	// waiting contains the waiting operations, oldest first.
 	waiting []turn
 	// release releases the place of an operation that does not wait for the venue.
@@ -50,96 +49,93 @@ type share struct {
 
 // turn is an operation in the queue, which waits for places; see enter.
 type turn struct {
-	part, free int
-	// admitted is closed when the operation has its place.
-	admitted chan struct{}
+	at   Venues
+	free int
+	// admitted receives the part of the operation when it has its place.
+	admitted chan int
 }
 
 // New returns a limiter of the clients that the function client finds in contexts. At most as many operations as operations run, and at
 // most as many as queue wait for a place, each at most for timeout. The error busy refuses the others.
 func New(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration, busy error) *Limiter {
-	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, parts: 1, clients: make(map[quota.Client]*share)}
+	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, venues: 1, clients: make(map[quota.Client]*share)}
 }
 
-const (
-	maxParts = market.MaxVenues + 1 // see Among
-	nowhere  = -1                   // the part of an operation that waits for no venue
-)
+// nowhere is the part of an operation that waits for no venue.
+const nowhere = -1
 
-// Among returns l after dividing it among a number of venues. 0 means 1. The part of several venues has the greatest index.
+// Among returns l after dividing it among a number of venues. 0 means 1.
 func (l *Limiter) Among(venues int) *Limiter {
-	if venues > 1 {
-		l.parts = venues + 1
-	}
+	l.venues = max(venues, 1)
 	return l
-}
-
-// partOf returns the part of operations that wait for the given venues.
-func (l *Limiter) partOf(at Venues) int {
-	if l.parts > 1 && bits.OnesCount32(uint32(at)) != 1 {
-		return l.parts - 1
-	}
-	return min(bits.TrailingZeros32(uint32(at)), l.parts-1)
 }
 
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
 func (l *Limiter) Acquire(ctx context.Context) (release func(), err error) {
-	s, err := l.enter(ctx, nowhere, 0)
+	s, _, err := l.enter(ctx, 0, 0)
 	if err != nil {
 		return nil, err
 	}
 	return s.release, nil
 }
 
-// enter is like Acquire, but returns the share that counts the operation. If the operation waits for venues, free places of their part
-// must be free: 1, or 2 for an operation that needs only one. The calling function must pass the share to leave.
-func (l *Limiter) enter(ctx context.Context, part, free int) (*share, error) {
+// enter is like Acquire, but returns the share and the part that count the operation. If the operation waits for venues, free places of
+// that part must be free: 1, or 2 for an operation that needs only one. The calling function must pass the share and the part to leave.
+func (l *Limiter) enter(ctx context.Context, at Venues, free int) (s *share, part int, err error) {
 	client := l.client(ctx)
 	l.mu.Lock()
-	s := l.share(client)
-	if l.fits(s, part, free) {
+	s = l.share(client)
+	if part, ok := l.fits(s, at, free); ok {
 		l.count(s, part, 1)
 		l.mu.Unlock()
-		return s, nil
+		return s, part, nil
 	}
 	if !quota.Fair(len(s.waiting), 1, l.queue-l.waiting) {
 		l.forget(s)
 		l.mu.Unlock()
-		return nil, l.busy
+		return nil, nowhere, l.busy
 	}
-	t := turn{part, free, make(chan struct{})}
+	t := turn{at, free, make(chan int, 1)}
 	s.waiting = append(s.waiting, t)
 	l.waiting++
 	l.mu.Unlock()
 
-	var err error
 	late := time.NewTimer(l.timeout)
 	defer late.Stop()
 	select {
-	case <-t.admitted:
-		return s, nil
+	case part = <-t.admitted:
+		return s, part, nil
 	case <-late.C:
 		err = l.busy
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}
 	if !l.giveUp(s, t) {
-		return s, nil
+		return s, <-t.admitted, nil
 	}
-	return nil, err
+	return nil, nowhere, err
 }
 
 // awayLimit is the number of operations that may wait in each part at the same time. All parts are half of the operations.
-func (l *Limiter) awayLimit() int { return (l.operations/l.parts + 1) / 2 }
+func (l *Limiter) awayLimit() int { return (l.operations/l.venues + 1) / 2 }
 
-// fits reports whether one more operation of a client may have a place, if free places of its part must be free.
-func (l *Limiter) fits(s *share, part, free int) bool {
-	return quota.Fair(s.running, 1, l.operations-l.running) && (part == nowhere || l.fitsAway(s, part, free))
+// fits returns the part in which one more operation of a client may have a place; see room.
+func (l *Limiter) fits(s *share, at Venues, free int) (part int, ok bool) {
+	if !quota.Fair(s.running, 1, l.operations-l.running) {
+		return nowhere, false
+	}
+	return l.room(s, at, free)
 }
 
-func (l *Limiter) fitsAway(s *share, part, free int) bool {
-	return quota.Fair(s.away[part], free, l.awayLimit()-l.away[part])
+// room returns the part of the first of some venues in which free places are free for a client. Without venues, it returns nowhere.
+func (l *Limiter) room(s *share, at Venues, free int) (part int, ok bool) {
+	for part := range l.venues {
+		if at.has(part) && quota.Fair(s.away[part], free, l.awayLimit()-l.away[part]) {
+			return part, true
+		}
+	}
+	return nowhere, at == 0
 }
 
 // count adds n to the running operations of a client, and to those in a part.
@@ -150,16 +146,18 @@ func (l *Limiter) count(s *share, part, n int) {
 	}
 }
 
-// depart makes a running operation one that waits for venues. It returns false if fewer than free places of its part are free.
-func (l *Limiter) depart(s *share, part, free int) bool {
+// move takes a running operation from one part to that of another venue. It returns false if fewer than free places are free there.
+func (l *Limiter) move(s *share, from int, at Venues, free int) (part int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.fitsAway(s, part, free) {
-		return false
+	if part, ok = l.room(s, at, free); ok {
+		l.count(s, from, -1)
+		l.count(s, part, 1)
+		if from != nowhere {
+			l.admit()
+		}
 	}
-	s.away[part]++
-	l.away[part]++
-	return true
+	return part, ok
 }
 
 // share returns the client's entry in clients, and adds the entry if necessary.
@@ -192,21 +190,28 @@ func (l *Limiter) leave(s *share, part int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.count(s, part, -1)
+	l.admit()
+	l.forget(s)
+}
+
+func (l *Limiter) admit() {
 	for l.waiting > 0 && l.admitNext() {
 	}
-	l.forget(s)
 }
 
 // admitNext admits the next waiting operation. It returns false if no waiting operation may run.
 func (l *Limiter) admitNext() bool {
 	var next *share
-	var at int
+	var at, part int
 	for _, s := range l.clients {
 		if next != nil && s.running >= next.running {
 			continue
 		}
-		if i := slices.IndexFunc(s.waiting, func(t turn) bool { return l.fits(s, t.part, t.free) }); i >= 0 {
-			next, at = s, i
+		for i, t := range s.waiting {
+			if to, ok := l.fits(s, t.at, t.free); ok {
+				next, at, part = s, i, to
+				break
+			}
 		}
 	}
 	if next == nil {
@@ -215,8 +220,8 @@ func (l *Limiter) admitNext() bool {
 	t := next.waiting[at]
 	next.waiting = slices.Delete(next.waiting, at, at+1)
 	l.waiting--
-	l.count(next, t.part, 1)
-	close(t.admitted)
+	l.count(next, part, 1)
+	t.admitted <- part
 	return true
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oddsgraph/httpapi/quota"
+	"oddsgraph/internal/market"
 )
 
 var errBusy = errors.New("busy")
@@ -285,12 +286,13 @@ func TestJoinedOperationsLeaveRoom(t *testing.T) {
 	})
 }
 
-// TestVenueShare fills the parts of a venue that hangs, and of operations that wait for it and another venue. Operations of the same
-// client that wait for the other venue alone get their places at once.
+// TestVenueShare fills the part of a venue that hangs, and counts operations of three venues where they wait. Operations of the same client
+// that wait for other venues get their places at once.
 func TestVenueShare(t *testing.T) {
-	const a, b = 1, 2
+	const a, b, c = 1, 2, 4
 	synctest.Test(t, func(t *testing.T) {
-		l, ctx := New(clientIn, 48, 48, time.Second, errBusy).Among(2), contextOf(t, "192.0.2.1")
+		l, ctx := New(clientIn, 48, 48, time.Second, errBusy).Among(3), contextOf(t, "192.0.2.1") // one client may have 6 of the 8 places of a part
+		flight, land := context.WithCancel(ctx)
 		var slots []*Slot
 		begin := func() *Slot {
 			s := &Slot{}
@@ -300,34 +302,61 @@ func TestVenueShare(t *testing.T) {
 			slots = append(slots, s)
 			return s
 		}
-		both := begin()
-		if err := begin().Join(ctx, both); err != nil || l.away != [maxParts]int{} {
-			t.Errorf("joined an operation that waits for nothing yet: %v, %v operations wait", err, l.away)
+		expect := func(what string, waiting int, want ...int) {
+			t.Helper()
+			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if !slices.Equal(l.away[:3], want) || l.waiting != waiting {
+				t.Errorf("%s: %v operations wait in the parts and %d for a place, want %v and %d", what, l.away[:3], l.waiting, want, waiting)
+			}
 		}
-		if err := both.Await(ctx, a|b); err != nil {
+		results := make(chan error, 10)
+		first := begin()
+		for range 3 {
+			s := begin()
+			go func() { results <- s.Join(flight, first) }()
+		}
+		expect("joined one that waits for nothing yet", 0, 0, 0, 0)
+		for i, at := range []Venues{a | b, b, b} {
+			if err := first.Await(ctx, at); err != nil {
+				t.Fatal(err)
+			}
+			expect("a leader and those that joined it", 0, []int{4, 0, 0}[i], []int{0, 4, 4}[i], 0)
+		}
+		for range 4 {
+			s := begin()
+			go func() { results <- s.Await(ctx, b) }()
+		}
+		expect("two too many", 2, 0, 6, 0)
+		mixed := begin()
+		if err := mixed.Await(ctx, b|c); err != nil {
 			t.Fatal(err)
 		}
-		for range 7 {
-			s, hung := begin(), begin()
-			go func() { _ = s.Join(ctx, both) }()
-			go func() { _ = hung.Await(ctx, b) }()
-		}
-		synctest.Wait()
-		if l.away[0] != 0 || l.away[1] != 6 || l.away[2] != 5 || l.waiting != 4 {
-			t.Errorf("%v operations wait in the parts, and %d for a place", l.away[:3], l.waiting)
-		}
+		expect("waits for the hung venue and another one", 2, 0, 6, 1)
+		go func() { results <- mixed.Await(ctx, b) }()
+		expect("waits only for the hung venue", 3, 0, 6, 0)
 		start := time.Now()
-		for range 4 {
-			if err := begin().Await(ctx, a); err != nil || time.Since(start) > 0 {
-				t.Errorf("an operation that waits for the other venue got the error %v after %v", err, time.Since(start))
+		for range 12 {
+			if err := begin().Await(ctx, []Venues{a, c, a | b, b | c}[len(slots)%4]); err != nil || time.Since(start) > 0 {
+				t.Errorf("an operation that waits for another venue got the error %v after %v", err, time.Since(start))
+			}
+		}
+		expect("waits for other venues", 3, 6, 6, 6)
+		land()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		refused := 0
+		for range len(results) {
+			if <-results == errBusy {
+				refused++
 			}
 		}
 		for _, s := range slots {
 			s.End()
 		}
-		synctest.Wait()
-		if l.running != 0 || l.away != [maxParts]int{} {
-			t.Errorf("at the end, %d operations run, and %v wait for venues", l.running, l.away)
+		if synctest.Wait(); refused != 3 || l.running != 0 || l.away != [market.MaxVenues]int{} {
+			t.Errorf("%d operations were refused, want 3; at the end, %d run, and %v wait for venues", refused, l.running, l.away)
 		}
 	})
 }

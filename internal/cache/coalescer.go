@@ -191,8 +191,12 @@ func (c *coalescer[K, T]) describe(b *batch[K, T], own int) upstream.Batch {
 		Serial: b.serial, Venue: c.store.cfg.Venue, Kind: c.store.name, Priority: b.request.Priority, Keys: len(b.flights), Own: own,
 		Formed: b.formed, Admitted: b.admitted, Left: b.startedAt, Ended: b.endedAt, Calls: slices.Clip(b.calls), Outcome: upstream.OutcomeOK,
 	}
-	if b.err != nil {
-		d.Outcome = string(market.CodeOf(b.err))
+	err := b.err
+	if err == nil && !slices.ContainsFunc(b.flights, func(f *flight[K, T]) bool { return f.result.Err == nil }) {
+		err = b.flights[0].result.Err // for example, an open circuit has refused the call for each key
+	}
+	if err != nil {
+		d.Outcome = string(market.CodeOf(err))
 	}
 	return d
 }

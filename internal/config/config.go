@@ -86,7 +86,7 @@ type Config struct {
 	// StreamTopics is divided among connections of at most 200 topics.
 	StreamTopics int `default:"2000" min:"1" max:"100000" group:"Venue" help:"Maximum number of prices, books, lists of trades and markets that the process follows on the venue's stream, at most 200 on each connection. Queries use at most half of this number, and so do lists of trades and markets of one client address beyond a quarter. Beyond it, prices and books are polled over REST, and subscriptions to other data are refused. Accounts do not count."`
 
-	MoreVenues List `placeholder:"VENUES" check:"text" group:"Venue" help:"Further venues in the same graph, separated by commas, at most eight venues in all: the name of a driver, or the path of a file (with a slash or a dot) of the variables ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*. Their ids begin with the venue's name and a colon. They get no credentials of callers."`
+	MoreVenues List `placeholder:"VENUES" check:"text" group:"Venue" help:"Further venues in the same graph, separated by commas, at most eight venues in all: the name of a driver, or the path of a file (with a slash or a dot) that is named after the venue, such as ./other.env, with the variables ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*. Their ids begin with the venue's name and a colon. They get no credentials of callers."`
 
 	Federation bool `default:"false" group:"Schema" help:"Whether the service is a subgraph of a Federation 2 graph: it answers _service and _entities, and schema prints the schema of the subgraph."`
 
@@ -133,7 +133,8 @@ type Log struct {
 
 // Venue configures the venue's address and calls.
 type Venue struct {
-	Name        string        `placeholder:"NAME" check:"name" help:"Name of the venue where the service reads several. The ids of a further venue begin with it. Empty means the name of the driver."`
+	// Name is the name with which the ids of a further venue begin: that of its driver or of its file. The first venue has none.
+	Name        string        `kong:"-"`
 	Driver      string        `default:"generic" check:"text" help:"Driver of the venue's API. generic reads the documented API. The pages in docs/venues describe each driver."`
 	URL         string        `name:"url" placeholder:"URL" check:"venue" help:"Base URL of the venue, with or without a path. Empty means the driver's own addresses, or the embedded demo venue if --demo-driver is the same driver."`
 	Credentials string        `default:"auto" oneof:"auto,query,header,none,public" help:"How the service sends a caller's credentials to the venue: query is the credentials parameter, header is X-Api-Credentials, none sends nothing. With none, user data is served only to bearer tokens, each for the address of its account. With public, every account is served to everybody by its address; only some drivers allow it, because their venues show accounts to everybody. auto means public with these drivers, header with the embedded demo venue unless it is strict, and query in all other cases."`

@@ -1,12 +1,12 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,13 +15,6 @@ import (
 )
 
 var venueName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}$`)
-
-func checkName(s string) error {
-	if s != "" && !venueName.MatchString(s) {
-		return errors.New("is no name of a venue")
-	}
-	return nil
-}
 
 // addVenues sets c.Demo.Driver, and fills c.More from --demo-driver and --more-venues. It adds its errors to p.problems.
 func (p *parser) addVenues(k *kong.Kong, c *Config) {
@@ -48,20 +41,24 @@ func (p *parser) addVenues(k *kong.Kong, c *Config) {
 	}
 }
 
-// venueFrom returns a copy of c for a further venue: the name of a driver, or a file. What belongs to the venue has its default, unless
-// the file sets it.
+// venueFrom returns a copy of c for a further venue: the name of a driver, or a file that is named after the venue. What belongs to the
+// venue has its default, unless the file sets it.
 func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	own := newParser(nil, io.Discard)
 	own.loaded = true // there is no other file
+	name := element.value
 	if strings.ContainsAny(element.value, "/.") {
 		text, err := readFile(element.value)
 		if err != nil {
 			p.report(flagOf(k, "more-venues").Value, element.value, err, "drivers, and paths of files that can be read")
 		}
+		name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
+		if err == nil && !venueName.MatchString(name) {
+			p.report(flagOf(k, "more-venues").Value, element.value, errors.New("is named after no venue"), "files with the names of venues, such as other.env: at most 32 lower-case letters, digits and hyphens, a letter first")
+		}
 		own.addLines(element.value, text, keys(k))
 		for _, name := range slices.Sorted(maps.Keys(own.values)) {
-			ofVenue := strings.HasPrefix(name, variable("venue-")) || strings.HasPrefix(name, variable("stream-"))
-			if !ofVenue || name == variable("venue-credentials") {
+			if !ofVenue(name) || name == variable("venue-credentials") {
 				own.problems = append(own.problems, fmt.Errorf("%s: %s is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials", own.values[name].origin, name))
 				delete(own.values, name) // a file that names itself would never end
 			}
@@ -73,7 +70,12 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	p.problems = append(p.problems, own.problems...)
 	further := *c
 	further.More, further.Further, further.Demo.Driver = nil, true, ""
-	further.Venue, further.StreamURL, further.StreamTopics = venue.Venue, venue.StreamURL, venue.StreamTopics
-	further.Venue.Credentials, further.Venue.Name = CredentialsPublic, cmp.Or(venue.Venue.Name, venue.Venue.Driver)
+	further.Venue, further.StreamURL, further.StreamTopics, further.origins = venue.Venue, venue.StreamURL, venue.StreamTopics, venue.origins
+	further.Venue.Credentials, further.Venue.Name = CredentialsPublic, name
 	return &further
+}
+
+// ofVenue reports whether a file of a further venue may set a variable; see also venueFrom.
+func ofVenue(name string) bool {
+	return strings.HasPrefix(name, variable("venue-")) || strings.HasPrefix(name, variable("stream-"))
 }

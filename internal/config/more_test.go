@@ -4,15 +4,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"oddsgraph/internal/config"
 )
 
+// venueFile writes a file with a name.
+func venueFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestFurtherVenues checks which venues a configuration names, and what they take over from the first one.
 func TestFurtherVenues(t *testing.T) {
-	file := configFile(t, "ODDSGRAPH_VENUE_NAME=manifold\nODDSGRAPH_VENUE_URL=https://m.example/v0\nODDSGRAPH_VENUE_BATCH=7\nODDSGRAPH_STREAM_TOPICS=50")
+	file := venueFile(t, "manifold.env", "ODDSGRAPH_VENUE_URL=https://m.example/v0\nODDSGRAPH_VENUE_BATCH=7\nODDSGRAPH_STREAM_TOPICS=50")
 	for args, want := range map[string]string{
 		"":                         "[]",
 		"--demo-driver=polymarket": "[]",
@@ -45,20 +56,40 @@ func TestFurtherVenues(t *testing.T) {
 	}
 }
 
+// TestShowFurtherVenues checks that the settings of further venues are printed with their sources and without secrets.
+func TestShowFurtherVenues(t *testing.T) {
+	file := venueFile(t, "manifold.env", "ODDSGRAPH_STREAM_URL=wss://hunter2@m.example/ws?key=hunter2")
+	var out strings.Builder
+	if err := parse(t, "--venue-batch=7 --more-venues=kalshi,"+file).Show(&out); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.Join(strings.FieldsFunc(out.String(), func(r rune) bool { return r == ' ' }), " "), "\n")
+	for _, want := range []string{
+		"--venue-batch 7 --venue-batch", "kalshi ODDSGRAPH_VENUE_DRIVER kalshi --more-venues", "kalshi ODDSGRAPH_VENUE_BATCH 100 default",
+		"manifold ODDSGRAPH_STREAM_URL wss://m.example/ws " + file + ":1",
+	} {
+		if !slices.Contains(lines, want) {
+			t.Errorf("the table lacks %q:\n%s", want, out.String())
+		}
+	}
+	if s := out.String(); strings.Contains(s, "hunter2") || strings.Contains(s, "manifold ODDSGRAPH_LISTEN") {
+		t.Errorf("the table has a secret, or a setting of the process twice:\n%s", s)
+	}
+}
+
 func TestBadFurtherVenues(t *testing.T) {
-	file := configFile(t, "ODDSGRAPH_LISTEN=:80\nODDSGRAPH_VENUE_CREDENTIALS=query\nODDSGRAPH_VENUE_BATCH=0\nODDSGRAPH_MORE_VENUES=kalshi\nODDSGRAPH_VENUE_NAME=Big\nODDSGRAPH_VENUE_URLL=a")
+	file := venueFile(t, "own.env", "ODDSGRAPH_LISTEN=:80\nODDSGRAPH_VENUE_CREDENTIALS=query\nODDSGRAPH_VENUE_BATCH=0\nODDSGRAPH_MORE_VENUES=kalshi\nODDSGRAPH_VENUE_URLL=a")
 	want := []string{
-		file + ":6: ODDSGRAPH_VENUE_URLL is no variable of oddsgraph; did you mean ODDSGRAPH_VENUE_URL?",
+		file + ":5: ODDSGRAPH_VENUE_URLL is no variable of oddsgraph; did you mean ODDSGRAPH_VENUE_URL?",
 		file + ":1: ODDSGRAPH_LISTEN is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials",
 		file + ":4: ODDSGRAPH_MORE_VENUES is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials",
 		file + ":2: ODDSGRAPH_VENUE_CREDENTIALS is no variable of a further venue; want ODDSGRAPH_VENUE_* and ODDSGRAPH_STREAM_*, without credentials",
-		file + `:5: ODDSGRAPH_VENUE_NAME (--venue-name): "Big" is no name of a venue; want at most 32 lower-case letters, digits and hyphens, a letter first, or nothing`,
 		file + `:3: ODDSGRAPH_VENUE_BATCH (--venue-batch): "0" is too small; want a number from 1 to 1000`,
 	}
 	if got := problems(t, "--more-venues="+file); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("problems are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	itself := filepath.Join(t.TempDir(), "itself.env")
+	itself := venueFile(t, "itself.env", "")
 	if err := os.WriteFile(itself, []byte("ODDSGRAPH_MORE_VENUES="+itself), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -68,8 +99,8 @@ func TestBadFurtherVenues(t *testing.T) {
 		"--demo-driver=polymarket,kalshi --venue-url=https://v.example": "names several venues",
 		"venue --demo-driver=polymarket,kalshi":                         "names several venues",
 		"--demo-driver=polymarket,nobody":                               "some of generic, polymarket, kalshi",
-		"--venue-name=a:b":                                              "is no name of a venue",
-		"--venue-name=" + strings.Repeat("a", 33):                       "is no name of a venue",
+		"--more-venues=" + venueFile(t, "Big.env", ""):                  "is named after no venue",
+		"--more-venues=" + venueFile(t, strings.Repeat("a", 33), ""):    "is named after no venue",
 	} {
 		if got := problems(t, args); len(got) != 1 || !strings.Contains(got[0], want) {
 			t.Errorf("%s: got the problems %q, want one with %q", args, got, want)

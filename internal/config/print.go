@@ -63,12 +63,21 @@ func (c Config) LogValue() slog.Value {
 	return slog.GroupValue(attrs...)
 }
 
-// Show writes a table of every flag with its value and source, without user info and queries of URLs.
+// Show writes a table of every flag with its value and source, and those of each further venue, without user info and queries of URLs.
 func (c Config) Show(w io.Writer) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "SETTING\tVALUE\tFROM")
-	for _, s := range settings(c) {
-		fmt.Fprintf(table, "--%s\t%s\t%s\n", s.flag.Name, s.text, cmp.Or(c.origins[s.flag.Name], "default"))
+	for _, config := range append([]*Config{&c}, c.More...) {
+		for _, s := range settings(*config) {
+			name := "--" + s.flag.Name
+			if config.Further {
+				if !ofVenue(variable(s.flag.Name)) {
+					continue
+				}
+				name = config.Venue.Name + " " + variable(s.flag.Name)
+			}
+			fmt.Fprintf(table, "%s\t%s\t%s\n", name, s.text, cmp.Or(config.origins[s.flag.Name], "default"))
+		}
 	}
 	return table.Flush()
 }

@@ -92,7 +92,6 @@ var kinds = map[string]kind{
 	"redis":    {checkRedis, "a redis://, rediss:// or unix:// URL, or nothing", "redis://, rediss:// or unix:// URL"},
 	"stream":   {checkStream, "a ws:// or wss:// URL with a host and without fragment, or nothing", "ws:// or wss:// URL"},
 	"currency": {checkCurrency, "2 to 12 upper-case letters and digits, such as USD or USDC, or nothing", "upper-case letters and digits"},
-	"name":     {checkName, "at most 32 lower-case letters, digits and hyphens, a letter first, or nothing", "lower-case letters, digits and hyphens"},
 	"text":     {checkNothing, "a text", "text"},
 	"file":     {checkNothing, "the path of a file, or nothing", "path"},
 	"origins":  {checkOrigin, "http:// or https:// URLs of hosts and nothing more, such as https://app.example.com, or *", "http:// or https:// URLs of hosts, or *"},

@@ -44,6 +44,14 @@ func (n Names) Find(id string) int {
 	return -1
 }
 
+// AtVenue returns err with the name of the venue to which an id belongs, if it is a further venue.
+func (n Names) AtVenue(id string, err error) error {
+	if i := n.Find(id); i >= 0 {
+		return AtVenue(n[i], err)
+	}
+	return err
+}
+
 // Qualify returns the id of a thing of a further venue. It returns id itself if venue or id is empty.
 func Qualify(venue, id string) string {
 	if venue == "" || id == "" {

@@ -88,7 +88,7 @@ type Batch struct {
 	// time when the batch was sent, and Ended the time when all keys had a result. A time is zero before its event.
 	Formed, Admitted, Left, Ended time.Time
 	Calls                         []HTTPCall
-	// Outcome is OutcomeOK or the error code of the whole batch.
+	// Outcome is OutcomeOK, or the code of an error if no key has a value.
 	Outcome string
 }
 

@@ -9,14 +9,16 @@ import (
 // QualifiedStream stands between the client of a venue's stream and the feed: it is the handler of the client and the upstream of the
 // feed. It does what Qualified does, and passes no credentials on.
 type QualifiedStream struct {
-	name   string
-	to     stream.Handler
-	client *stream.Client
+	name       string
+	noAccounts error
+	to         stream.Handler
+	client     *stream.Client
 }
 
-// NewQualifiedStream returns a QualifiedStream for a handler. Call Connect before the client runs.
-func NewQualifiedStream(name string, to stream.Handler) *QualifiedStream {
-	return &QualifiedStream{name: name, to: to}
+// NewQualifiedStream returns a QualifiedStream for a handler. noAccounts is the error of topics of accounts, or nil if the venue serves
+// accounts. Call Connect before the client runs.
+func NewQualifiedStream(name string, noAccounts error, to stream.Handler) *QualifiedStream {
+	return &QualifiedStream{name: name, noAccounts: noAccounts, to: to}
 }
 
 // Connect sets the client.
@@ -35,6 +37,9 @@ func (s *QualifiedStream) qualified(t messages.Topic) messages.Topic {
 
 // Watch implements feed.Upstream.
 func (s *QualifiedStream) Watch(t messages.Topic, _ *market.Credentials) error {
+	if t.Channel == messages.ChannelUser && s.noAccounts != nil {
+		return s.noAccounts
+	}
 	return s.client.Watch(s.own(t), nil)
 }
 

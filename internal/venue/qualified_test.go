@@ -171,7 +171,7 @@ func TestQualifiedVisitsEveryID(t *testing.T) {
 		})
 	}
 	var got *messages.Message
-	s := NewQualifiedStream("v", handler{message: func(m *messages.Message) { got = m }})
+	s := NewQualifiedStream("v", nil, handler{message: func(m *messages.Message) { got = m }})
 	sent := filled[*messages.Message]("x")
 	s.Message(sent)
 	texts(reflect.ValueOf(got), "", func(name, text string) {
@@ -259,7 +259,8 @@ func TestOtherVenues(t *testing.T) {
 		t.Errorf("got error %v for accounts, want UNSUPPORTED, and no error for prices", err)
 	}
 	var watched messages.Topic
-	s := NewQualifiedStream("v", handler{})
+	noAccounts := market.Errorf(market.CodeUnsupported, "no accounts")
+	s := NewQualifiedStream("v", noAccounts, handler{})
 	client, err := stream.New(stream.Config{URL: "ws://venue.test", Protocol: &stream.Protocol{Subject: func(t messages.Topic) string { watched = t; return t.ID }}}, s)
 	if err != nil {
 		t.Fatal(err)
@@ -274,5 +275,8 @@ func TestOtherVenues(t *testing.T) {
 	}
 	if err := s.Watch(messages.Topic{Channel: messages.ChannelPrices, ID: "w:t"}, nil); market.CodeOf(err) != market.CodeBadUserInput {
 		t.Errorf("got error %v for a topic of another venue, want BAD_USER_INPUT", err)
+	}
+	if err := s.Watch(messages.Topic{Channel: messages.ChannelUser, ID: "v:0x1"}, nil); err != noAccounts || client.Stats().Topics != 0 {
+		t.Errorf("got error %v for an account, want %v", err, noAccounts)
 	}
 }

@@ -86,8 +86,8 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 		s.serveUntilEnd(t)
 		return s
 	}
-	file := func(lines ...string) string {
-		path := filepath.Join(t.TempDir(), "venue.env")
+	file := func(name string, lines ...string) string {
+		path := filepath.Join(t.TempDir(), name+".env")
 		if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +111,7 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 		w.venue = embedded.Venue
 	}
 	lines := []string{
-		"ODDSGRAPH_VENUE_NAME=v", "ODDSGRAPH_VENUE_DRIVER=" + driver, "ODDSGRAPH_VENUE_URL=" + venue.Client.BaseURL,
+		"ODDSGRAPH_VENUE_DRIVER=" + driver, "ODDSGRAPH_VENUE_URL=" + venue.Client.BaseURL,
 	}
 	if driver == "generic" {
 		lines = append(lines, "ODDSGRAPH_VENUE_CURRENCY="+demo.Currency)
@@ -120,12 +120,12 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 		if c.Venue != "" {
 			c.Client.Key, c.Client.Table, c.Stream.URL = venue.Client.Key, venue.Client.Table, venue.Stream.URL
 		}
-	}, "--demo-markets=10", file(lines...))
+	}, "--demo-markets=10", file("v", lines...))
 	w.first = start(func(c *app.Wiring) {
 		if c.Venue == "" {
 			c.Client.BaseURL, c.Client.Key, c.Stream.URL = venue.Client.BaseURL, venue.Client.Key, venue.Stream.URL
 		}
-	}, append(flags, file("ODDSGRAPH_VENUE_NAME=other", "ODDSGRAPH_VENUE_DRIVER=generic", "ODDSGRAPH_VENUE_URL=http://127.0.0.1:1"))...)
+	}, append(flags, file("other", "ODDSGRAPH_VENUE_DRIVER=generic", "ODDSGRAPH_VENUE_URL=http://127.0.0.1:1"))...)
 	for _, token := range w.alone.Demo.Venue.Tokens() {
 		for name, id := range map[string]string{"tokenId": token.TokenID, "marketId": token.MarketID, "slug": token.Slug, "eventId": token.EventID} {
 			if simulated := w.alone.simulatedID(id); simulated != "" {

@@ -81,7 +81,7 @@ func load(t *testing.T, s *service, a, b *simulated) (failed *sync.Map, stop fun
 func TestFaultsOfAnotherVenue(t *testing.T) {
 	tool.CheckTier(t)
 	t.Parallel()
-	for _, driver := range []string{"generic", "kalshi"} {
+	for _, driver := range []string{"generic", "kalshi", "polymarket"} {
 		t.Run(driver, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				a := simulate(t, "generic", demo.Config{Markets: 60, Latency: 20 * time.Millisecond}, nil)
@@ -114,20 +114,26 @@ func TestFaultsOfAnotherVenue(t *testing.T) {
 	}
 }
 
-// TestHungQueriesOfAnotherVenue checks that operations that wait for a hung further venue take no place of the first one, not even
-// when they also ask the first one.
+// TestHungQueriesOfAnotherVenue checks that operations that wait for a hung further venue take no place of the others, not even when they
+// also ask the first one, and not from operations that ask two others.
 func TestHungQueriesOfAnotherVenue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a := simulate(t, "generic", demo.Config{Markets: 60, Latency: 20 * time.Millisecond}, nil)
-		b := simulate(t, "generic", demo.Config{Markets: 60}, nil)
-		f := newFirstVenue(readSeveral(t, a, b, nil, "--request-timeout=10s"), a)
+		b, c := simulate(t, "generic", demo.Config{Markets: 60}, nil), simulate(t, "generic", demo.Config{Markets: 60, Latency: 30 * time.Millisecond}, nil)
+		f := newFirstVenue(readVenues(t, map[string]*simulated{"": a, "b": b, "c": c}, nil, "--request-timeout=10s"), a)
+		tokens, markets := a.engine.Tokens(), b.engine.Markets()
+		others := func() (data string, took time.Duration) {
+			began := time.Now()
+			ids := []string{tokens[1].TokenID, "c:" + tokens[2].TokenID}
+			return valuesAt(f.ask(t, mixedQuery, vars{"ids": ids, "market": "c:" + markets[1].MarketID}, anonymous), "tokens"), time.Since(began)
+		}
 		want, least := f.measure(t)
+		wantOthers, leastOthers := others()
 		time.Sleep(afterCaches)
 		b.set(t, faults.Fault{Kind: faults.Delay})
 		var hung sync.WaitGroup
 		var answered atomic.Int64
-		tokens, markets := a.engine.Tokens(), b.engine.Markets()
 		for i := range 600 {
 			hung.Go(func() {
 				ids := []string{tokens[20+i%40].TokenID, fmt.Sprint("b:", i)} // hung calls ask for any id
@@ -139,6 +145,9 @@ func TestHungQueriesOfAnotherVenue(t *testing.T) {
 		got, took := f.measure(t)
 		if got != want || took[0] > least[0] || took[1] > least[1] {
 			t.Errorf("the first venue took %v, want at most %v, and its data are\n%s\nwant\n%s", took, least, got, want)
+		}
+		if got, took := others(); got != wantOthers || took > leastOthers {
+			t.Errorf("two other venues took %v, want at most %v, and their data are\n%s\nwant\n%s", took, leastOthers, got, wantOthers)
 		}
 		if n := answered.Load(); n > 0 {
 			t.Errorf("%d queries to the hung venue have been answered meanwhile", n)

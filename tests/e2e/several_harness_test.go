@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -78,14 +79,28 @@ func (v *simulated) set(t *testing.T, rules ...faults.Fault) {
 // is b. Time in the bubble is the time of the service.
 func readSeveral(t *testing.T, a, b *simulated, rig func(*app.Wiring), args ...string) *service {
 	t.Helper()
-	all := map[string]*simulated{"": a, "b": b}
+	if b == nil {
+		return readVenues(t, map[string]*simulated{"": a}, rig, args...)
+	}
+	return readVenues(t, map[string]*simulated{"": a, "b": b}, rig, args...)
+}
+
+// readVenues is like readSeveral, for venues by their names in ids. The name of the first one is empty.
+func readVenues(t *testing.T, all map[string]*simulated, rig func(*app.Wiring), args ...string) *service {
+	t.Helper()
 	args = append([]string{
 		"--listen=127.0.0.1:0", "--admin-listen=127.0.0.1:0", "--trusted-proxies=127.0.0.1", "--log-level=error",
-		"--venue-driver=" + a.driver, "--venue-url=http://127.0.0.2" + a.path,
+		"--venue-driver=" + all[""].driver, "--venue-url=http://127.0.0.2" + all[""].path,
 	}, args...)
-	if b != nil {
-		args = append(args, "--more-venues="+write(t, t.TempDir(), "b.env", fmt.Sprintf(
-			"ODDSGRAPH_VENUE_NAME=b\nODDSGRAPH_VENUE_DRIVER=%s\nODDSGRAPH_VENUE_URL=http://127.0.0.3%s\nODDSGRAPH_VENUE_TIMEOUT=3s\n", b.driver, b.path)))
+	var more []string
+	for name, v := range all {
+		if name != "" {
+			more = append(more, write(t, t.TempDir(), name+".env", fmt.Sprintf(
+				"ODDSGRAPH_VENUE_DRIVER=%s\nODDSGRAPH_VENUE_URL=http://127.0.0.%d%s\nODDSGRAPH_VENUE_TIMEOUT=3s\n", v.driver, 3+len(more), v.path)))
+		}
+	}
+	if more != nil {
+		args = append(args, "--more-venues="+strings.Join(more, ","))
 	}
 	s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
 		v := all[w.Venue]

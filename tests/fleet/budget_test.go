@@ -82,8 +82,8 @@ func TestBudgetOfVenues(t *testing.T) {
 	for i := range 2 {
 		v := openVenue(t, demo.Config{Markets: 50, Seed: 1, Other: uint64(i), PublicPerMinute: limit})
 		server.OpenLedger(t, v.URL)
-		text := "ODDSGRAPH_VENUE_NAME=v\nODDSGRAPH_VENUE_URL=" + v.URL + "\n" + strings.Replace(told, "--venue-table", "ODDSGRAPH_VENUE_TABLE", 1)
-		file := filepath.Join(t.TempDir(), "venue.env")
+		text := "ODDSGRAPH_VENUE_URL=" + v.URL + "\n" + strings.Replace(told, "--venue-table", "ODDSGRAPH_VENUE_TABLE", 1)
+		file := filepath.Join(t.TempDir(), "v.env")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -49,7 +49,12 @@ var venues = []mutation{
 	},
 	{
 		name: "a hung venue takes the places of operations that wait for another one",
-		file: "httpapi/admission/slot.go", oldText: "s.limiter.partOf(at), 1)", newText: "s.limiter.partOf(0), 1)",
+		file: "httpapi/admission/slot.go", oldText: "return s.await(ctx, at, 1)", newText: "return s.await(ctx, 1, 1)",
+		run: "^TestVenueShare$",
+	},
+	{
+		name: "an operation keeps its place at a venue that has answered",
+		file: "httpapi/admission/slot.go", oldText: "at.has(s.part) {", newText: "s.part != nowhere {",
 		run: "^TestVenueShare$",
 	},
 	{

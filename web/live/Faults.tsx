@@ -1,10 +1,11 @@
 // Causes faults at the demo venue, to show how the page deals with them.
 import { useState } from 'react'
 import type { Route } from './route'
-import { control } from './useFaults'
+import { controlOf } from './useFaults'
+import type { Venue } from './Venue'
 
-async function send(action: string, body: object) {
-  const response = await fetch(`${control}/${action}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+async function post(path: string, body: object) {
+  const response = await fetch(path, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
   if (!response.ok) throw new Error(await response.text())
 }
 
@@ -29,9 +30,27 @@ const lasting = {
 
 type Name = keyof typeof lasting
 
-export default function Faults({ route }: { route: Route }) {
+/** The panel of the embedded venue that the user chooses. The first venue is that without a name in ids. */
+export default function Faults({ route, venues }: { route: Route; venues: readonly Venue[] }) {
+  const [chosen, setChosen] = useState(0)
+  return (
+    <section className="faults" aria-label="Faults of the demo venue">
+      <p>Cause a fault at the demo venue{venues.filter(({ demo }) => demo).length > 1 && (
+        <select aria-label="Demo venue" value={chosen} onChange={event => setChosen(Number(event.target.value))}>
+          {venues.map(({ name, demo }, i) => demo && <option key={name} value={i}>{name}</option>)}
+        </select>
+      )}:</p>
+      {venues.map(({ name, demo }, i) => demo && <Panel key={name} route={route} venue={i > 0 ? name : undefined} names={venues.slice(1).map(({ name }) => name)} hidden={i !== chosen} />)}
+    </section>
+  )
+}
+
+function Panel({ route, venue, names, hidden }: { route: Route; venue: string | undefined; names: readonly string[]; hidden: boolean }) {
   const [active, setActive] = useState<readonly Name[]>([])
   const [said, setSaid] = useState('')
+  const send = (action: string, body: object) => post(controlOf(venue, action), body)
+  const own = (id: string) => venue ? id.slice(venue.length + 1) : id
+  const isHere = (id: string) => venue ? id.startsWith(`${venue}:`) : !names.some(name => id.startsWith(`${name}:`))
   const run = (what: string, work: () => Promise<unknown>) => work().then(() => setSaid(what), () => setSaid('The server refused this.'))
   const apply = async (names: readonly Name[]) => {
     await send('faults', { faults: names.map(name => lasting[name]) })
@@ -42,18 +61,17 @@ export default function Faults({ route }: { route: Route }) {
     if (name === 'Drop stream' && !active.includes(name)) await send('restart', { code: 4003 }) // closes the open streams
   })
   const resolve = async () => {
-    if (route.page === 'market') await send('market', { marketId: route.marketId, winningTokenId: route.tokenId })
+    if (route.page === 'market') await send('market', { marketId: own(route.marketId), winningTokenId: route.tokenId && own(route.tokenId) })
   }
   return (
-    <section className="faults" aria-label="Faults of the demo venue">
-      <p>Cause a fault at the demo venue:</p>
+    <div hidden={hidden}>
       <div className="chips">
         {(Object.keys(lasting) as Name[]).map(name => <button key={name} type="button" aria-pressed={active.includes(name)} onClick={() => change(name)}>{name}</button>)}
         <button type="button" onClick={() => run('The venue has restarted.', () => send('restart', { code: 4003 }))}>Restart</button>
-        {route.page === 'market' && <button type="button" onClick={() => run('This outcome has won.', resolve)}>Resolve this market</button>}
+        {route.page === 'market' && isHere(route.marketId) && <button type="button" onClick={() => run('This outcome has won.', resolve)}>Resolve this market</button>}
         <button type="button" onClick={() => run('All faults are repaired.', async () => { await send('reset', {}); setActive([]) })}>Repair all</button>
       </div>
       <p role="status">{said}</p>
-    </section>
+    </div>
   )
 }

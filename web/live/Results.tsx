@@ -5,7 +5,7 @@ import {
   SearchEventsDocument, SearchMarketsDocument, type ListedMarketFragment, type SearchEventsQuery, type SearchMarketsQuery, type SearchMarketsQueryVariables,
 } from './__generated__/operations'
 import { EventCards, type EventItem } from './EventCards'
-import { count, failedVenue, reason } from './format'
+import { count, reason } from './format'
 import { useAgain } from './live'
 import { MarketTable } from './MarketTable'
 import { remember } from './names'
@@ -129,7 +129,7 @@ export function Results({ query, venues, category, tag, sort, cards, onSort, onF
       {empty ? <div className="panel nothing"><p>No open market was found so far.</p></div> : cards
         ? <EventCards events={items as EventItem[]} />
         : <MarketTable markets={items as ListedMarketFragment[]} sort={unsorted && isOfServer(sort) ? undefined : sort} onSort={onSort} caption="Open markets with the live price of the leading outcome" />}
-      {error && <p role="alert">{failedVenue(error) ? 'Some markets could not' : 'No more markets could'} be read: {reason(error)}</p>}
+      {error && <p role="alert">{page ? 'Some markets could not' : 'No more markets could'} be read: {reason(error)}</p>}
       <p className="below">
         {page?.pageInfo.hasNextPage && <button type="button" aria-disabled={fetching} onClick={more}>More markets</button>}
         <Source of="Markets" document={document} variables={variables} />

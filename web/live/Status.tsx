@@ -1,7 +1,7 @@
 // The state of the connections: from the page to the server, and from the server to the venue's stream and REST API.
 import { useEffect } from 'react'
 import { useQuery } from 'urql'
-import { ServiceDocument, type StreamStatusSubscription } from './__generated__/operations'
+import { ServiceDocument, type ServiceQuery, type StreamStatusSubscription } from './__generated__/operations'
 import { useNow } from './clock'
 import type { SocketStatus } from '../kit/socket'
 import { useLink } from './connection'
@@ -29,7 +29,8 @@ export function Status() {
   const now = useNow()
   const wait = service?.throttledUntil ? Math.ceil((Date.parse(service.throttledUntil) - now) / 1000) : 0
   const reachable = service?.upstreamReachable ?? true
-  const [state, text] = describe(link, stream, reachable, wait > 0)
+  const first = describe(link, stream, reachable, wait > 0)
+  const [state, text] = first[0] === 'down' ? first : service?.venues.slice(1).map(describeFurther).find(Boolean) ?? first
   return (
     <p className={`pill ${state}`} role="status" data-link={link.state} data-stream={stream?.state} data-venue={reachable ? 'reachable' : 'unreachable'}>
       <span>{text}{text.startsWith('Throttled') && <span aria-hidden="true">{`, ${wait} s`}</span>}</span>
@@ -51,4 +52,12 @@ function describe(link: SocketStatus, stream: Stream, reachable: boolean, thrott
     return stream.lastMessageAt ? ['down', `Stream down since ${time(stream.since)}`] : ['busy', 'Polling: the venue has no stream']
   }
   return ['busy', stream.state === 'RESYNCING' ? 'Catching up with the venue' : 'Waiting for the venue']
+}
+
+type Venue = ServiceQuery['serviceStatus']['venues'][number]
+
+/** Returns the class name and words for a further venue that is down. */
+function describeFurther({ name, upstreamReachable, stream }: Venue): ['down', string] | undefined {
+  if (!upstreamReachable) return ['down', `${name} does not answer`]
+  if (stream.state === 'DISCONNECTED' && stream.lastMessageAt) return ['down', `Stream of ${name} down since ${time(stream.since)}`]
 }

@@ -4,6 +4,7 @@ import { createContext, useContext } from 'react'
 export interface Venue {
   name: string
   currency?: string | null
+  demo: boolean
 }
 
 /** The venues, the first one first; empty while they are not known. */

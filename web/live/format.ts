@@ -61,12 +61,9 @@ export function ago(instant: string | Date, now: number): string {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
 
-/** The venue that an error names, or undefined. */
-export const failedVenue = (error: CombinedError) => error.graphQLErrors[0]?.extensions['venue'] as string | undefined
-
 /** The reason of a failure: the message of the first GraphQL error, or a fixed text if there was no GraphQL response. */
 export function reason(error: CombinedError) {
-  const venue = failedVenue(error)
+  const venue = error.graphQLErrors[0]?.extensions['venue']
   return `${venue ? `${venue}: ` : ''}${error.graphQLErrors[0]?.message ?? 'The server cannot be reached'}`
 }
 

@@ -62,7 +62,7 @@ function Board() {
           {controlled && <button type="button" className="tool" aria-expanded={faults} onClick={() => setFaults(!faults)}>Faults</button>}
           <Status />
         </header>
-        {faults && <Suspense><Faults route={route} /></Suspense>}
+        {faults && <Suspense><Faults route={route} venues={data?.serviceStatus.venues ?? none} /></Suspense>}
         <main id="main" tabIndex={-1}>
           {route.page === 'markets' && <Markets listing={route.listing} />}
           {route.page === 'market' && <Market key={route.marketId} {...route} />}

@@ -1,7 +1,10 @@
 // Whether the page may cause faults at the demo venue.
 import { useEffect, useState } from 'react'
 
-export const control = 'demo/control'
+const control = 'demo/control'
+
+/** The path of a control endpoint of an embedded venue; of the first one without a name. */
+export const controlOf = (venue: string | undefined, action: string) => `${control}/${venue ? `${venue}/` : ''}${action}`
 
 /** Whether the server lets its pages control the venue. Only a server with the demo venue may allow this. */
 export function useFaults(demo: boolean): boolean {

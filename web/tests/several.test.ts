@@ -51,3 +51,18 @@ test('a venue that fails', async t => {
   const names = await eventually('rows of Polymarket', () => page.locator(`${rows} .tag.venue`).allInnerTexts(), all => all.length > 0)
   assert.deepEqual([...new Set(names)], ['polymarket'])
 })
+
+test('the pill names a venue that is down, which the panel of faults chooses', async t => {
+  const { page } = await visit(t, '/live')
+  await prices(page)
+  const pill = page.locator('.pill')
+  await pill.getByText('Live', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Faults' }).click()
+  const panel = page.getByRole('region', { name: 'Faults of the demo venue' })
+  await panel.getByLabel('Demo venue').selectOption('kalshi')
+  await panel.getByRole('button', { name: 'Drop stream' }).click()
+  await pill.getByText('Stream of kalshi down since').waitFor()
+  await wantAccessible(page)
+  await panel.getByRole('button', { name: 'Repair all' }).click()
+  await pill.getByText('Live', { exact: true }).waitFor()
+})

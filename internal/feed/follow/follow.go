@@ -165,17 +165,18 @@ func stream[T any](ctx context.Context, s Source, interval time.Duration, open f
 
 // unknowns contains the ids of a stream that the venue does not know.
 type unknowns struct {
+	names    market.Names
 	idNoun   string // the noun for an id in error messages, such as "token"
 	ids      int    // the number of ids of the stream
 	reported map[string]bool
 }
 
-func newUnknowns(idNoun string, ids int) *unknowns {
-	return &unknowns{idNoun: idNoun, ids: ids, reported: make(map[string]bool)}
+func newUnknowns(names market.Names, idNoun string, ids int) *unknowns {
+	return &unknowns{names: names, idNoun: idNoun, ids: ids, reported: make(map[string]bool)}
 }
 
 func (u *unknowns) problem(id string) error {
-	return market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id)
+	return u.names.AtVenue(id, market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id))
 }
 
 // IsUnknown reports whether an error means that the venue does not know an id.

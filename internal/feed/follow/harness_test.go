@@ -182,7 +182,11 @@ func (f *received[T]) want(show func(T) string, want ...string) {
 	got := []string{}
 	for _, e := range f.take() {
 		if e.Problem != nil {
-			got = append(got, "!"+string(market.CodeOf(e.Problem)))
+			problem := "!" + string(market.CodeOf(e.Problem))
+			if at, ok := errors.AsType[*market.VenueError](e.Problem); ok {
+				problem += " at " + at.Venue
+			}
+			got = append(got, problem)
 		} else {
 			got = append(got, string(e.Reason)+" "+show(e.Value))
 		}

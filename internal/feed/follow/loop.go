@@ -3,9 +3,11 @@ package follow
 import (
 	"context"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"oddsgraph/internal/feed"
+	"oddsgraph/internal/market"
 )
 
 const (
@@ -161,6 +163,9 @@ func (l *loop) reportLate(now time.Time) error {
 	if l.out.sentCount() > 0 {
 		return nil
 	}
+	if i := slices.Index(l.reading, true); i > 0 { // the first venue is not late
+		return l.out.problem(market.AtVenue(l.Names[i-1], errFirstEventLate))
+	}
 	return l.out.problem(errFirstEventLate)
 }
 
@@ -214,7 +219,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		delete(l.queued, w)
 		sent := l.out.sentCount()
 		if err == nil {
-			err = l.body.handleChange(w)
+			err = l.Names.AtVenue(w.Topic().ID, l.body.handleChange(w))
 		}
 		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent nothing, the next change is not delayed
 			l.notBefore[w] = now.Add(l.minInterval)

@@ -26,7 +26,7 @@ type ReadMarkets func(ctx context.Context, marketIDs []string) []reads.Result[*m
 // Markets follows markets. The venue's stream announces changes. After a change, the market is read over REST.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
-		b := &markets{out: out, mixed: s.mixed(marketIDs), read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns("market", len(marketIDs))}
+		b := &markets{out: out, mixed: s.mixed(marketIDs), read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns(s.Names, "market", len(marketIDs))}
 		for _, id := range marketIDs {
 			m := &marketItem{item: item{key: id, venue: s.venue(id)}}
 			b.items = append(b.items, m)

@@ -86,7 +86,7 @@ func (k stateSpec[T]) open(s Source, keys []string) func(*publisher[update[T]], 
 
 // newStates returns a body for the keys, and watches the topics of the keys.
 func (k stateSpec[T]) newStates(s Source, keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
-	b := &states[T]{stateSpec: k, out: out, mixed: s.mixed(keys), watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(k.keyNoun, len(keys))}
+	b := &states[T]{stateSpec: k, out: out, mixed: s.mixed(keys), watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(s.Names, k.keyNoun, len(keys))}
 	for _, key := range keys {
 		it := &state[T]{item: item{key: key, venue: s.venue(key)}}
 		b.items = append(b.items, it)

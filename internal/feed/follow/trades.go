@@ -39,7 +39,7 @@ type ReadTrades func(ctx context.Context, tokenIDs []string) []reads.Result[*que
 // the subscription, and those that the stream may have missed. read is nil if the venue has no list of trades.
 func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
-		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns("token", len(tokenIDs))}
+		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns(s.Names, "token", len(tokenIDs))}
 		b.mixed = s.mixed(tokenIDs)
 		for _, id := range tokenIDs {
 			t := &tape{item: item{key: id, venue: s.venue(id)}}
@@ -48,11 +48,8 @@ func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) S
 				b.watched[w], b.items = t, append(b.items, t)
 				continue
 			}
-			if t.venue > 0 {
-				err = market.AtVenue(s.Names[t.venue-1], err)
-			}
-			if b.refused = err; !b.mixed {
-				return nil, err
+			if b.refused = s.Names.AtVenue(id, err); !b.mixed {
+				return nil, b.refused
 			}
 		}
 		if len(b.items) == 0 {
@@ -143,7 +140,7 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 	case err != nil && b.mixed && len(b.items) > 1:
 		delete(b.watched, w)
 		b.items = slices.DeleteFunc(b.items, func(other *tape) bool { return other == t })
-		if b.refused = err; !b.sent {
+		if b.refused = b.unknown.names.AtVenue(t.key, err); !b.sent {
 			return b.checkFirst()
 		}
 		return b.reportRefused()

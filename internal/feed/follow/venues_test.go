@@ -2,6 +2,7 @@ package follow_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,25 @@ func TestReadsOfVenues(t *testing.T) {
 	})
 }
 
+// TestProblemsNameTheirVenue follows ids that a further venue does not know, and waits for a further venue that hangs.
+func TestProblemsNameTheirVenue(t *testing.T) {
+	twoVenues(t, func(t *testing.T, a, _ *testVenue, source follow.Source) {
+		none, hung := &restSource[*market.Price]{}, &restSource[*market.Price]{duration: time.Hour}
+		unknown := run(t, follow.Prices(a.ctx, source, []string{"b:T", "b:U"}, 0, none.list))
+		late := run(t, follow.Prices(a.ctx, source, []string{"b:T"}, 0, func(ctx context.Context, ids []string) []reads.Result[*market.Price] {
+			out := hung.list(ctx, ids)
+			out[0].Err = source.Names.AtVenue(ids[0], out[0].Err) // as loaders do
+			return out
+		}))
+		time.Sleep(timeout)
+		unknown.want(showPrice, "!BAD_USER_INPUT at b")
+		late.want(showPrice, "!UPSTREAM_TIMEOUT at b")
+		if at, ok := errors.AsType[*market.VenueError](unknown.err); !unknown.ended || !ok || at.Venue != "b" {
+			t.Errorf("the stream of unknown ids has ended is %t and the error %v", unknown.ended, unknown.err)
+		}
+	})
+}
+
 // TestVenueWithoutTrades checks that the trades of one venue are followed although another one has no stream, or refuses the topic
 // later. With ids of only one venue, the subscription ends.
 func TestVenueWithoutTrades(t *testing.T) {
@@ -70,7 +90,7 @@ func TestVenueWithoutTrades(t *testing.T) {
 		send(b, messages.KindTradesSnapshot, "b:T", "b1")
 		both.want(showTrades, "INITIAL a1 b1 ")
 		b.Refused(tape("b:T"), market.Errorf(market.CodeUnsupported, "no more"))
-		both.want(showTrades, "!UNSUPPORTED")
+		both.want(showTrades, "!UNSUPPORTED at b")
 		send(a, messages.KindTrade, "T", "a2")
 		both.want(showTrades, "CHANGE a2 ")
 
@@ -80,7 +100,7 @@ func TestVenueWithoutTrades(t *testing.T) {
 		for _, ids := range [][]string{{"T", "b:T"}, {"b:T", "b:U"}} {
 			f := run(t, follow.Trades(a.ctx, source, ids, nil))
 			if len(ids[0]) == 1 {
-				f.want(showTrades, "!RATE_LIMITED", "INITIAL a1 a2 ")
+				f.want(showTrades, "!RATE_LIMITED at b", "INITIAL a1 a2 ")
 			} else if synctest.Wait(); !f.ended || market.CodeOf(f.err) != market.CodeRateLimited {
 				t.Errorf("with ids of one venue, the stream has ended is %t and the error %v, want RATE_LIMITED", f.ended, f.err)
 			}
