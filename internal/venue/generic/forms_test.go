@@ -327,12 +327,12 @@ summary`
 
 func TestSearchForms(t *testing.T) {
 	runGolden(t, "market-search", []golden{
-		{form: "object", want: "next c:TTI total 7" + one1 + two2},
+		{form: "object", want: "next TTI total 7" + one1 + two2},
 		{form: "results", want: "next - total 2" + one1 + two2},
-		{form: "data", want: "next b:TVRBdy8rPQ total -" + one1 + two2},
-		{form: "enveloped", want: "next c:TTI total -" + one1 + two2},
+		{form: "data", want: "next MTAw/+= total -" + one1 + two2},
+		{form: "enveloped", want: "next TTI total -" + one1 + two2},
 		{form: "bare-array", want: "next - total -" + one1 + two2},
-		{form: "offset", want: "next o:2:… total 7" + one1 + two2},
+		{form: "offset", want: "next offset 2 total 7" + one1 + two2},
 		{form: "with-description", want: `next - total -
 market: M1 | - | - | -
 about: Whole. | - | - | -

@@ -110,9 +110,9 @@ func TestOrderForms(t *testing.T) {
 func TestTradeForms(t *testing.T) {
 	const t1 = "T1 M1 101 YES BUY(BUY) 0.5 10 0.01 2026-11-20T10:00:00Z 0xabc"
 	runGolden(t, "trades", []golden{
-		{form: "object", want: "next c:bjE total -\nT2 M1 102 NO SELL(SELL) 0.4 1 - 2026-11-20T11:00:00Z -\n" + t1},
-		{form: "enveloped", want: "next c:bjE total -\n" + t1},
-		{form: "data", want: "next o:1:… total 9\n" + t1},
+		{form: "object", want: "next bjE total -\nT2 M1 102 NO SELL(SELL) 0.4 1 - 2026-11-20T11:00:00Z -\n" + t1},
+		{form: "enveloped", want: "next bjE total -\n" + t1},
+		{form: "data", want: "next offset 1 total 9\n" + t1},
 		{form: "bare-array", want: "next - total -\nT1 M1 101 Yes BUY(buy) 0.62 78.55 - 2025-11-20T10:00:00Z 0xabc"},
 		{form: "half-bad", want: "next - total -\n" + t1, drift: "trades: bad row, trades: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {
@@ -128,8 +128,8 @@ func TestHistoryForms(t *testing.T) {
 	runGolden(t, "history", []golden{
 		{form: "object", want: "next - total -\nA2 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 250.5 - - - - - - 0xdef\n" +
 			"A1 TRADE(TRADE) 2026-11-20T10:00:00Z -5 M1 101 YES BUY 0.5 10 0xabc"},
-		{form: "enveloped", want: "next c:bjE total -\nA1 DEPOSIT(deposit) 2026-11-20T10:00:00Z 250.50 - - - - - - 0xdef"},
-		{form: "trades", want: "next c:bjE total -\nT1 TRADE(TRADE) 2026-11-20T10:00:00Z - M1 101 YES BUY 0.5 10 0xabc"},
+		{form: "enveloped", want: "next bjE total -\nA1 DEPOSIT(deposit) 2026-11-20T10:00:00Z 250.50 - - - - - - 0xdef"},
+		{form: "trades", want: "next bjE total -\nT1 TRADE(TRADE) 2026-11-20T10:00:00Z - M1 101 YES BUY 0.5 10 0xabc"},
 		{form: "snake-case", want: "next - total -\n- UNKNOWN(AIRDROP) 2025-11-20T10:00:00Z 13.285715 M1 101 Yes BUY 0.9300000035 14.285715 0xa66"},
 		{form: "half-bad", want: "next - total -\nA1 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 1 - - - - - - -", drift: "history: bad row"},
 	}, func(t *testing.T, c *Client, _ golden) string {

@@ -356,15 +356,16 @@ func showRecords(p *queries.HistoryPage) string {
 	return strings.Join(s, "\n")
 }
 
-// showNext returns a page token as text, without its numbering. In a token with an offset, … replaces the text after the offset.
+// showNext returns the cursor or the offset in a page token.
 func showNext(token string) string {
-	if numbered, ok := strings.CutPrefix(token, "t:"); ok {
-		_, token, _ = strings.Cut(numbered, ":")
+	p, err := parsePageToken(upstream.EndpointTrades, token)
+	switch {
+	case err != nil:
+		return err.Error()
+	case p.Offset > 0:
+		return fmt.Sprint("offset ", p.Offset)
 	}
-	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
-		return token[:i+1] + "…"
-	}
-	return showText(token)
+	return showText(p.Cursor)
 }
 
 func showTotal(n *int) string {

@@ -14,6 +14,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
+	"oddsgraph/internal/venue/rest"
 )
 
 // rowsJSON returns a list of the rows with the numbers in [from,to). Each row is valid both as a position and as an order.
@@ -173,9 +174,13 @@ func TestTradesAndHistoryAreFiltered(t *testing.T) {
 }
 
 func TestPageTokens(t *testing.T) {
+	var numbering market.Numbering
+	if err := numbering.UnmarshalText([]byte("AgAAAAEB")); err != nil {
+		t.Fatal(err)
+	}
 	for _, p := range []pageStart{
-		{}, {cursor: "abc"}, {cursor: "a/b,c"}, {cursor: strings.Repeat("x", maxCursor)}, {cursor: "c:"}, {cursor: "é\x00"},
-		{offset: 20}, {offset: 20, previous: "0123456789abcdef"}, {offset: 20, numbering: "AgAAAAEB"}, {cursor: "a/b", numbering: "AgAAAAEB"}, {cursor: "x", numbering: "AgAAAAEB"},
+		{}, {Cursor: "abc"}, {Cursor: "a/b,c"}, {Cursor: strings.Repeat("x", rest.MaxCursor)}, {Cursor: "c:"}, {Cursor: "é\x00"},
+		{Offset: 20}, {Offset: 20, Previous: "0123456789abcdef"}, {Offset: 20, Numbering: numbering}, {Cursor: "a/b", Numbering: numbering}, {Cursor: "x", Numbering: numbering},
 	} {
 		got, err := parsePageToken(upstream.EndpointTrades, p.token())
 		if err != nil || !reflect.DeepEqual(got, p) {
@@ -185,7 +190,7 @@ func TestPageTokens(t *testing.T) {
 }
 
 func TestCursorsAreBounded(t *testing.T) {
-	long, _ := json.Marshal(strings.Repeat("x", maxCursor+1))
+	long, _ := json.Marshal(strings.Repeat("x", rest.MaxCursor+1))
 	for _, cursor := range []string{string(long), "{}", "[1]", "true"} {
 		c := newVenue(t, everywhere(answer(`{"trades":[],"markets":[],"nextCursor":`+cursor+`}`))).client(t)
 		if _, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{}); market.CodeOf(err) != market.CodeUpstreamBadResponse {

@@ -201,9 +201,9 @@ func (p *probe) collect(rows []wire.Value) {
 func (p *probe) paging(rows rest.RowList, limit int, page func(pageStart) (rest.RowList, verdict)) {
 	switch t, err := p.pageInfo(&searchPages, rows, pageStart{}, limit); {
 	case err != nil || t.next.isStart():
-	case t.next.cursor != "":
+	case t.next.Cursor != "":
 		p.table[settingSearchPaging] = byCursor
-	case !t.next.guessed:
+	case !t.next.Guessed:
 		p.table[settingSearchPaging] = byOffset
 	default:
 		further, got := page(t.next)

@@ -65,7 +65,7 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 func (c reading) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	payload, err := c.Get(ctx, c.call, searchRequest(q, start, c.value(settingSearchOptions) == no))
-	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
+	if start.Guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -114,7 +114,7 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
 	if searchPages.repeats(start, list.Rows) {
-		if c.decided(settingSearchPaging) && !start.guessed { // a cursor that was guessed may be older than the decision
+		if c.decided(settingSearchPaging) && !start.Guessed { // a cursor that was guessed may be older than the decision
 			return nil, c.repeatedPage(e, settingSearchPaging)
 		}
 		drift.Add("repeated page")

@@ -37,8 +37,8 @@ func (d *Driver) SearchEvents(ctx context.Context, call upstream.Call, q queries
 		return nil, unsupported("search by tag")
 	case err != nil:
 		return nil, err
-	case len(q.Page) > maxCursor:
-		return nil, rest.BadInput(e, "the cursor is not from this service")
+	case len(q.Page) > rest.MaxCursor:
+		return nil, rest.BadPage(e)
 	}
 	return d.events(ctx, call, q, status, eventsOnPage)
 }

@@ -32,7 +32,7 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
 	}
-	at, isPage := parsePosition(q.Page)
+	var at position
 	_, err := filterOf(q, "markets")
 	switch {
 	case q.Text != "":
@@ -41,8 +41,9 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, unsupported("search by category or tag")
 	case err != nil:
 		return nil, err
-	case !isPage:
-		return nil, rest.BadInput(e, "the cursor is not from this service")
+	}
+	if err := rest.ParsePage(e, q.Page, &at); err != nil {
+		return nil, err
 	}
 	rq := searchRequest(q, at)
 	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
@@ -73,7 +74,7 @@ func unsupported(what string) error {
 func searchRequest(q queries.Search, at position) *rest.Request {
 	rq := &rest.Request{Endpoint: upstream.EndpointSearch, Keys: 1}
 	switch {
-	case at.archived:
+	case at.Archived:
 		rq.Path = pathArchive
 	case !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet():
 		if len(q.Status) > 0 {
@@ -82,7 +83,7 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 	default:
 		rq.Query.Set("min_close_ts", unixBound(q.EndsAfter)).Set("max_close_ts", unixBound(q.EndsBefore))
 	}
-	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.cursor)
+	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.Cursor)
 	return rq
 }
 
@@ -114,12 +115,12 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 			page.Markets = append(page.Markets, m)
 		}
 	}
-	if at.archived {
+	if at.Archived {
 		if page.Markets, err = d.withoutListed(ctx, call, page.Markets); err != nil {
 			return nil, err
 		}
 	}
-	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor); cursor != "" || mayBeArchived(q) {
+	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor); cursor != "" || mayBeArchived(q) {
 		page.Next = at.next(cursor)
 	}
 	return page, nil

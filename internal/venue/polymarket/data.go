@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -23,8 +24,6 @@ var (
 	fieldType         = wire.NewField("type").Interned()
 	fieldCash         = wire.NewField("usdcSize")
 )
-
-const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
@@ -45,7 +44,7 @@ func readPage(payload wire.Value) (p dataPage, err error) {
 	}
 	cursor := fieldNextCursor.Of(pagination)
 	p = dataPage{rows: rows, next: cursor.Text(), more: fieldHasMore.Of(pagination).Kind() == wire.True}
-	if !cursor.IsNull() && cursor.Kind() != wire.String || len(p.next) > maxCursor || p.next == "" && p.more {
+	if !cursor.IsNull() && cursor.Kind() != wire.String || len(p.next) > rest.MaxCursor || p.next == "" && p.more {
 		return dataPage{}, errCursor
 	}
 	return p, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -69,7 +70,7 @@ func TestBadRecords(t *testing.T) {
 }
 
 func TestFormsOfPages(t *testing.T) {
-	long := strings.Repeat("c", maxCursor)
+	long := strings.Repeat("c", rest.MaxCursor)
 	for text, want := range map[string]string{
 		`{"data":null}`: "0 rows  false", `{"data":[7,8],"pagination":null}`: "2 rows  false", `{"data":[]}`: "0 rows  false",
 		`{"data":[7],"pagination":{"has_more":true,"next_cursor":"C"}}`:            "1 rows C true",

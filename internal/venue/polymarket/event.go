@@ -54,7 +54,7 @@ func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 // keysetCursor returns the cursor of the next page of a keyset endpoint. The cursor is empty on the last page.
 func keysetCursor(payload wire.Value) (string, error) {
 	v := fieldKeysetCursor.Of(payload)
-	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= maxCursor {
+	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= rest.MaxCursor {
 		return next, nil
 	}
 	return "", errUnreadablePager

@@ -99,7 +99,7 @@ func TestFormsOfMarketLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"markets":null}`: "0 rows ", `{"markets":[],"next_cursor":null}`: "0 rows ", `{"markets":[7],"next_cursor":"C"}`: "1 rows C", `{"markets":[],"nextCursor":"C"}`: "0 rows ",
 		`{}`: errNoMarkets.Error(), `[]`: errNoMarkets.Error(), `{"markets":{}}`: errNoMarkets.Error(), `{"markets":[],"next_cursor":7}`: errUnreadablePager.Error(),
-		`{"markets":[],"next_cursor":"` + strings.Repeat("c", maxCursor+1) + `"}`: errUnreadablePager.Error(),
+		`{"markets":[],"next_cursor":"` + strings.Repeat("c", rest.MaxCursor+1) + `"}`: errUnreadablePager.Error(),
 	} {
 		v, err := wire.Parse([]byte(text))
 		if err != nil {

@@ -88,8 +88,8 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	var at string
 	if q.Page != "" {
 		name, start, _ := strings.Cut(q.Page, " ")
-		if list, at = name+" ", start; list != openEvents && list != closedEvents || len(at) > maxCursor {
-			return nil, rest.BadInput(e, "the cursor is not from this service")
+		if list, at = name+" ", start; list != openEvents && list != closedEvents || len(at) > rest.MaxCursor {
+			return nil, rest.BadPage(e)
 		}
 	}
 	tag, known, err := d.tagID(ctx, call, q.Tag)

@@ -42,7 +42,7 @@ func TestRequests(t *testing.T) {
 			return err
 		}, []string{"GET /markets/keyset closed=true&order=endDate&ascending=true&include_tag=true&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T03%3A03%3A04Z&limit=7"}},
 		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: "3.Qw,-"})
+			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: `[{"c":"C","s":3},{"e":true}]`})
 			return err
 		}, []string{"GET /tags/slug/crypto-prices", "GET /markets/keyset closed=false&order=volumeNum&ascending=false&tag_id=9&include_tag=true&limit=23&after_cursor=C"}},
 		{func() error {

@@ -92,7 +92,7 @@ func (d *Driver) textPage(ctx context.Context, call upstream.Call, e upstream.En
 	number := 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
-			return payload, "", rest.BadInput(e, "the cursor is not from this service")
+			return payload, "", rest.BadPage(e)
 		}
 	}
 	rq := &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
