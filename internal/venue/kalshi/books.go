@@ -19,7 +19,7 @@ func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.B
 	for i, q := range list {
 		ids[i] = q.TokenID
 	}
-	l := rest.Lookup[bids]{Client: d.client, Endpoint: upstream.EndpointBook, Batch: 1, IsID: isTicker, Call: d.readBids}
+	l := rest.Lookup[bids]{Client: d.Client, Endpoint: upstream.EndpointBook, Batch: 1, IsID: isTicker, Call: d.readBids}
 	return readTokens(ctx, call, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
@@ -29,7 +29,7 @@ func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []str
 	if d.key != nil {
 		rq.Sign = d.sign
 	}
-	payload, err := d.client.Get(ctx, call, rq)
+	payload, err := d.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
@@ -37,7 +37,7 @@ func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []str
 }
 
 func (d *Driver) sign(method, path string) http.Header {
-	h, err := d.key.Headers(method, path, d.client.Now())
+	h, err := d.key.Headers(method, path, d.Now())
 	if err != nil {
 		return nil // the call is not signed
 	}

@@ -88,7 +88,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
 		Subject:  subjectName, PingEvery: pingEvery, Silence: silence,
-		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.client.Now()) },
+		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.Now()) },
 	}
 }
 

@@ -55,7 +55,7 @@ const (
 // Driver reads Kalshi's public data. It is safe for concurrent use.
 type Driver struct {
 	rest.NoAccounts
-	client *rest.Client
+	*rest.Client
 	// key signs the calls for books. It is nil if the operator has no key.
 	key *Key
 }
@@ -69,7 +69,7 @@ func New(cfg rest.Config, key *Key) (*Driver, error) {
 		return nil, err
 	}
 	return &Driver{
-		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", client: client, key: key,
+		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", Client: client, key: key,
 	}, nil
 }
 
@@ -87,9 +87,3 @@ func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 // Cost returns the least number of calls for a read of the given number of ids. Reads of events and of archived markets need further
 // calls.
 func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int { return rest.CeilDiv(keys, d.MaxKeys(e)) }
-
-// Circuits returns the states of the circuit breakers.
-func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }
-
-// Close closes idle connections. Calls in flight are not affected.
-func (d *Driver) Close() { d.client.Close() }

@@ -63,8 +63,8 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	const e = upstream.EndpointEventSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
-	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.EventPage, error) {
-		payload, err := d.client.Get(ctx, call, rq)
+	return rest.WithBackoff(d.Client, e, rq.Query.String(), func() (*queries.EventPage, error) {
+		payload, err := d.Get(ctx, call, rq)
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}
@@ -73,7 +73,7 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 			return nil, rest.UnknownForm(e, "no list of events")
 		}
 		var n rest.Drift
-		defer func() { d.client.Report(e, n) }()
+		defer func() { d.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: rest.NextCursor(payload.Member("cursor").Text(), q.Page)}
 		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()

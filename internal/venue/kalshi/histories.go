@@ -51,12 +51,12 @@ func (s span) set(rq *rest.Request) {
 func (d *Driver) histories(s span) rest.Lookup[history] {
 	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
-	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
+	return rest.Lookup[history]{Client: d.Client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			s.set(rq)
-			payload, err := d.client.Get(ctx, call, rq)
+			payload, err := d.Get(ctx, call, rq)
 			if err != nil {
 				return nil, err
 			}
@@ -64,12 +64,12 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 			if !ok {
 				return nil, rest.UnknownForm(e, "no list of markets")
 			}
-			now := d.client.Now()
+			now := d.Now()
 			found := rest.ReadByID(rows, fieldMarketTicker, note, func(r *wire.Row, _ string) *history { return readHistory(r, s, now) })
 			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
-				payload, err := d.client.Get(ctx, call, rq)
+				payload, err := d.Get(ctx, call, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = upstream.Result[*history]{Err: err}
 				} else if !payload.IsNull() {

@@ -46,7 +46,7 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, err
 	}
 	rq := searchRequest(q, at)
-	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
+	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
 }
 
 // filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
@@ -107,7 +107,7 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(e, n) }()
+	defer func() { d.Report(e, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, marketOf)
 	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
 	for _, m := range rows {
@@ -169,26 +169,26 @@ func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.Event
 	if !isTicker(ticker) {
 		return nil, rest.CheckID(e, ticker)
 	}
-	return rest.WithBackoff(d.client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
+	return rest.WithBackoff(d.Client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
 }
 
 func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
 	rq.Query.Set("with_nested_markets", "true")
-	payload, err := d.client.Get(ctx, call, rq)
+	payload, err := d.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(e, n) }()
+	defer func() { d.Report(e, n) }()
 	r := wire.NewRow(payload.Member("event"), n.Add)
 	event := readEvent(r)
 	if r.Err != nil || event.ticker != ticker {
 		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
 	if isTicker(event.series) {
-		series, err := d.client.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
+		series, err := d.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}

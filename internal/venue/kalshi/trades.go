@@ -36,7 +36,7 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 	case !isTicker(q.MarketID), q.TokenID != "" && (!isToken || ticker != q.MarketID):
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
-	return rest.WithBackoff(d.client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
+	return rest.WithBackoff(d.Client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
 		page, rows, err := d.trades(ctx, call, at, q)
 		for _, both := range rows {
 			shown := s
@@ -57,7 +57,7 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 // unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
 func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	rq := tradesRequest(q, at)
-	payload, err := d.client.Get(ctx, call, rq)
+	payload, err := d.Get(ctx, call, rq)
 	if at.Archived && market.CodeOf(err) == market.CodeNotFound {
 		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
 	}
@@ -69,7 +69,7 @@ func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q 
 		return nil, nil, rest.UnknownForm(rq.Endpoint, "no list of trades")
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(rq.Endpoint, n) }()
+	defer func() { d.Report(rq.Endpoint, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
