@@ -169,31 +169,6 @@ func connectionFailure(ctx, call context.Context, e upstream.Endpoint, err error
 	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: transient})
 }
 
-// goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The type of the error is not
-// exported.
-const goAwayPrefix = "http2: server sent GOAWAY and closed the connection"
-
-// streamReset receives net/http's error for a reset HTTP/2 stream. The type of the error is not exported, but its As method
-// fills any struct with these fields.
-type streamReset struct {
-	StreamID uint32
-	Code     uint32
-	Cause    error
-}
-
-func (r streamReset) Error() string {
-	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
-}
-
-// transient reports whether a retry may succeed: the code is NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM or CANCEL.
-func (r streamReset) transient() bool {
-	switch r.Code {
-	case 0x0, 0x2, 0x7, 0x8:
-		return true
-	}
-	return false
-}
-
 // describeConnectionError returns a fixed text for a connection error, and whether a retry may succeed.
 func describeConnectionError(err error) (text string, transient bool) {
 	var (
@@ -204,15 +179,10 @@ func describeConnectionError(err error) (text string, transient bool) {
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
 		op          *net.OpError
-		reset       streamReset
 	)
 	switch {
 	case errors.Is(err, errUnprocessed):
 		return "the connection was closed before the call was processed", true
-	case errors.As(err, &reset):
-		return reset.Error(), reset.transient()
-	case strings.HasPrefix(err.Error(), goAwayPrefix):
-		return "the connection was closed before the answer was whole", strings.Contains(err.Error(), "ErrCode=NO_ERROR,")
 	case errors.As(err, &number):
 		return "connection: " + number.Error(), true
 	case errors.As(err, &dns):
@@ -223,7 +193,9 @@ func describeConnectionError(err error) (text string, transient bool) {
 		return "no TLS connection", false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed before the answer was whole", true
-	case errors.As(err, &op):
+	case strings.Contains(err.Error(), "ENHANCE_YOUR_CALM"): // the types of the errors of HTTP/2 are not exported
+		return "the venue asks for fewer calls", false
+	case errors.As(err, &op), strings.HasPrefix(err.Error(), "http2: "), strings.HasPrefix(err.Error(), "stream error: "):
 		return "the connection failed", true
 	}
 	return "the HTTP exchange failed", false
