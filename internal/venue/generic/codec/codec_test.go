@@ -241,11 +241,6 @@ func TestGoldenFrames(t *testing.T) {
 		"forms/price-update-outcome": "prices:T2 1 k3f9/0<0 at -: price T2 0.35 VENUE -",
 		"forms/price-update-sides-only": "prices:T1 1 k3f9/0<0 at 2024-11-26T12:26:40Z: price T1 0.655 MIDPOINT 2024-11-26T12:26:40Z" +
 			" spread T1 0.64/0.67=0.03 2024-11-26T12:26:40Z",
-		"forms/market-snapshot": "prices:T1 1 k3f9/0<0 at 2024-11-26T12:26:40Z: price T1 0.65 VENUE 2024-11-26T12:26:40Z\n" +
-			"prices:T2 1 k3f9/0<0 at 2024-11-26T12:26:40Z: price T2 0.35 VENUE 2024-11-26T12:26:40Z\n" +
-			"orderbook:T1 2 k3f9/0<0 at 2024-11-26T12:26:40Z: book T1 k3f9/0 depth 200 spread 0.02 hash \"\" 2024-11-26T12:26:40Z bids 0.64×10 asks 0.66×20",
-		"forms/market-snapshot-single": "prices:T1 1 k3f9/0<0 at 2024-11-26T12:26:40Z: price T1 0.65 VENUE 2024-11-26T12:26:40Z\n" +
-			"prices:T2 1 k3f9/0<0 at 2024-11-26T12:26:40Z: price T2 0.35 VENUE 2024-11-26T12:26:40Z",
 		"forms/subscribe-markets": "ack ",
 		"forms/trades-snapshot-newest-first": "trades:T1 4 k3f9/3<0 at -: trade t-1 /T1 YES SELL sell 0.63×10 fee - 2024-11-26T12:26:41Z " +
 			" trade t-2 /T1 YES SELL sell 0.63×15 fee - 2024-11-26T12:26:41Z  trade t-3 /T1 YES BUY buy 0.64×20 fee - 2024-11-26T12:26:42Z ",
@@ -380,7 +375,6 @@ func TestBadFrames(t *testing.T) {
 		{`{"type":"market_update","marketId":"M1"}`, "market:M1 6 k3f9/0<0 at -: {Kind:METADATA Status: StatusRaw: Outcome: WinningTokenID:} resolved -"},
 		{`{"type":"market_update","marketId":"M1","change":"resolved","outcome":"NO"}`, "market:M1 6 k3f9/0<0 at -: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:NO WinningTokenID:} resolved -"},
 		{`{"type":"market_update","marketId":"M2","change":"resolved","outcome":"Arsenal",` + ts + `}`, "market:M2 6 k3f9/0<0 at 2026-03-14T15:09:26Z: {Kind:RESOLVED Status:RESOLVED StatusRaw:RESOLVED Outcome:Arsenal WinningTokenID:} resolved 2026-03-14T15:09:26Z"},
-		{`{"type":"market_snapshot","markets":[7]}`, "life"},
 		// Accounts. One bad row makes the whole frame bad. A frame of another account has no effect.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},

@@ -17,14 +17,12 @@ var (
 	fieldNoPrice  = wire.NewField("noPrice")
 
 	fieldChanges = wire.NewField("changes")
-	fieldBook    = wire.NewField("orderbook", "book")
 
 	fieldTrades = wire.NewField("trades")
 
 	fieldChange       = wire.NewField("change", "kind", "event")
 	fieldWinningToken = wire.NewField("winningTokenId", "winningAssetId")
 	fieldWinning      = wire.NewField("outcome", "winningOutcome")
-	fieldMarkets      = wire.NewField("markets")
 )
 
 // token returns the topic of a frame's token, or those of the market's YES and NO tokens if the frame names only a market. If it finds
@@ -320,42 +318,4 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	}
 	m.At, m.Outcome = r.Time(fieldTime), r.Text(fieldWinning)
 	m.WinningTokenID = r.ID(fieldWinningToken)
-}
-
-// marketSnapshot decodes a market_snapshot frame, which is an older type of frame. The frame contains the prices of a market, its
-// book, or both. Instead, it may contain a list of markets with these fields.
-func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []stream.Event {
-	list, ok := r.Of(fieldMarkets).List()
-	if !ok {
-		list = []wire.Value{r.Object}
-	}
-	stamp := r.Of(fieldTime)
-	var events []stream.Event
-	for _, v := range list {
-		in := r.Child(v)
-		if in.Err != nil {
-			r.Note("bad market in snapshot")
-			continue
-		}
-		if in.Of(fieldTime).IsNull() && !stamp.IsNull() {
-			in.Set(fieldTime, stamp)
-		}
-		if book := in.Of(fieldBook); book.Kind() == wire.Object {
-			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
-				if f.PresentIn(book) {
-					in.Set(f, f.Of(book))
-				}
-			}
-		}
-		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
-			if yes, no, _ := d.token(in, messages.ChannelPrices); no.ID != "" {
-				events = append(events, d.prices(in, yes, no, at)...)
-			}
-		}
-		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
-			in.Err = nil // the book is usable even if the prices are bad
-			events = append(events, d.bookSnapshot(in, at)...)
-		}
-	}
-	return events
 }
