@@ -70,7 +70,7 @@ func readEvent(r *wire.Row) *marketEvent {
 		title:    r.Text(fieldOwnEventTitle),
 		image:    r.Text(fieldImage),
 		category: r.Text(fieldCategory),
-		tags:     tags(r),
+		tags:     r.Labels(fieldTags, fieldTagLabel),
 		object:   r.Object,
 	}
 }
@@ -85,7 +85,7 @@ func readMarket(r *wire.Row, event *marketEvent) *market.Market {
 		Description:     r.Text(fieldDescription),
 		Image:           r.Text(fieldImage),
 		Category:        r.Text(fieldCategory),
-		Tags:            tags(r),
+		Tags:            r.Labels(fieldTags, fieldTagLabel),
 		AcceptingOrders: r.Bool(fieldAcceptingOrders),
 		StartsAt:        r.Time(fieldStartDate),
 		EndsAt:          r.Time(fieldEndDate),
@@ -141,31 +141,6 @@ func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
 	if m.EndsAt.IsZero() {
 		m.EndsAt = r.Time(fieldEndDate)
 	}
-}
-
-// tags reads a list of texts, or of objects with a label.
-func tags(r *wire.Row) []string {
-	v := r.Of(fieldTags)
-	if v.IsNull() || v.Is("") {
-		return nil
-	}
-	list, ok := v.List()
-	if !ok {
-		r.Unreadable(fieldTags)
-		return nil
-	}
-	tags := make([]string, 0, len(list))
-	for _, v := range list {
-		if v.Kind() == wire.Object {
-			v = fieldTagLabel.Of(v)
-		}
-		if v.Kind() != wire.String || v.Is("") {
-			r.Unreadable(fieldTags)
-			continue
-		}
-		tags = append(tags, v.Interned())
-	}
-	return tags
 }
 
 // status reads the status of a market, or derives it from the fields active and closed, the winner and the resolution.

@@ -137,11 +137,7 @@ func readEvent(r *wire.Row) *eventRow {
 // deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
-	for _, v := range r.Of(fieldTags).Elements() {
-		if v.Kind() == wire.String && !v.Is("") {
-			e.tags = append(e.tags, v.Interned())
-		}
-	}
+	e.tags = r.Labels(fieldTags, wire.Field{})
 	var names []string
 	for _, v := range r.Of(fieldSources).Elements() {
 		if name := fieldSourceName.Of(v).Text(); name != "" {

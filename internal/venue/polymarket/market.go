@@ -55,7 +55,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *mark
 		Description:     r.Text(fieldDescription),
 		Image:           r.Text(fieldImage),
 		Category:        r.Text(fieldCategory),
-		Tags:            readTags(r),
+		Tags:            r.Labels(fieldTags, fieldLabel),
 		AcceptingOrders: r.Bool(fieldAcceptingOrders),
 		StartsAt:        r.Time(fieldStartDate),
 		EndsAt:          r.Time(fieldEndDate),
@@ -93,7 +93,7 @@ func addEvent(m *market.Market, event *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = event.ID(fieldID), event.Text(fieldSlug), event.Text(fieldTitle)
 	m.Image, m.Category = cmp.Or(m.Image, event.Text(fieldImage)), cmp.Or(m.Category, event.Text(fieldCategory))
 	if m.Tags == nil {
-		m.Tags = readTags(event)
+		m.Tags = event.Labels(fieldTags, fieldLabel)
 	}
 	if m.StartsAt.IsZero() {
 		m.StartsAt = event.Time(fieldStartDate)
@@ -101,25 +101,6 @@ func addEvent(m *market.Market, event *wire.Row) {
 	if m.EndsAt.IsZero() {
 		m.EndsAt = event.Time(fieldEndDate)
 	}
-}
-
-func readTags(r *wire.Row) []string {
-	list, ok := r.Of(fieldTags).List()
-	if !ok {
-		return nil
-	}
-	tags := make([]string, 0, len(list))
-	for _, v := range list {
-		if v.Kind() == wire.Object {
-			v = fieldLabel.Of(v)
-		}
-		if v.Kind() != wire.String || v.Is("") {
-			r.Unreadable(fieldTags)
-			continue
-		}
-		tags = append(tags, v.Interned())
-	}
-	return tags
 }
 
 // readOutcomes reads the parallel lists of outcomes, tokens and prices of a market. Each list may be a string that contains JSON. If
