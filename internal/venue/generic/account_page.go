@@ -80,7 +80,6 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	return p, err
 }
 
-// refusesOptions reports whether an error may mean that the venue refuses optional parameters.
 func refusesOptions(err error) bool {
 	why, ok := errors.AsType[*rest.CallFailure](err)
 	return ok && rest.RefusesParameter(err) && why.Status != http.StatusNotImplemented

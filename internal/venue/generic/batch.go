@@ -30,7 +30,6 @@ func (c *Client) maxListIDs(e upstream.Endpoint) int {
 	return min(c.cfg.MaxIDs, maxDetailIDs)
 }
 
-// escapedBytes returns the length in bytes of the escaped ids in a URL, with a comma after each id.
 func escapedBytes(ids []string) (n int) {
 	for _, id := range ids {
 		n += len(url.QueryEscape(id)) + 1
@@ -38,7 +37,6 @@ func escapedBytes(ids []string) (n int) {
 	return n
 }
 
-// listCost returns the result of Client.Cost for an endpoint with a list parameter.
 func (c reading) listCost(e upstream.Endpoint, keys, bytes int) int {
 	if keys <= 0 {
 		return 0

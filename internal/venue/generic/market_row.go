@@ -127,7 +127,6 @@ func ownEvent(r *wire.Row) *marketEvent {
 	return &marketEvent{id: e.id, slug: e.slug, title: e.title}
 }
 
-// inheritFromEvent fills the empty fields of a market from the market's event.
 func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
 	m.EventID, m.EventSlug, m.EventTitle = cmp.Or(m.EventID, e.id), cmp.Or(m.EventSlug, e.slug), cmp.Or(m.EventTitle, e.title)
 	m.Image, m.Category = cmp.Or(m.Image, e.image), cmp.Or(m.Category, e.category)
@@ -143,7 +142,6 @@ func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
 	}
 }
 
-// status reads the status of a market, or derives it from the fields active and closed, the winner and the resolution.
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	if !r.Of(wire.FieldStatus).IsNull() {
 		raw := r.Text(wire.FieldStatus)
@@ -250,7 +248,6 @@ func outcomeRows(r *wire.Row) (rows []*wire.Row) {
 	return rows
 }
 
-// outcomeTokens returns the readable token ids in the row of a market, even if the row is bad.
 func outcomeTokens(r *wire.Row) []string {
 	var ids []string
 	add := func(v wire.Value) {
@@ -271,7 +268,6 @@ func outcomeTokens(r *wire.Row) []string {
 	return ids
 }
 
-// readSearchRow reads the row at index i of a search response. The row is a market, or an event with markets.
 func readSearchRow(v wire.Value, i int, drift *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
 	rows, event := []wire.Value{v}, (*marketEvent)(nil)
 	inside := v.Member("markets")

@@ -75,7 +75,6 @@ func (c *Client) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 	})
 }
 
-// marketRows finds the rows of a market-details response: a list, or one market.
 func marketRows(payload wire.Value) ([]wire.Value, bool) {
 	if isMarket(payload) {
 		return []wire.Value{payload}, true

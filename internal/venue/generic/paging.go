@@ -37,7 +37,6 @@ func pagingOf(page wire.Value) paging {
 	return p
 }
 
-// valueOf returns the value of a field in the first object that has the field.
 func (p paging) valueOf(f wire.Field) wire.Value {
 	for _, o := range p {
 		if f.PresentIn(o) {
@@ -63,7 +62,6 @@ type pageStart struct {
 
 const maxOffset = 1_000_000
 
-// parsePageToken reads the result of pageStart.token. An empty token means the first page.
 func parsePageToken(e upstream.Endpoint, token string) (p pageStart, err error) {
 	if err = rest.ParsePage(e, token, &p); err == nil && (p.Offset < 0 || p.Offset > maxOffset) {
 		err = rest.BadPage(e)
@@ -71,7 +69,6 @@ func parsePageToken(e upstream.Endpoint, token string) (p pageStart, err error) 
 	return p, err
 }
 
-// token returns the token of the page. That of the first page is empty.
 func (p pageStart) token() string {
 	if p.isStart() {
 		return ""
@@ -157,7 +154,6 @@ func (c reading) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit in
 	return t, nil
 }
 
-// hashOf returns a hash of the id of the first row, or of the row if it has no id. Without rows, it returns "".
 func (l *pagedList) hashOf(rows []wire.Value) string {
 	if len(rows) == 0 {
 		return ""
@@ -184,8 +180,6 @@ func (c reading) repeatedPage(e upstream.Endpoint, paging setting) error {
 	return rest.UnknownForm(e, why)
 }
 
-// cursorOf reads a cursor, which may be missing. If the cursor is too long, or is neither a text nor a number, the second result is
-// false.
 func cursorOf(v wire.Value) (string, bool) {
 	switch v.Kind() {
 	case wire.Missing, wire.Null, wire.Number:

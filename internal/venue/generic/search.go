@@ -44,7 +44,6 @@ func (c *Client) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.reading(call).search(ctx, q, start) })
 }
 
-// searchRequest returns the request for a page. If plain is true, the request has neither a sort nor a page size.
 func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
@@ -106,7 +105,6 @@ var searchPages = pagedList{
 	endpoint: upstream.EndpointSearch, paging: settingSearchPaging, id: wire.NewField("marketId", "conditionId", "id", "slug", "eventId"),
 }
 
-// decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
 func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageStart, drift *rest.Drift) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	list, ok := searchRows(payload)
@@ -143,7 +141,6 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 	return page, nil
 }
 
-// searchRows finds the rows of a response: a list of markets, a list of events with markets, or the members "yes" and "no".
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -192,8 +189,6 @@ func conditions(m *market.Market, q queries.Search) [6]condition {
 	}
 }
 
-// uncheckableFilter returns the name of the first filter that the client cannot check, because no market has the field. If there is
-// none, or if there are no markets, it returns "".
 func uncheckableFilter(markets []*market.Market, q queries.Search) string {
 	for i, c := range conditions(&market.Market{}, q) {
 		if len(markets) > 0 && c.isSet && !slices.ContainsFunc(markets, func(m *market.Market) bool { return conditions(m, q)[i].isPresent }) {

@@ -86,7 +86,6 @@ func pairRows(pair wire.Value) []wire.Value {
 	return []wire.Value{m}
 }
 
-// innerJSON returns the text between the braces of an object, or nil for any other value.
 func innerJSON(v wire.Value) []byte {
 	if v.Kind() != wire.Object {
 		return nil

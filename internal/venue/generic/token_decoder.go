@@ -88,7 +88,6 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(
 	return rest.ReadByID(list, wire.FieldTokenID, note, k.row)
 }
 
-// fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
 func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, note func(string)) rest.Values[T] {
 	out := make(rest.Values[T], len(requested))
 	for _, id := range requested {

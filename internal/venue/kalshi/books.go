@@ -23,7 +23,6 @@ func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.B
 	return readTokens(ctx, call, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
 }
 
-// readBids reads the bids of one market.
 func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
 	rq := &rest.Request{Endpoint: upstream.EndpointBook, Path: pathMarkets + "/" + tickers[0] + "/orderbook", Keys: 1}
 	if d.key != nil {
@@ -44,7 +43,6 @@ func (d *Driver) sign(method, path string) http.Header {
 	return h
 }
 
-// readBook reads the bids of a response. The result is the error of a bad element if they are missing or unreadable.
 func readBook(r *wire.Row) upstream.Result[*bids] {
 	book := r.Child(r.Of(fieldBook))
 	b := readBids(book, false)

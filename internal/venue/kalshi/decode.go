@@ -89,7 +89,6 @@ func (c *codec) loseAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// loseOne marks the state of a subject as lost.
 func (c *codec) loseOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.numbers.Lose(state.topics()...)
@@ -143,7 +142,6 @@ func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker str
 	return ticker, c.subjects[subject{channel, ticker}], nil
 }
 
-// message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messages.Message {
 	return &messages.Message{
 		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: f.msg.Time(fieldTime), ReceivedAt: f.at,
@@ -182,7 +180,6 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	})...)
 }
 
-// handleUnusable marks the state of a subject as lost after an unreadable frame.
 func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
 	return c.loseOne(state)
@@ -236,7 +233,6 @@ func (c *codec) ticker(f received) []stream.Event {
 	return c.prices(ticker, state)
 }
 
-// prices returns the events that deliver the last prices of a subject. If the market has no price, prices returns no event.
 func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {

@@ -147,14 +147,12 @@ func (e *eventRow) readSeries(r *wire.Row) {
 	e.source = strings.Join(names, ", ")
 }
 
-// fill sets the fields of a market that come from its event.
 func (e *eventRow) fill(m *market.Market) {
 	m.EventID, m.EventSlug = e.ticker, slug(e.ticker)
 	m.EventTitle, m.Category, m.Tags = e.title, e.category, e.tags
 	m.Question = cmp.Or(m.Question, e.title)
 }
 
-// toEvent returns the event with its markets. It also sets the source in the resolutions of the markets.
 func (e *eventRow) toEvent(markets []*market.Market, leftOut market.LeftOut) *market.Event {
 	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Category: e.category, Exclusive: e.exclusive, LeftOut: leftOut}
 	for _, m := range markets {

@@ -144,7 +144,6 @@ func pointTime(end time.Time, period int) time.Time {
 	return end.Add(-time.Second)
 }
 
-// points converts the price history of YES into the price history of an outcome.
 func points(ofYes []market.PricePoint, s side) []market.PricePoint {
 	if s == yes {
 		return ofYes
@@ -164,8 +163,6 @@ const (
 	periodDay    = 1440
 )
 
-// periodOf returns the length of the candlesticks for a number of days: a minute for one day, an hour for up to 31 days, a day for
-// more.
 func periodOf(days int) int {
 	switch {
 	case days <= 1:

@@ -41,7 +41,6 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 	}}
 }
 
-// getMarkets makes a call. It returns the list of markets in the response, and the whole response.
 func (d *Driver) getMarkets(ctx context.Context, call upstream.Call, rq *rest.Request) (list []wire.Value, payload wire.Value, err error) {
 	if payload, err = d.Get(ctx, call, rq); err != nil {
 		return nil, payload, err

@@ -91,7 +91,6 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 // from that time. Kalshi refuses negative numbers.
 func unix(t time.Time) string { return strconv.FormatInt(max(t.Unix(), 1), 10) }
 
-// unixBound returns unix of a bound, or "" if there is no bound.
 func unixBound(b queries.Bound) string {
 	t, ok := b.Get()
 	if !ok {

@@ -39,7 +39,6 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optionalPrice is like price. If ofYes is nil, optionalPrice returns nil.
 func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
@@ -49,7 +48,6 @@ func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
 
 var one = market.NewDecimal(1, 0)
 
-// parseToken returns the market and the outcome of a token's id. ok is false for a text that cannot be the id of a token.
 func parseToken(id string) (ticker string, s side, ok bool) {
 	for _, s := range sides {
 		if ticker, ok := strings.CutSuffix(id, suffixes[s]); ok && isTicker(ticker) {

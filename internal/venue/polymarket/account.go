@@ -127,7 +127,6 @@ type pageStart struct {
 	Numbering market.Numbering `json:"n,omitzero"`
 }
 
-// after returns the token of the page at a cursor. If next is empty, the token is empty.
 func (p pageStart) after(next string) string {
 	if p.At = next; next == "" {
 		return ""

@@ -50,7 +50,6 @@ func readLastTrades(payload wire.Value, note func(string)) (rest.Values[market.P
 	})
 }
 
-// readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
 func readBooks(payload wire.Value, note func(string)) (rest.Values[market.Book], error) {
 	return readTokens(payload, note, readBook)
 }
@@ -69,7 +68,6 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token.
 func readTokens[T any](payload wire.Value, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm

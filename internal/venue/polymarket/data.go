@@ -82,7 +82,6 @@ var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryConversion: {"CONVERSION", "MIGRATION"},
 }
 
-// kindOf returns the kind of history record for one of Polymarket's types of activity, or HistoryUnknown.
 func kindOf(raw string) market.HistoryKind {
 	for kind, types := range activityTypes {
 		if slices.Contains(types, strings.ToUpper(raw)) {

@@ -51,7 +51,6 @@ func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)
 }
 
-// keysetCursor returns the cursor of the next page of a keyset endpoint. The cursor is empty on the last page.
 func keysetCursor(payload wire.Value) (string, error) {
 	v := fieldKeysetCursor.Of(payload)
 	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= rest.MaxCursor {
@@ -159,8 +158,6 @@ func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.Event
 	})
 }
 
-// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is not
-// the requested event, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	list, err := readEvents(payload)
@@ -177,7 +174,6 @@ func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.
 	return found.toEvent(e), nil
 }
 
-// toEvent returns the event with its readable markets.
 func (f eventRow) toEvent(e upstream.Endpoint) *market.Event {
 	var bad rest.RowErrors
 	for i, row := range f.rows {

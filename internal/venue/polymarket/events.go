@@ -57,7 +57,6 @@ func (d *Driver) Categories(ctx context.Context, call upstream.Call) (*queries.C
 	})
 }
 
-// findEvents returns one page of the search by text.
 func (d *Driver) findEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	payload, next, err := d.textPage(ctx, call, upstream.EndpointEventSearch, q, eventsListed)
 	if err != nil {
@@ -70,7 +69,6 @@ func (d *Driver) findEvents(ctx context.Context, call upstream.Call, q queries.S
 	return page, err
 }
 
-// listEvents returns one page of the list of open events or of the list of closed events.
 func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
 	open, closed := sides(q.Status)

@@ -23,8 +23,6 @@ func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(str
 	}
 }
 
-// formError returns the rest.UnknownForm error of a response. err is the error of the function that read the response. If err is
-// nil, formError returns nil.
 func formError(e upstream.Endpoint, err error) error {
 	if err == nil {
 		return nil

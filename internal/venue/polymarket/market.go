@@ -190,7 +190,6 @@ func tokenIDs(r *wire.Row) (ids []string) {
 	return ids
 }
 
-// slugOf returns the slug that Polymarket derives from a label.
 func slugOf(label string) string {
 	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "-")

@@ -84,7 +84,6 @@ func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets reads markets, each with the lookup for the form of its id.
 func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLookup, ids []string) ([]upstream.Result[*market.Market], error) {
 	lists := make([][]string, len(by))
 	places := make([][2]int, len(ids)) // the list of each id, and its index in the list
@@ -153,7 +152,6 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 		})
 }
 
-// namedMarkets makes one call for the open or the closed markets with the given ids.
 func (d *Driver) namedMarkets(ctx context.Context, call upstream.Call, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
 	sent := make(map[string]bool, len(ids))

@@ -118,7 +118,6 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory
 		})
 }
 
-// fidelity returns the number of minutes between the points of a history with the given first and last day.
 func fidelity(from, to market.Date) int {
 	switch days := to - from + 1; {
 	case days <= 2:

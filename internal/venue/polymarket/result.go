@@ -78,8 +78,6 @@ func resolutionSource(r *wire.Row) string {
 	return ""
 }
 
-// pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is
-// missing or not exactly 0, pricedWinner returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {
@@ -95,7 +93,6 @@ func pricedWinner(outcomes []market.Outcome) int {
 	return winner
 }
 
-// equalPrices reports whether a market has two outcomes, each with a price of 0.5.
 func equalPrices(outcomes []market.Outcome) bool {
 	other := func(o market.Outcome) bool { return o.Price == nil || o.Price.Cmp(half) != 0 }
 	return len(outcomes) == 2 && !slices.ContainsFunc(outcomes, other)

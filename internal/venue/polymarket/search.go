@@ -39,7 +39,6 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	})
 }
 
-// checkSearch checks a search. If the search has no page size, checkSearch sets the default.
 func checkSearch(q *queries.Search) error {
 	const e = upstream.EndpointSearch
 	sortable := orders[q.Sort] != ""
@@ -70,7 +69,6 @@ func matches(m *market.Market, q queries.Search) bool {
 	return q.MatchesState(m) && (q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }
 
-// searchText returns the matching markets of the events on one page of Polymarket's search.
 func (d *Driver) searchText(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	payload, next, err := d.textPage(ctx, call, e, q, eventsOnPage)

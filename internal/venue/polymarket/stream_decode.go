@@ -88,12 +88,10 @@ func frameKind(kind string) string {
 	return "unknown"
 }
 
-// message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
 	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: at, ReceivedAt: now}
 }
 
-// topic returns the asset's topic on a channel, and whether the topic is subscribed.
 func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
 	t = messages.Topic{Channel: channel, ID: a.id}
 	return t, a.wanted[t]
@@ -120,7 +118,6 @@ func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, l.top(), at, now)
 }
 
-// owes reports whether a topic of the channel must still get the asset's current state.
 func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
@@ -160,7 +157,6 @@ func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// handleUnusable marks the book of an asset as lost after a frame that cannot be read.
 func (c *codec) handleUnusable(a *asset, r *wire.Row) []stream.Event {
 	r.Note("bad frame")
 	a.lose()
@@ -178,7 +174,6 @@ func (c *codec) lossEvents(a *asset) []stream.Event {
 	return nil
 }
 
-// priceChange decodes the changes of several books, and the best prices that these changes report.
 func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) {
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
@@ -223,7 +218,6 @@ func readTop(r *wire.Row) (t top) {
 	return t
 }
 
-// optionalPrice reads an optional price, which may be "".
 func optionalPrice(r *wire.Row, f wire.Field) *market.Decimal {
 	if r.Of(f).Is("") {
 		return nil
@@ -301,7 +295,6 @@ func tradeID(t market.Trade) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// tickSize reads the new tick size of a market, or returns nil.
 func tickSize(r *wire.Row) *market.Decimal {
 	if size := r.Unit(fieldNewTick); size != nil && size.Sign() > 0 {
 		return size

@@ -148,7 +148,6 @@ func (b *breaker) done(generation uint64, v verdict, subject string) {
 	}
 }
 
-// countFailure counts a failure and reports whether the circuit opens.
 func (b *breaker) countFailure(subject string) bool {
 	now := b.clock.Now()
 	if now.Sub(b.last) > FailureWindow {
@@ -170,7 +169,6 @@ func (b *breaker) resetFailures() {
 	clear(b.subjects)
 }
 
-// stateChanged begins a new generation, forgets the failures and passes the new state to onChange.
 func (b *breaker) stateChanged() {
 	b.generation++
 	b.resetFailures()

@@ -150,7 +150,6 @@ func contextFailure(ctx context.Context, e upstream.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// circuitOpenError returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
 func circuitOpenError(e upstream.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindCircuitOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
@@ -169,7 +168,6 @@ func connectionFailure(ctx, call context.Context, e upstream.Endpoint, err error
 	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: transient})
 }
 
-// describeConnectionError returns a fixed text for a connection error, and whether a retry may succeed.
 func describeConnectionError(err error) (text string, transient bool) {
 	var (
 		number      syscall.Errno

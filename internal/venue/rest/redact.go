@@ -143,7 +143,6 @@ func clientValues(rq *Request) (words []string) {
 	return words
 }
 
-// leadingString returns the JSON string at the start of a valid JSON text.
 func leadingString(text string) string {
 	for i := 1; i < len(text); i++ {
 		switch text[i] {

@@ -89,7 +89,6 @@ func (c *receivedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// orReadError returns the error of the connection. If the connection had no error, it returns err.
 func (c *receivedReader) orReadError(err error) error {
 	if c.err != nil {
 		return c.err

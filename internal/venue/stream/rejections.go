@@ -32,7 +32,6 @@ func meaningOf(code string) *market.Error {
 	return errUnsupported
 }
 
-// reject handles an error frame with the given meaning.
 func (q *sendQueue) reject(e *Event, err *market.Error) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && err != errLater {

@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// takeUnsubscription removes topics of one channel from q.unsubscribes and returns a request that unsubscribes them.
 func (q *sendQueue) takeUnsubscription() *Request {
 	b := q.newBatch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
@@ -62,7 +61,6 @@ func (q *sendQueue) newBatch(first messages.Topic) batch {
 	return b
 }
 
-// add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
 	quoted, _ := json.Marshal(t.ID)
 	size := len(quoted) + len(",")

@@ -130,7 +130,6 @@ func (s *session) handleHello(e *Event) error {
 	return nil
 }
 
-// handleHeartbeat passes the sequence numbers of the subscribed topics to the Handler.
 func (s *session) handleHeartbeat(e *Event) {
 	for t := range e.Seqs {
 		if !s.queue.isSubscribed(t) {
@@ -160,7 +159,6 @@ func (s *session) handleError(e *Event) error {
 	return s.checkIdle(e.At)
 }
 
-// reportDown calls Handler.Down for all topics that are up.
 func (s *session) reportDown(err error) {
 	if topics := s.queue.upTopics(); len(topics) > 0 {
 		s.client.handler.Down(topics, err)

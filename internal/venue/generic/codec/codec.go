@@ -114,7 +114,6 @@ func (d *decoder) Decode(frame []byte, at time.Time) (events []stream.Event) {
 	return d.decodeOne(v, at)
 }
 
-// decodeOne decodes one frame, or one element of a frame that is a list.
 func (d *decoder) decodeOne(v wire.Value, at time.Time) []stream.Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
@@ -143,7 +142,6 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{e}
 }
 
-// listedIDs returns the readable ids in the lists of a frame.
 func listedIDs(r *wire.Row) (ids []string) {
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
@@ -181,7 +179,6 @@ func (d *decoder) hello(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventHello, Epoch: d.epoch, Hello: h}}
 }
 
-// count decodes an optional positive number. It returns 0 if the number is missing, unreadable or greater than 2^30.
 func count(r *wire.Row, f wire.Field) int {
 	n, ok := r.Of(f).Uint()
 	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
@@ -296,7 +293,6 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []stream.Event {
 	return events
 }
 
-// noAddress reports the drift of a frame that does not name its token or market. It returns no events.
 func noAddress(r *wire.Row) []stream.Event {
 	r.Note("frame without address")
 	return nil

@@ -64,7 +64,6 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 	return t, no, false
 }
 
-// price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
 func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
 	t, no, numbered := d.token(r, messages.ChannelPrices)
 	switch {
@@ -120,7 +119,6 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	return s
 }
 
-// prices decodes yesPrice and noPrice of a frame that contains a market but no token.
 func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []stream.Event {
 	var events []stream.Event
 	for _, side := range []struct {
@@ -179,7 +177,6 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// change decodes one element of the JSON field "changes". If the element is bad, the whole frame is bad.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -199,7 +196,6 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	return change
 }
 
-// levels decodes a complete book. The book has no spread if it has no bids or no asks, or if the best bid is above the best ask.
 func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
@@ -311,7 +307,6 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, kind string) []stream
 	return deliver(r, m)
 }
 
-// resolve decodes the result of a market. If the frame has no status, the status is RESOLVED.
 func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
