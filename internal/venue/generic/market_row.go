@@ -1,7 +1,6 @@
 package generic
 
 import (
-	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,134 +11,43 @@ import (
 )
 
 var (
-	fieldMarketID        = wire.NewField("marketId", "conditionId", "id").Interned()
-	fieldSlug            = wire.NewField("slug", "marketSlug")
-	fieldQuestion        = wire.NewField("question", "title")
-	fieldGroupItemTitle  = wire.NewField("groupItemTitle")
-	fieldDescription     = wire.NewField("description")
-	fieldImage           = wire.NewField("image", "imageUrl", "icon")
-	fieldCategory        = wire.NewField("category").Interned()
-	fieldTags            = wire.NewField("tags")
-	fieldActive          = wire.NewField("active")
-	fieldClosed          = wire.NewField("closed")
-	fieldAcceptingOrders = wire.NewField("acceptingOrders")
-	fieldStartDate       = wire.NewField("startDate", "startsAt", "startDateIso")
-	fieldEndDate         = wire.NewField("endDate", "endsAt", "endDateIso")
-	fieldVolume          = wire.NewField("volume", "volumeNum")
-	fieldVolume24h       = wire.NewField("volume24h", "volume_24h", "volume24hr", "volume_24hr")
-	fieldLiquidity       = wire.NewField("liquidity", "liquidityNum")
-	fieldTickSize        = wire.NewField("tickSize", "minimumTickSize", "orderPriceMinTickSize")
-	fieldMinOrderSize    = wire.NewField("minOrderSize", "minimumOrderSize", "orderMinSize")
-	fieldEventID         = wire.NewField("eventId").Interned()
-	fieldEventSlug       = wire.NewField("eventSlug").Interned()
-	fieldEventTitle      = wire.NewField("eventTitle").Interned()
-	fieldResolution      = wire.NewField("resolution")
+	fieldMarketID   = wire.NewField("marketId", "conditionId", "id").Interned()
+	fieldEventID    = wire.NewField("eventId").Interned()
+	fieldEventSlug  = wire.NewField("eventSlug").Interned()
+	fieldEventTitle = wire.NewField("eventTitle").Interned()
+	fieldResolution = wire.NewField("resolution")
+	fieldEvent      = wire.NewField("event")
 
-	fieldOutcomes      = wire.NewField("outcomes")
-	fieldTokens        = wire.NewField("tokens")
-	fieldOutcomePrices = wire.NewField("outcomePrices")
-	fieldTokenIDs      = wire.NewField("clobTokenIds", "tokenIds")
-	fieldOutcome       = wire.NewField("outcome", "label", "name", "title").Interned()
-	fieldOutcomeToken  = wire.NewField("tokenId", "clobTokenId", "assetId", "id").Interned()
-	fieldWinner        = wire.NewField("winner", "isWinner")
+	fieldTokenIDs     = wire.NewField("clobTokenIds", "tokenIds")
+	fieldOutcome      = wire.NewField("outcome", "label", "name", "title").Interned()
+	fieldOutcomeToken = wire.NewField("tokenId", "clobTokenId", "assetId", "id").Interned()
+	fieldWinner       = wire.NewField("winner", "isWinner")
 
 	fieldResolvedAt = wire.NewField("resolvedAt", "timestamp")
 	fieldSource     = wire.NewField("source")
-
-	fieldEvent    = wire.NewField("event")
-	fieldEvents   = wire.NewField("events")
-	fieldTagLabel = wire.NewField("label", "name", "slug")
-
-	// These fields are in the object of an event, not in the object of a market.
-	fieldOwnEventID    = wire.NewField("eventId", "id").Interned()
-	fieldOwnEventSlug  = wire.NewField("eventSlug", "slug")
-	fieldOwnEventTitle = wire.NewField("eventTitle", "title", "name")
 )
 
-// marketEvent is the event of a market. Empty fields of the market get their values from the event.
-type marketEvent struct {
-	id, slug, title, image, category string
-	tags                             []string
-	object                           wire.Value
-}
-
-func readEvent(r *wire.Row) *marketEvent {
-	return &marketEvent{
-		id:       r.ID(fieldOwnEventID),
-		slug:     r.Text(fieldOwnEventSlug),
-		title:    r.Text(fieldOwnEventTitle),
-		image:    r.Text(fieldImage),
-		category: r.Text(fieldCategory),
-		tags:     r.Labels(fieldTags, fieldTagLabel),
-		object:   r.Object,
-	}
-}
-
-// readMarket reads a market in any known form. If event is nil, readMarket uses the event in the row, if there is one.
-func readMarket(r *wire.Row, event *marketEvent) *market.Market {
-	m := &market.Market{
-		MarketID:        r.RequireID(fieldMarketID),
-		Slug:            r.Text(fieldSlug),
-		Question:        r.Text(fieldQuestion),
-		GroupItemTitle:  r.Text(fieldGroupItemTitle),
-		Description:     r.Text(fieldDescription),
-		Image:           r.Text(fieldImage),
-		Category:        r.Text(fieldCategory),
-		Tags:            r.Labels(fieldTags, fieldTagLabel),
-		AcceptingOrders: r.Bool(fieldAcceptingOrders),
-		StartsAt:        r.Time(fieldStartDate),
-		EndsAt:          r.Time(fieldEndDate),
-		Volume:          r.Decimal(fieldVolume),
-		Volume24h:       r.Decimal(fieldVolume24h),
-		Liquidity:       r.Decimal(fieldLiquidity),
-		TickSize:        r.Decimal(fieldTickSize),
-		MinOrderSize:    r.Decimal(fieldMinOrderSize),
-		EventID:         r.ID(fieldEventID),
-		EventSlug:       r.Text(fieldEventSlug),
-		EventTitle:      r.Text(fieldEventTitle),
-		Outcomes:        outcomes(r),
-		Resolution:      resolution(r),
-		CreatedAt:       r.Time(wire.FieldCreatedAt),
-		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
-	}
+// readMarket reads a market in any known form. event is the row of its event. If it is nil, the market may name its event: event:{…}
+// or events:[{…}].
+func readMarket(r, event *wire.Row) *market.Market {
+	id := r.RequireID(fieldMarketID)
+	m := r.Market()
+	m.MarketID, m.Outcomes, m.Resolution = id, outcomes(r), resolution(r)
+	m.EventID, m.EventSlug, m.EventTitle = r.ID(fieldEventID), r.Text(fieldEventSlug), r.Text(fieldEventTitle)
 	m.Status, m.StatusRaw = status(r, m)
 	dropFalseWinners(m)
-	if event == nil {
-		event = ownEvent(r)
-	}
 	if event != nil {
-		inheritFromEvent(m, event, r)
+		event.Inherit(m)
+		return m
+	}
+	own := r.Of(fieldEvent)
+	if list := r.Of(wire.FieldEvents).Elements(); own.IsNull() && len(list) > 0 {
+		own = list[0]
+	}
+	if own.Kind() == wire.Object {
+		r.Child(own).NameEvent(m)
 	}
 	return m
-}
-
-// ownEvent returns the id, the slug and the title of the event in the object of a market: event:{…} or events:[{…}]. If there is no
-// such event, ownEvent returns nil.
-func ownEvent(r *wire.Row) *marketEvent {
-	v := r.Of(fieldEvent)
-	if list := r.Of(fieldEvents).Elements(); v.IsNull() && len(list) > 0 {
-		v = list[0]
-	}
-	if v.Kind() != wire.Object {
-		return nil
-	}
-	e := readEvent(r.Child(v))
-	return &marketEvent{id: e.id, slug: e.slug, title: e.title}
-}
-
-func inheritFromEvent(m *market.Market, e *marketEvent, in *wire.Row) {
-	m.EventID, m.EventSlug, m.EventTitle = cmp.Or(m.EventID, e.id), cmp.Or(m.EventSlug, e.slug), cmp.Or(m.EventTitle, e.title)
-	m.Image, m.Category = cmp.Or(m.Image, e.image), cmp.Or(m.Category, e.category)
-	if len(m.Tags) == 0 {
-		m.Tags = e.tags
-	}
-	r := in.Child(e.object)
-	if m.StartsAt.IsZero() {
-		m.StartsAt = r.Time(fieldStartDate)
-	}
-	if m.EndsAt.IsZero() {
-		m.EndsAt = r.Time(fieldEndDate)
-	}
 }
 
 func status(r *wire.Row, m *market.Market) (market.Status, string) {
@@ -147,7 +55,7 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 		raw := r.Text(wire.FieldStatus)
 		return market.ParseStatus(raw), raw
 	}
-	closed, active := r.Bool(fieldClosed), r.Bool(fieldActive)
+	closed, active := r.Bool(wire.FieldClosed), r.Bool(wire.FieldActive)
 	switch {
 	case closed != nil && *closed && (hasWinner(m) || m.Resolution != nil):
 		return market.StatusResolved, ""
@@ -199,10 +107,10 @@ func outcomes(r *wire.Row) []market.Outcome {
 		}
 		switch {
 		case in.Err != nil:
-			r.Fail(fieldOutcomes, "contain a bad outcome: "+in.Err.Error())
+			r.Fail(wire.FieldOutcomes, "contain a bad outcome: "+in.Err.Error())
 			return nil
 		case seen[o.TokenID]:
-			r.Fail(fieldOutcomes, "name a token twice")
+			r.Fail(wire.FieldOutcomes, "name a token twice")
 		}
 		seen[o.TokenID] = true
 		list = append(list, o)
@@ -213,11 +121,11 @@ func outcomes(r *wire.Row) []market.Outcome {
 // outcomeRows returns a row for each outcome. The row is an object in outcomes or tokens, or comes from the parallel lists outcomes,
 // clobTokenIds and outcomePrices, of which the last may be missing. Each list may be a string that contains JSON.
 func outcomeRows(r *wire.Row) (rows []*wire.Row) {
-	for i, f := range []wire.Field{fieldOutcomes, fieldTokens} {
+	for i, f := range []wire.Field{wire.FieldOutcomes, wire.FieldTokens} {
 		list, ok := r.Of(f).List()
 		switch {
 		case !ok:
-		case len(list) == 0 && i == 0 && (r.Has(fieldTokens) || r.Has(fieldTokenIDs)): // another field has the outcomes
+		case len(list) == 0 && i == 0 && (r.Has(wire.FieldTokens) || r.Has(fieldTokenIDs)): // another field has the outcomes
 		case len(list) == 0 || list[0].Kind() == wire.Object:
 			for _, v := range list {
 				rows = append(rows, r.Child(v))
@@ -225,15 +133,15 @@ func outcomeRows(r *wire.Row) (rows []*wire.Row) {
 			return rows
 		}
 	}
-	labels, ok := r.Of(fieldOutcomes).List()
+	labels, ok := r.Of(wire.FieldOutcomes).List()
 	tokens, ok2 := r.Of(fieldTokenIDs).List()
 	if !ok || !ok2 || len(labels) != len(tokens) {
-		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
+		r.Fail(wire.FieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
-	prices, hasPrices := r.Of(fieldOutcomePrices).List()
+	prices, hasPrices := r.Of(wire.FieldOutcomePrices).List()
 	if hasPrices && len(prices) != len(labels) {
-		r.Fail(fieldOutcomePrices, "do not match the outcomes")
+		r.Fail(wire.FieldOutcomePrices, "do not match the outcomes")
 		return nil
 	}
 	for i := range labels {
@@ -255,7 +163,7 @@ func outcomeTokens(r *wire.Row) []string {
 			ids = append(ids, id)
 		}
 	}
-	for _, f := range []wire.Field{fieldOutcomes, fieldTokens} {
+	for _, f := range []wire.Field{wire.FieldOutcomes, wire.FieldTokens} {
 		list, _ := r.Of(f).List()
 		for _, v := range list {
 			add(fieldOutcomeToken.Of(v))
@@ -269,15 +177,15 @@ func outcomeTokens(r *wire.Row) []string {
 }
 
 func readSearchRow(v wire.Value, i int, drift *rest.Drift) (good []*market.Market, bad rest.RowErrors) {
-	rows, event := []wire.Value{v}, (*marketEvent)(nil)
+	rows, event := []wire.Value{v}, (*wire.Row)(nil)
 	inside := v.Member("markets")
 	isEvent := inside.Kind() == wire.List
 	if isEvent {
-		rows, event = inside.Elements(), readEvent(wire.NewRow(v, drift.Add))
+		rows, event = inside.Elements(), wire.NewRow(v, drift.Add)
 	}
 	good, bad = rest.ReadRows(rows, drift.Add, func(r *wire.Row) *market.Market {
 		m := readMarket(r, event)
-		m.Summary = !r.Has(fieldDescription) && !r.Has(fieldResolution)
+		m.Summary = !r.Has(wire.FieldDescription) && !r.Has(fieldResolution)
 		return m
 	})
 	for j := range bad {

@@ -35,7 +35,7 @@ func (c reading) searchPair(ctx context.Context, q queries.Search, yes, no strin
 // ok is false.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	pair := pairObject(payload)
-	if fieldQuestion.PresentIn(pair) {
+	if wire.FieldQuestion.PresentIn(pair) {
 		return "", "", false
 	}
 	var ids [2]string
@@ -78,7 +78,7 @@ func pairRows(pair wire.Value) []wire.Value {
 	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')
 	}
-	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, innerJSON(pair), fieldOutcomes, sideJSON(yes, "YES"), sideJSON(no, "NO"))
+	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, innerJSON(pair), wire.FieldOutcomes, sideJSON(yes, "YES"), sideJSON(no, "NO"))
 	m, err := wire.Parse(text)
 	if err != nil {
 		return nil // the new document has too many values

@@ -86,8 +86,8 @@ type eventRow struct {
 // placeholders. readEvent leaves out the placeholders.
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
-	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
-	e.Image, e.Description, e.Category = r.Text(fieldImage), r.Text(fieldDescription), r.Text(fieldCategory)
+	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(wire.FieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
+	e.Image, e.Description, e.Category = r.Text(wire.FieldImage), r.Text(wire.FieldDescription), r.Text(wire.FieldCategory)
 	list := r.Of(fieldMarkets)
 	if list.Kind() != wire.List {
 		r.Fail(fieldMarkets, "are missing")
@@ -116,13 +116,13 @@ func isPlaceholder(row marketRow) bool {
 	if isTrue(row.row.Bool(fieldOther)) {
 		return true
 	}
-	m, active := row.market, row.row.Bool(fieldActive)
+	m, active := row.market, row.row.Bool(wire.FieldActive)
 	return m != nil && active != nil && !*active && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
 // isListed reports whether a row of a list of markets belongs into the list. Polymarket's site shows no placeholders.
 func isListed(row marketRow) bool {
-	events := row.row.Of(fieldEvents).Elements()
+	events := row.row.Of(wire.FieldEvents).Elements()
 	return len(events) == 0 || !isTrue(row.row.Child(events[0]).Bool(fieldAugmented)) || !isPlaceholder(row)
 }
 
@@ -188,7 +188,7 @@ func (f eventRow) toEvent(e upstream.Endpoint) *market.Event {
 }
 
 func readEvents(payload wire.Value) (events []wire.Value, err error) {
-	events, ok := listOf(payload, fieldEvents)
+	events, ok := listOf(payload, wire.FieldEvents)
 	if !ok {
 		return nil, errNoEvents
 	}

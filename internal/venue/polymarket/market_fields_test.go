@@ -126,7 +126,7 @@ func TestBadMembersOfAMarket(t *testing.T) {
 		`"question":7`:                              "bad: question is missing drift: question unreadable",
 		`"conditionId":[]`:                          "bad: conditionId is not an id",
 		`"volume":"much"`:                           "bad: volume is not a number",
-		`"volume24hr":"much"`:                       "bad: volume24hr is not a number",
+		`"volume24hr":"much"`:                       "bad: volume24h is not a number",
 		`"outcomes":null`:                           "bad: outcomes are missing or do not match their tokens",
 		`"outcomes":"[]"`:                           "bad: outcomes are missing or do not match their tokens",
 		`"outcomes":["Up",""]`:                      "bad: outcomes have no label",

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
 )
 
 // marketLookup names the filter of /markets/keyset for one kind of id.
@@ -42,7 +43,7 @@ var (
 	}
 	bySlug = []marketLookup{
 		{upstream.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, only, func(row marketRow, id string) bool {
-			return row.row.Of(fieldSlug).Is(id)
+			return row.row.Of(wire.FieldSlug).Is(id)
 		}},
 	}
 )

@@ -16,7 +16,6 @@ var (
 	fieldResolutionSource = wire.NewField("resolutionSource", "resolvedBy").Interned()
 	fieldClosedTime       = wire.NewField("closedTime")
 
-	fieldTokens  = wire.NewField("tokens")
 	fieldWinner  = wire.NewField("winner")
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
@@ -31,7 +30,7 @@ var (
 // because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state the
 // winner, undecided has the source and the time of the result. Otherwise undecided is nil.
 func readResult(r *wire.Row, m *market.Market) (undecided *market.Resolution) {
-	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), resolutionStatus(r)
+	closed, active, status := isTrue(r.Bool(wire.FieldClosed)), isTrue(r.Bool(wire.FieldActive)), resolutionStatus(r)
 	m.StatusRaw = status
 	resolved := strings.EqualFold(status, "resolved") || strings.EqualFold(status, "settled")
 	known := &market.Resolution{}
@@ -126,11 +125,11 @@ func readClobResult(v wire.Value, marketID string, note func(string)) (result, e
 	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(conditionID(id), marketID) {
 		return result{}, errors.New("the response is about another market")
 	}
-	list, ok := r.Of(fieldTokens).List()
+	list, ok := r.Of(wire.FieldTokens).List()
 	if !ok {
-		r.Fail(fieldTokens, "are missing")
+		r.Fail(wire.FieldTokens, "are missing")
 	}
-	if r.Err != nil || !isTrue(r.Bool(fieldClosed)) {
+	if r.Err != nil || !isTrue(r.Bool(wire.FieldClosed)) {
 		return result{}, r.Err
 	}
 	var out result

@@ -6,6 +6,7 @@ import (
 
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
 )
 
 const (
@@ -34,7 +35,7 @@ func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (id 
 		return "", false, err
 	}
 	id, ok := fieldID.Of(payload).ID()
-	if !payload.IsNull() && (!ok || id == "" || !fieldSlug.Of(payload).Is(slug)) {
+	if !payload.IsNull() && (!ok || id == "" || !wire.FieldSlug.Of(payload).Is(slug)) {
 		return "", false, rest.UnknownForm(e, "no tag with the requested slug")
 	}
 	d.tags.Add(slug, tagID{id, d.gamma.Now().Add(tagLife)})
