@@ -1,6 +1,7 @@
 package kalshi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -26,35 +27,21 @@ func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.B
 func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
 	rq := &rest.Request{Endpoint: upstream.EndpointBook, Path: pathMarkets + "/" + tickers[0] + "/orderbook", Keys: 1}
 	if d.key != nil {
-		rq.Sign = d.sign
+		rq.Sign = func(method, path string) http.Header {
+			h, _ := d.key.Headers(method, path, d.Now()) // if the call cannot be signed, the venue may still answer
+			return h
+		}
 	}
 	payload, err := d.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
-	return rest.Values[bids]{tickers[0]: readBook(wire.NewRow(payload, note))}, nil
-}
-
-func (d *Driver) sign(method, path string) http.Header {
-	h, err := d.key.Headers(method, path, d.Now())
-	if err != nil {
-		return nil // the call is not signed
-	}
-	return h
-}
-
-func readBook(r *wire.Row) upstream.Result[*bids] {
+	r := wire.NewRow(payload, note)
 	book := r.Child(r.Of(fieldBook))
-	b := readBids(book, false)
-	err := r.Err
-	if err == nil {
-		err = book.Err
-	}
-	if err != nil {
-		r.Note("bad element")
-		return upstream.Result[*bids]{Err: rest.BadElement(upstream.EndpointBook, err)}
-	}
-	return upstream.Result[*bids]{Value: &b}
+	b, found := readBids(book, false), rest.Values[bids]{}
+	r.Err = cmp.Or(r.Err, book.Err)
+	found.Put(tickers[0], &b, r)
+	return found, nil
 }
 
 var fieldBook = wire.NewField("orderbook_fp")
