@@ -203,8 +203,8 @@ func (c *codec) delta(f received) []stream.Event {
 	if f.msg.Err != nil {
 		return c.handleUnusable(state, f)
 	}
-	total, err := state.book.add(bidder, price, delta)
-	if err != nil {
+	total, ok := state.book.add(bidder, price, delta)
+	if !ok {
 		f.msg.Note("negative level")
 		return c.loseOne(state)
 	}

@@ -1,10 +1,12 @@
 package polymarket
 
 import (
+	"context"
 	"errors"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -81,4 +83,26 @@ func readPoints(list []wire.Value, from, to market.Date, note func(string)) ([]m
 		return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
 	})
 	return rest.PointsOfDays(points, from, to, func(string) {}), bad
+}
+
+// lookup returns a rest.Lookup that passes lists of ids to the function read. If Polymarket refuses a list because of one of the
+// ids, the rest.Lookup reads the halves of the list separately. An id that Polymarket does not know alone has no result.
+func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(string) bool, read func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error)) rest.Lookup[T] {
+	return rest.Lookup[T]{
+		Client: c, Endpoint: e, Batch: batch, IsID: isID, Halve: rest.Refused,
+		Call: func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
+			got, err := read(ctx, call, ids, note)
+			if len(ids) == 1 && market.CodeOf(err) == market.CodeNotFound {
+				return nil, nil
+			}
+			return got, err
+		},
+	}
+}
+
+func formError(e upstream.Endpoint, err error) error {
+	if err == nil {
+		return nil
+	}
+	return rest.UnknownForm(e, err.Error())
 }

@@ -83,3 +83,13 @@ func (c *Client) reportLimits(call upstream.Call, e upstream.Endpoint, resp *htt
 	a.Served = !a.Refused && resp.StatusCode < 500
 	call.Answered(a)
 }
+
+// PublishedLimit is a limit that a venue documents for some endpoints. If Refill is 0, Calls is the greatest number of calls in any
+// period of the length Span. If Refill is not 0, the limit is a bucket of tokens.
+type PublishedLimit struct {
+	Endpoints []upstream.Endpoint
+	Calls     int
+	Span      time.Duration
+	// Refill is the number of tokens that the venue adds each second, up to Burst. A call costs Cost tokens.
+	Refill, Burst, Cost float64
+}
