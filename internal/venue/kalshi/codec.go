@@ -171,18 +171,8 @@ func (c *codec) subjectsOf(sid uint64) (subs []subject) {
 // lifecycles maps the type of a lifecycle message to the market's new state, in the words of the REST API.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
-func kindOf(event string) string {
-	switch event {
-	case "created":
-		return "CREATED"
-	case "determined":
-		return "RESOLVED"
-	case "activated", "deactivated", "settled":
-		return "STATUS"
-	case "price_level_structure_updated":
-		return "TICK_SIZE"
-	case "close_date_updated", "metadata_updated":
-		return "METADATA"
-	}
-	return strings.ToUpper(event)
+// changes maps the type of a lifecycle message to a market.MarketChange.Kind. An unknown type is the kind.
+var changes = map[string]string{
+	"created": "CREATED", "determined": "RESOLVED", "activated": "STATUS", "deactivated": "STATUS", "settled": "STATUS",
+	"price_level_structure_updated": "TICK_SIZE", "close_date_updated": "METADATA", "metadata_updated": "METADATA",
 }

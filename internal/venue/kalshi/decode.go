@@ -1,6 +1,8 @@
 package kalshi
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -265,7 +267,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 	if f.msg.Err != nil {
 		return c.handleUnusable(state, f)
 	}
-	change := &market.MarketChange{Kind: kindOf(kind), StatusRaw: lifecycles[kind]}
+	change := &market.MarketChange{Kind: cmp.Or(changes[kind], strings.ToUpper(kind)), StatusRaw: lifecycles[kind]}
 	if change.StatusRaw != "" {
 		change.Status = statusOf(change.StatusRaw)
 	}

@@ -56,36 +56,33 @@ func (c *codec) decodeOne(r *wire.Row, now time.Time) []stream.Event {
 	if kind == "" && r.Has(wire.FieldBids) {
 		kind = "book" // the first books of a socket may have no type
 	}
-	c.env.Observer.Frame(frameKind(kind))
-	switch kind {
-	case "book":
-		return c.bookFrame(r, now)
-	case "price_change":
-		return c.priceChange(r, now)
-	case "best_bid_ask":
-		return c.bestPrices(r, now)
-	case "last_trade_price":
-		return c.lastTrade(r, now)
-	case "tick_size_change":
+	read := frames[kind]
+	if read == nil {
+		c.env.Observer.Frame("unknown")
+		return nil
+	}
+	c.env.Observer.Frame(kind)
+	return read(c, r, now)
+}
+
+// frames maps the type of a frame to the function that handles the frame.
+var frames = map[string]func(*codec, *wire.Row, time.Time) []stream.Event{
+	"book":             (*codec).bookFrame,
+	"price_change":     (*codec).priceChange,
+	"best_bid_ask":     (*codec).bestPrices,
+	"last_trade_price": (*codec).lastTrade,
+	"tick_size_change": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{Kind: "TICK_SIZE", TickSize: tickSize(r)})
-	case "new_market":
+	},
+	"new_market": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{Kind: "CREATED"})
-	case "market_resolved":
+	},
+	"market_resolved": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{
 			Kind: "RESOLVED", Status: market.StatusResolved, StatusRaw: string(market.StatusResolved),
 			Outcome: r.Text(fieldWinningName), WinningTokenID: r.ID(fieldWinningAsset),
 		})
-	}
-	return nil
-}
-
-// frameKind returns the type of a frame for metrics. All unknown types become "unknown", so that the number of types is bounded.
-func frameKind(kind string) string {
-	switch kind {
-	case "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved":
-		return kind
-	}
-	return "unknown"
+	},
 }
 
 func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
