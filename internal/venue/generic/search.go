@@ -210,13 +210,13 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 // ensureOrder checks that the markets are sorted as requested. If the venue probably ignores the sort, the error is UNSUPPORTED. If
 // few pairs are out of order, ensureOrder sorts, and markets without the field of the sort come last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
-	field, ok := rest.SortFields[q.Sort]
+	field, ok := queries.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
 		return nil
 	}
 	compare := field.Comparer(q.Direction)
 	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !field.Has(m) })
-	switch wrong, ignored := rest.OutOfOrder(known, compare); {
+	switch wrong, ignored := queries.OutOfOrder(known, compare); {
 	case wrong == 0:
 		return nil
 	case ignored:

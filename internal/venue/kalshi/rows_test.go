@@ -137,8 +137,6 @@ func TestMarketBranches(t *testing.T) {
 		{map[string]any{"close_time": "soon"}, "times", "times 2026-11-20T12:00:00Z - 2026-11-21T10:15:00.25Z", "close_time unreadable"},
 		{map[string]any{"updated_time": nil}, "times", "times 2026-11-20T12:00:00Z 2026-11-30T23:59:00Z -", ""},
 
-		{map[string]any{"fractional_trading_enabled": false}, "figures", "figures - - - tick 0.0010 order 1", ""},
-		{map[string]any{"fractional_trading_enabled": true}, "figures", "figures - - - tick 0.0010 order 0.01", ""},
 		{map[string]any{"price_ranges": []any{}}, "figures", "figures - - - tick - order 0.01", ""},
 		{map[string]any{"price_ranges": nil}, "figures", "figures - - - tick - order 0.01", ""},
 		{map[string]any{"price_ranges": "deci_cent"}, "figures", "figures - - - tick - order 0.01", "price_ranges unreadable"},

@@ -170,7 +170,7 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 			values = append(values, *d)
 		}
 	}
-	wrong, ignored := rest.OutOfOrder(values, func(a, b market.Decimal) int {
+	wrong, ignored := queries.OutOfOrder(values, func(a, b market.Decimal) int {
 		if direction == queries.Ascending {
 			return a.Cmp(b)
 		}

@@ -108,7 +108,7 @@ func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Sea
 // placeholders. If all other rows are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	page, places, compare := &queries.SearchPage{}, [2]int{at[0].Skip, at[1].Skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
+	page, places, compare := &queries.SearchPage{}, [2]int{at[0].Skip, at[1].Skip}, queries.SortFields[q.Sort].Comparer(q.Direction)
 	var bad rest.RowErrors
 	more := func(i int) bool { return places[i] < len(pages[i].rows) }
 	for taken := 0; taken < q.Limit; taken++ {
@@ -159,8 +159,8 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 // checkOrder sorts markets that are nearly in order. If at least two pairs of neighbours are out of order, and Gamma has probably
 // ignored the sort, checkOrder returns an error.
 func checkOrder(markets []*market.Market, q queries.Search) error {
-	compare := rest.SortFields[q.Sort].Comparer(q.Direction)
-	if wrong, ignored := rest.OutOfOrder(markets, compare); wrong > 1 && ignored {
+	compare := queries.SortFields[q.Sort].Comparer(q.Direction)
+	if wrong, ignored := queries.OutOfOrder(markets, compare); wrong > 1 && ignored {
 		return unsupported("the list of markets is not sorted by " + orders[q.Sort])
 	}
 	slices.SortStableFunc(markets, compare)
