@@ -67,8 +67,7 @@ func status(r *wire.Row, m *market.Market) (market.Status, string) {
 	return market.StatusUnknown, ""
 }
 
-// dropFalseWinners removes the winner flags if none of them is true. Venues also send false for every outcome while the winner
-// is unknown, and for markets without a winner.
+// dropFalseWinners removes the flags if none is true: while there is no winner, venues send false for every outcome.
 func dropFalseWinners(m *market.Market) {
 	if hasWinner(m) {
 		return
@@ -95,8 +94,7 @@ func resolution(r *wire.Row) *market.Resolution {
 	return nil
 }
 
-// outcomes reads the outcomes in any known form. If an outcome has no token or no label, or two outcomes have the same token,
-// outcomes marks the row r as bad.
+// outcomes reads the outcomes. If one has no token or no label, or two have the same token, r is bad.
 func outcomes(r *wire.Row) []market.Outcome {
 	rows := outcomeRows(r)
 	list, seen := make([]market.Outcome, 0, len(rows)), make(map[string]bool, len(rows))

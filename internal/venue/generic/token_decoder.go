@@ -59,8 +59,7 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports whether the venue sent the map in a member with a known name. Such
-// a map may be empty.
+// isMap reports whether m maps ids to values. A map in a member with a known name (enveloped) may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped

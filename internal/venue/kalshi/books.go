@@ -107,8 +107,7 @@ func (b *bids) add(s side, price, delta market.Decimal) (total market.Decimal, o
 	return total, true
 }
 
-// changeOf returns the change of an outcome's book when bids at a price get a new total size. The argument bidder is the outcome of
-// these bids. A bid for the other outcome at p is an ask at 1 − p.
+// changeOf returns the change of an outcome's book when the bids for bidder at a price get a new total.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
 	if outcome == bidder {
 		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}

@@ -150,8 +150,7 @@ func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messa
 	}
 }
 
-// deliver returns an event for each wanted outcome of a subject. It calls fill to set the fields that are specific to the kind of
-// message.
+// deliver returns an event for each wanted outcome of a subject. fill sets what is specific to the kind of message.
 func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
@@ -187,8 +186,7 @@ func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
 	return c.loseOne(state)
 }
 
-// delta adds a signed change to the total at a price, and returns events with the new total. If there is no book yet, or the book
-// was lost, delta drops the change.
+// delta adds a signed change to the total at a price. Without a book, it drops the change.
 func (c *codec) delta(f received) []stream.Event {
 	_, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {

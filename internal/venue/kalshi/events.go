@@ -92,8 +92,7 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	})
 }
 
-// wholeEvent reads an event with its markets. The markets are summaries, because the list of events lacks the tags and the sources
-// of the event's series.
+// wholeEvent reads an event. Its markets are summaries, because the list lacks the tags and sources of their series.
 func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 	event := readEvent(r)
 	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, func(r *wire.Row) *market.Market {
@@ -133,8 +132,7 @@ func readEvent(r *wire.Row) *eventRow {
 	return e
 }
 
-// readSeries reads the category, the tags and the settlement sources of the event's series. The category in the event itself is
-// deprecated.
+// readSeries reads what the event's series has. The category in the event itself is deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
 	e.tags = r.Labels(fieldTags, wire.Field{})

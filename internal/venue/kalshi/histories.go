@@ -46,8 +46,7 @@ func (s span) set(rq *rest.Request) {
 	rq.Query.Set("start_ts", unix(start)).Set("end_ts", unix(end)).Set("period_interval", strconv.Itoa(period))
 }
 
-// histories returns a lookup that reads candlesticks. If a response lacks a market, the lookup reads the market's candlesticks from
-// the archive with a further call.
+// histories returns a lookup of candlesticks. It reads the markets that a response lacks from the archive.
 func (d *Driver) histories(s span) rest.Lookup[history] {
 	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market

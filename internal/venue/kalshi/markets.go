@@ -13,8 +13,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// byTicker returns a lookup that requests markets by ticker and calls read to convert a row. If a market is not in Kalshi's list
-// of markets, the lookup reads it from the archive.
+// byTicker returns a lookup of markets by ticker. It reads the markets that are not in Kalshi's list from the archive.
 func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
 	return rest.Lookup[T]{Client: d.Client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[T], error) {
 		found := make(rest.Values[T], len(tickers))

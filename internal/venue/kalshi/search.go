@@ -130,8 +130,7 @@ func mayBeArchived(q queries.Search) bool {
 	return len(q.Status) == 0 || slices.Contains(q.Status, market.StatusResolved)
 }
 
-// withoutListed returns archived markets without those that Kalshi's list of markets also has, because they are on the earlier
-// pages.
+// withoutListed leaves out the archived markets that Kalshi's list also has, because they are on the earlier pages.
 func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets []*market.Market) ([]*market.Market, error) {
 	if len(markets) == 0 {
 		return nil, nil

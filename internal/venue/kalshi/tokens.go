@@ -30,8 +30,7 @@ func (s side) other() side { return 1 - s }
 
 func (s side) token(ticker string) string { return ticker + suffixes[s] }
 
-// price converts a price of YES into the price of the outcome. The price of NO is 1 minus the price of YES, with the same number of
-// decimals.
+// price converts a price of YES into the price of the outcome, with the same number of decimals.
 func (s side) price(ofYes market.Decimal) market.Decimal {
 	if s == yes {
 		return ofYes

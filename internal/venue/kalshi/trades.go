@@ -152,8 +152,7 @@ type position struct {
 	Cursor string `json:"c,omitempty"`
 }
 
-// next returns the token of the next page, or "" if there is no next page. cursor is the venue's cursor for the next page, or "" at
-// the end of the list or of the archive.
+// next returns the token of the next page, or "". cursor is the venue's, or "" at the end of the list or of the archive.
 func (p position) next(cursor string) string {
 	if cursor == "" && p.Archived {
 		return ""

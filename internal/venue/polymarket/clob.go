@@ -40,8 +40,7 @@ func readMidpoints(payload wire.Value, note func(string)) (rest.Values[market.Pr
 	return out, nil
 }
 
-// readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless, so the token
-// has no result.
+// readLastTrades reads [{token_id,price,side}]. A token that never traded has the side "" and a meaningless price.
 func readLastTrades(payload wire.Value, note func(string)) (rest.Values[market.Price], error) {
 	return readTokens(payload, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}

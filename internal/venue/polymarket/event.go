@@ -31,8 +31,7 @@ type marketRow struct {
 	undecided *market.Resolution
 }
 
-// readMarkets reads {markets:[…]}. It also returns the cursor of the next page, which is empty on the last page. A bad row has no
-// market.
+// readMarkets reads {markets:[…]}, and the cursor of the next page. A bad row has no market.
 func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
 	list, ok := listOf(payload, fieldMarkets)
 	if !ok {
@@ -44,8 +43,7 @@ func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next 
 	return marketRows(list, nil, note), next, nil
 }
 
-// listOf returns the list in a field of an object. Null is an empty list. If the field is missing or is no list, the second result
-// is false.
+// listOf returns the list in a field, and whether there is one. Null is an empty list.
 func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 	list := f.Of(payload)
 	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)

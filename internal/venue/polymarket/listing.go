@@ -23,8 +23,7 @@ type listPosition struct {
 	Skip int `json:"s,omitempty"`
 }
 
-// startPositions returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
-// closed markets.
+// startPositions returns the positions at which a page begins in the lists of open and of closed markets.
 func startPositions(q queries.Search) (both [2]listPosition, err error) {
 	if q.Page == "" {
 		open, closed := sides(q.Status)

@@ -173,8 +173,7 @@ func (d *Driver) namedMarkets(ctx context.Context, call upstream.Call, by market
 	return rows, formError(by.endpoint, err)
 }
 
-// takeMarket stores the market of a row under each requested id that the row is about. If there is no such id, takeMarket returns
-// false.
+// takeMarket stores the market of a row under each requested id that it has. It returns false if there is none.
 func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {

@@ -14,8 +14,7 @@ import (
 
 type tokenReader[T any] func(payload wire.Value, note func(string)) (rest.Values[T], error)
 
-// tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
-// empty, the lookup uses the path of the endpoint.
+// tokenLookup returns a lookup that sends [{"token_id":…}] to a path. If it is empty, the path is that of the endpoint.
 func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {

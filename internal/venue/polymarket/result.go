@@ -66,8 +66,7 @@ func resolutionStatus(r *wire.Row) string {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// resolutionSource returns the source that decides the market. If Gamma sends no source, resolutionSource returns the address of
-// the contract that resolves the market. If Gamma sends no address either, resolutionSource returns "".
+// resolutionSource returns the source that decides the market, or else the address of the contract that resolves it.
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
@@ -161,8 +160,7 @@ func (o result) apply(m *market.Market, known *market.Resolution) {
 	m.Summary = false
 }
 
-// winnerOf returns the index of the winning outcome of a market, or -1. If Gamma does not state the tokens of the market, the label
-// identifies the outcome.
+// winnerOf returns the index of the winner, or -1. If Gamma states no tokens, the label identifies the outcome.
 func (o result) winnerOf(m *market.Market) int {
 	if o.winner == "" {
 		return -1

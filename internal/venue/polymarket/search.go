@@ -85,8 +85,7 @@ func (d *Driver) searchText(ctx context.Context, call upstream.Call, q queries.S
 	return page, err
 }
 
-// textPage requests a page of the search by text with the given number of events. It returns the response, and the token of the
-// next page, which is empty on the last page.
+// textPage requests one page of events by text. next is the token of the next page, or empty on the last page.
 func (d *Driver) textPage(ctx context.Context, call upstream.Call, e upstream.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
 	number := 1
 	if q.Page != "" {
@@ -148,8 +147,7 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports which of Gamma's two lists, open markets and closed markets, may contain a market with one of the given statuses.
-// If no status is given, both results are true.
+// sides reports which of Gamma's two lists may contain a market with one of the statuses. Without any, it is both.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {

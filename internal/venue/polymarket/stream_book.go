@@ -170,8 +170,7 @@ func (a *asset) lose(changes ...change) {
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst starts the wait for the first book. If this wait has already lasted for firstBookWithin, awaitFirst marks the book as
-// lost.
+// awaitFirst marks the book as lost if the venue has not sent the first book within firstBookWithin.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:

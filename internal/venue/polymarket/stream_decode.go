@@ -119,8 +119,7 @@ func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// publishState publishes the book and the prices of an asset to the subscribed topics. After publishState, no topic waits for the
-// current state, even if no price was published.
+// publishState publishes the book and the prices of an asset. After it, no topic waits for the state.
 func (c *codec) publishState(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)

@@ -99,8 +99,7 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns the time for which the circuit refuses calls. If the circuit would admit a call, refuse returns 0. If the circuit
-// would refuse the call, refuse counts the call as refused.
+// refuse returns the time for which the circuit refuses calls. If it is not 0, a call counts as refused.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -242,8 +242,7 @@ func (c *Client) statusFailure(e upstream.Endpoint, resp *http.Response, isJSON 
 	return err
 }
 
-// reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, reportedFailure returns
-// nil.
+// reportedFailure returns the error that the body of a 2xx response reports, or nil.
 func (c *Client) reportedFailure(e upstream.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
@@ -259,8 +258,7 @@ func (c *Client) reportedFailure(e upstream.Endpoint, resp *http.Response, body 
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean of the given kind, or a string that equals text without regard to case, such
-// as "False" for false.
+// isBool reports whether a value is the boolean of the given kind, or its text as a string, such as "False".
 func isBool(v wire.Value, kind wire.Kind, text string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }

@@ -43,8 +43,7 @@ var (
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. Any error other than the errors above is an error of the
-// connection.
+// readBody returns the decompressed body. Any error other than the two above is an error of the connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, errTooLarge

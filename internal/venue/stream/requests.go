@@ -20,8 +20,7 @@ func (q *sendQueue) takeUnsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// takeSubscription removes topics of one channel that may share a request from q.pending. It returns a request that subscribes
-// them, or nil if no topic is due.
+// takeSubscription removes topics that may share a request from q.pending. If none is due, it returns nil.
 func (q *sendQueue) takeSubscription(now time.Time) *Request {
 	i := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if i < 0 {

@@ -245,8 +245,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// afterHello ends phaseHello. If the connection has credentials, afterHello begins phaseAuth and queues the auth request. If not,
-// it begins phaseOpen.
+// afterHello ends phaseHello. If the connection has credentials, phaseAuth begins, otherwise phaseOpen.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.setLimits(s.limits)
 	s.liveAt = now

@@ -27,8 +27,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// deliver calls decode with the present time, and passes the resulting events to session.loop. It returns false if the session has
-// ended.
+// deliver passes the events of decode to session.loop. It returns false if the session has ended.
 func (s *session) deliver(ctx context.Context, decode func(now time.Time) []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()
@@ -104,8 +103,7 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// handleState handles an EventAck, EventMessage or EventBad, and ignores all other kinds. It drops messages of topics that are not
-// subscribed.
+// handleState handles an EventAck, EventMessage or EventBad. It drops messages of topics that are not subscribed.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventAck:

@@ -188,8 +188,7 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number, which is 0 if it is missing. If the number is unreadable, the frame is bad, because
-// the frame cannot be ordered.
+// sequence decodes an optional sequence number. A frame with an unreadable one cannot be ordered, so it is bad.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -263,8 +262,7 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{e}
 }
 
-// message returns a message with the fields that all kinds have. useSeq reports whether the sequence numbers in the frame count the
-// messages of topic t.
+// message returns a message. useSeq reports whether the sequence numbers in the frame count the messages of topic t.
 func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, useSeq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {

@@ -78,8 +78,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask. If this is
-// impossible, the frame is bad.
+// priceOf decodes the price of a frame, or computes it from the best bid and ask. If it can do neither, the frame is bad.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -264,8 +263,7 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a public trade. If the trade has no token, it gets the token of the topic. If the trade has another token, the
-// frame is bad.
+// tapeTrade decodes a public trade. If it names another token than the topic, the frame is bad.
 func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 	t := r.Trade()
 	t.TokenID = cmp.Or(t.TokenID, topic.ID)
