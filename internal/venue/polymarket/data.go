@@ -22,7 +22,6 @@ var (
 	fieldCurrentPrice = wire.NewField("currentPrice")
 	fieldUnrealized   = wire.NewField("unrealizedPnl")
 	fieldType         = wire.NewField("type").Interned()
-	fieldCash         = wire.NewField("usdcSize")
 )
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
@@ -94,17 +93,8 @@ func kindOf(raw string) market.HistoryKind {
 // readRecord reads a record of an account's activity. Only a trade has a price and a side.
 func readRecord(r *wire.Row) market.HistoryRecord {
 	raw := r.RequireText(fieldType)
-	h := market.HistoryRecord{
-		Kind:            kindOf(raw),
-		KindRaw:         raw,
-		Timestamp:       r.RequireTime(fieldTimestamp),
-		Amount:          r.Decimal(fieldCash),
-		MarketID:        conditionID(r.ID(fieldConditionID)),
-		TokenID:         r.ID(wire.FieldTokenID),
-		Outcome:         r.Text(wire.FieldOutcome),
-		Size:            r.Decimal(wire.FieldShares),
-		TransactionHash: r.Text(wire.FieldTxHash),
-	}
+	h := r.Record()
+	h.Kind, h.KindRaw, h.MarketID = kindOf(raw), raw, conditionID(h.MarketID)
 	switch h.Kind {
 	case market.HistoryTrade:
 		h.Price, h.Side = r.Decimal(wire.FieldPrice), market.ParseSide(r.Text(wire.FieldSide))

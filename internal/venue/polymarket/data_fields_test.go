@@ -49,7 +49,7 @@ func TestBadRecords(t *testing.T) {
 		`{"condition_id":"0xa1","token_id":"1","current_size":1,"price":0.5,"size":1,"type":"SPLIT","timestamp":0}`:                                        {"ok", "timestamp is not a time", "timestamp is not a time"},
 		`{"condition_id":"0xa1","token_id":"1","price":0.5,"type":"SPLIT","timestamp":1900000000}`:                                                         {"currentSize is missing", "size is missing", "ok"},
 		`{"condition_id":"0xa1","token_id":"1","avg_price":"x","current_size":1,"size":"x","usdc_size":1,"price":1,"type":"SPLIT","timestamp":1900000000}`: {"avgPrice is not a number", "size is not a number", "size is not a number"},
-		`{"condition_id":"0xa1","token_id":"1","current_size":1,"size":1,"usdc_size":"x","price":1,"type":"SPLIT","timestamp":1900000000}`:                 {"ok", "ok", "usdcSize is not a number"},
+		`{"condition_id":"0xa1","token_id":"1","current_size":1,"size":1,"usdc_size":"x","price":1,"type":"SPLIT","timestamp":1900000000}`:                 {"ok", "ok", "amount is not a number"},
 	} {
 		v, err := wire.Parse([]byte("[" + text + "]"))
 		if err != nil {

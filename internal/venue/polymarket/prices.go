@@ -50,21 +50,16 @@ func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []stri
 	if err != nil {
 		return results, err
 	}
-	var missing []string
+	var missing []int
+	var ids []string
 	for i, r := range results {
 		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
-			missing = append(missing, tokenIDs[i])
+			missing, ids = append(missing, i), append(ids, tokenIDs[i])
 		}
 	}
-	if len(missing) == 0 {
-		return results, nil
-	}
-	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, call, missing)
-	n := 0
-	for i, r := range results {
-		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
-			results[i], n = last[n], n+1
-		}
+	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, call, ids)
+	for n, i := range missing {
+		results[i] = last[n]
 	}
 	return results, nil
 }
