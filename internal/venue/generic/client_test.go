@@ -65,11 +65,11 @@ func readsFor(tokens []string, marketID, slug string, from, to market.Date) []re
 		}},
 		{"positions", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			list, err := c.Positions(ctx, call, wallet)
-			return showPositions(list), nil, err
+			return lines(list, showPosition), nil, err
 		}},
 		{"orders", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			list, err := c.Orders(ctx, call, wallet)
-			return showOrders(list), nil, err
+			return lines(list, showOrder), nil, err
 		}},
 		{"trades", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			return valueText(showTrades)(c.Trades(ctx, call, wallet, queries.Trades{}))

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
+	"oddsgraph/tests/tool"
 )
 
 // golden names a golden file and contains the values that the client must read from the file.
@@ -396,7 +397,7 @@ summary`, drift: "market-search: bad row, market-search: bad row"},
 }
 
 func showSearch(page *queries.SearchPage) string {
-	s := []string{"next " + showNext(page.Next) + " total " + showTotal(page.Total)}
+	s := []string{"next " + showNext(page.Next) + " total " + tool.Text(page.Total)}
 	for _, m := range page.Markets {
 		s = append(s, showMarket(m))
 	}

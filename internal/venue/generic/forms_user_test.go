@@ -45,7 +45,7 @@ func TestPositionForms(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		return showPositions(list)
+		return lines(list, showPosition)
 	})
 }
 
@@ -103,7 +103,7 @@ func TestOrderForms(t *testing.T) {
 		if err != nil {
 			return err.Error()
 		}
-		return showOrders(list)
+		return lines(list, showOrder)
 	})
 }
 

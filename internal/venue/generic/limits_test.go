@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"oddsgraph/internal/upstream"
+	"oddsgraph/tests/tool"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -26,9 +27,9 @@ func TestPermitObservesLimits(t *testing.T) {
 			"503 with wait":           {respond(503, "", "Retry-After", "7"), "", "[]"},
 			"429":                     {respond(429, "", "Retry-After", "7"), "", "[7s]"},
 			"429 without wait":        {respond(429, "<html>", "Content-Type", "text/html"), "", "[0s]"},
-			"429 with reset":          {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[12s]"},
-			"429 with wait and reset": {respond(429, "", "Retry-After", "3", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + showTime(time.Now().Add(12*time.Second).UTC()), "[3s]"},
-			"429 with calls left":     {respond(429, "", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", "12"), "-1 5 " + showTime(time.Now().Add(12*time.Second).UTC()), "[0s]"},
+			"429 with reset":          {respond(429, "", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + tool.Text(time.Now().Add(12*time.Second).UTC()), "[12s]"},
+			"429 with wait and reset": {respond(429, "", "Retry-After", "3", "X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "12"), "-1 0 " + tool.Text(time.Now().Add(12*time.Second).UTC()), "[3s]"},
+			"429 with calls left":     {respond(429, "", "X-RateLimit-Remaining", "5", "X-RateLimit-Reset", "12"), "-1 5 " + tool.Text(time.Now().Add(12*time.Second).UTC()), "[0s]"},
 			"reported with 200":       {respond(200, `{"success":false,"code":"TOO_MANY_REQUESTS"}`, "Retry-After", "7"), "", "[7s]"},
 			"no response":             {failWith(http.ErrHandlerTimeout), "", "[]"},
 		} {

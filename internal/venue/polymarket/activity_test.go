@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // TestKindsOfActivity reads a row of each type of activity in Polymarket/ts-sdk (packages/bindings/src/data/common.ts).
@@ -47,7 +48,7 @@ func TestTips(t *testing.T) {
 		got := ""
 		r := wire.NewRow(v, func(note string) { got += " " + note })
 		h := readRecord(r)
-		if got = number(h.Amount) + got; r.Err != nil || got != want || h.Size != nil || h.Side != "" || h.Price != nil {
+		if got = tool.Text(h.Amount) + got; r.Err != nil || got != want || h.Size != nil || h.Side != "" || h.Price != nil {
 			t.Errorf("%s gives %+v with the amount %s and the error %v, want only the amount %s", fields, h, got, r.Err, want)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // TestEveryFieldOfARecord reads a row of each list of the Data API with all members, each with a value of its own.
@@ -23,7 +24,7 @@ func TestEveryFieldOfARecord(t *testing.T) {
 	equal(t, showRows(v.Elements(), readPosition, func(p market.Position) string { return fmt.Sprintf("%+v", fieldsOf(p)) }),
 		"market 0xa1 token 11 outcome Up size 12.5 avg 0.25 now 0.5 pnl -3.125")
 	trade := func(x market.Trade) string {
-		return fmt.Sprint(showTrade(x), " raw ", x.SideRaw, " id ", x.TradeID, " fee ", number(x.Fee))
+		return fmt.Sprint(showTrade(x), " raw ", x.SideRaw, " id ", x.TradeID, " fee ", tool.Text(x.Fee))
 	}
 	equal(t, showRows(v.Elements(), readTrade, trade), `0xa1 11 SELL 0.75*7.5 "Up" at 2030-03-17T17:46:54Z in 0xt1 raw sell id  fee 0.125`)
 	record := func(h market.HistoryRecord) string { return showRecord(h) + " in " + h.TransactionHash }
@@ -34,8 +35,8 @@ func TestEveryFieldOfARecord(t *testing.T) {
 }
 
 func fieldsOf(p market.Position) string {
-	return fmt.Sprintf("market %s token %s outcome %s size %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, number(p.AvgPrice), number(p.CurrentPrice),
-		number(p.UnrealizedPnl))
+	return fmt.Sprintf("market %s token %s outcome %s size %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, tool.Text(p.AvgPrice), tool.Text(p.CurrentPrice),
+		tool.Text(p.UnrealizedPnl))
 }
 
 func TestBadRecords(t *testing.T) {
@@ -110,7 +111,7 @@ func TestFormsOfTheValue(t *testing.T) {
 		b, err := readValue(v, "0xabc", ignore)
 		got := "no balance"
 		if b != nil {
-			got = number(b.PositionsValue)
+			got = tool.Text(b.PositionsValue)
 		}
 		if err != nil {
 			got = err.Error()

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
+	"oddsgraph/tests/tool"
 )
 
 // seen is an observer that records the types of frames and the drift.
@@ -34,7 +35,7 @@ func whole(m *messages.Message) string {
 		out += fmt.Sprintf(" change %s %s*%s", c.Side, c.Price, c.Size)
 	}
 	if s := m.Spread; s != nil {
-		out += fmt.Sprintf(" spread %s %s/%s=%s at %s", s.TokenID, number(s.BestBid), number(s.BestAsk), number(s.Spread), at(s.Timestamp))
+		out += fmt.Sprintf(" spread %s %s/%s=%s at %s", s.TokenID, tool.Text(s.BestBid), tool.Text(s.BestAsk), tool.Text(s.Spread), at(s.Timestamp))
 	}
 	if p := m.Price; p != nil {
 		out += fmt.Sprintf(" price %s %s %s at %s", p.TokenID, p.Price, p.Basis, at(p.Timestamp))
@@ -129,7 +130,7 @@ func TestBestPricesOfAFrame(t *testing.T) {
 	} {
 		r := rowOf(t, "{"+fields+"}", nil)
 		best := readTop(r)
-		got := number(best.bid) + " " + number(best.ask)
+		got := tool.Text(best.bid) + " " + tool.Text(best.ask)
 		if r.Err != nil {
 			got = r.Err.Error()
 		}

@@ -16,6 +16,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 const goldenDir = "../../../../tests/testdata/venue/stream"
@@ -91,20 +92,6 @@ func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	return d, o
 }
 
-func number(d *market.Decimal) string {
-	if d == nil {
-		return "-"
-	}
-	return d.String()
-}
-
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
 // show returns the fields of an event that the tests compare, as text.
 func show(e stream.Event) string {
 	var b strings.Builder
@@ -137,18 +124,18 @@ func show(e stream.Event) string {
 		if m.Topic.Scope != "" {
 			say("@%s", m.Topic.Scope)
 		}
-		say(" %d %s/%d<%d at %s:", m.Kind, m.Epoch, m.Seq, m.PrevSeq, instant(m.Time))
+		say(" %d %s/%d<%d at %s:", m.Kind, m.Epoch, m.Seq, m.PrevSeq, tool.Text(m.Time))
 		if !m.ReceivedAt.Equal(received) {
 			say(" received at %s", m.ReceivedAt)
 		}
 		if p := m.Price; p != nil {
-			say(" price %s %s %s %s", p.TokenID, &p.Price, p.Basis, instant(p.Timestamp))
+			say(" price %s %s %s %s", p.TokenID, &p.Price, p.Basis, tool.Text(p.Timestamp))
 		}
 		if s := m.Spread; s != nil {
-			say(" spread %s %s/%s=%s %s", s.TokenID, number(s.BestBid), number(s.BestAsk), number(s.Spread), instant(s.Timestamp))
+			say(" spread %s %s/%s=%s %s", s.TokenID, tool.Text(s.BestBid), tool.Text(s.BestAsk), tool.Text(s.Spread), tool.Text(s.Timestamp))
 		}
 		if k := m.Book; k != nil {
-			say(" book %s %s/%d depth %d spread %s hash %q %s bids", k.TokenID, k.Epoch, k.Seq, k.Depth, number(k.Spread), k.Hash, instant(k.Timestamp))
+			say(" book %s %s/%d depth %d spread %s hash %q %s bids", k.TokenID, k.Epoch, k.Seq, k.Depth, tool.Text(k.Spread), k.Hash, tool.Text(k.Timestamp))
 			for _, l := range k.Bids.Levels() {
 				say(" %s×%s", &l.Price, &l.Size)
 			}
@@ -162,22 +149,22 @@ func show(e stream.Event) string {
 		}
 		for _, t := range m.Trades {
 			say(" trade %s %s/%s %s %s %s %s×%s fee %s %s %s", t.TradeID, t.MarketID, t.TokenID, t.Outcome, t.Side, t.SideRaw,
-				&t.Price, &t.Size, number(t.Fee), instant(t.Timestamp), t.TransactionHash)
+				&t.Price, &t.Size, tool.Text(t.Fee), tool.Text(t.Timestamp), t.TransactionHash)
 		}
 		if c := m.Market; c != nil {
-			say(" {Kind:%s Status:%s StatusRaw:%s Outcome:%s WinningTokenID:%s} resolved %s", c.Kind, c.Status, c.StatusRaw, c.Outcome, c.WinningTokenID, instant(c.At))
+			say(" {Kind:%s Status:%s StatusRaw:%s Outcome:%s WinningTokenID:%s} resolved %s", c.Kind, c.Status, c.StatusRaw, c.Outcome, c.WinningTokenID, tool.Text(c.At))
 		}
 		for _, o := range m.Orders {
 			say(" order %s %s/%s %s %s %s %s×%s filled %s %s %s %s", o.OrderID, o.MarketID, o.TokenID, o.Side, o.SideRaw, o.Outcome,
-				&o.Price, &o.Size, &o.FilledSize, o.Status, o.StatusRaw, instant(o.CreatedAt))
+				&o.Price, &o.Size, &o.FilledSize, o.Status, o.StatusRaw, tool.Text(o.CreatedAt))
 		}
 		for _, p := range m.Positions {
 			say(" position %s/%s %s %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, &p.Size,
-				number(p.AvgPrice), number(p.CurrentPrice), number(p.UnrealizedPnl))
+				tool.Text(p.AvgPrice), tool.Text(p.CurrentPrice), tool.Text(p.UnrealizedPnl))
 		}
 		if a := m.Balance; a != nil {
-			say(" balance %s+%s (%s) = %s %s", number(a.PortfolioValue), number(a.CashBalance), number(a.PositionsValue),
-				number(a.TotalValue), instant(a.UpdatedAt))
+			say(" balance %s+%s (%s) = %s %s", tool.Text(a.PortfolioValue), tool.Text(a.CashBalance), tool.Text(a.PositionsValue),
+				tool.Text(a.TotalValue), tool.Text(a.UpdatedAt))
 		}
 	}
 	return b.String()
