@@ -68,7 +68,7 @@ func TestRequests(t *testing.T) {
 		{func() error { _, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{}); return err },
 			[]string{"GET /events/keyset closed=false&" + byVolume + "&limit=50"}},
 		{func() error {
-			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: "closed C"})
+			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: `{"x":true,"c":"C"}`})
 			return err
 		}, []string{"GET /events/keyset closed=true&order=liquidity&ascending=true&tag_id=9&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T02%3A03%3A04Z&limit=50&after_cursor=C"}},
 		{func() error {
