@@ -90,18 +90,14 @@ func readHistory(r *wire.Row, s span, now time.Time) *history {
 		return nil
 	}
 	period := periodOf(s.days())
-	rows, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) *market.PricePoint {
-		if p, ok := readCandle(r, period, now); ok {
-			return &p
+	var traded []market.PricePoint
+	_, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) bool {
+		p, ok := readCandle(r, period, now)
+		if ok && r.Err == nil {
+			traded = append(traded, p)
 		}
-		return nil
+		return ok
 	})
-	traded := make([]market.PricePoint, 0, len(rows))
-	for _, p := range rows {
-		if p != nil {
-			traded = append(traded, *p)
-		}
-	}
 	return &history{points: rest.PointsOfDays(traded, s.from, s.to, r.Note), leftOut: bad.LeftOut(e)}
 }
 
