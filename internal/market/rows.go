@@ -213,41 +213,39 @@ func (t *Numbering) close(p *pageTally) {
 	}
 }
 
-// String encodes the numbering in letters, digits, - and _. ParseNumbering decodes the text, which is empty for the zero value.
-func (t *Numbering) String() string {
-	if len(t.counts) == 0 {
-		return ""
-	}
+// MarshalText encodes the numbering in letters, digits, - and _.
+func (t Numbering) MarshalText() ([]byte, error) {
 	b := binary.AppendVarint(nil, t.at.UnixNano())
 	for _, a := range t.counts {
 		b = binary.BigEndian.AppendUint32(b, a.hash)
 		b = binary.AppendUvarint(b, uint64(a.count))
 	}
-	return base64.RawURLEncoding.EncodeToString(b)
+	return base64.RawURLEncoding.AppendEncode(nil, b), nil
 }
 
-// ParseNumbering decodes the result of Numbering.String.
-func ParseNumbering(text string) (t Numbering, err error) {
-	if text == "" {
-		return t, nil
-	}
+// IsZero reports whether there is nothing to encode.
+func (t Numbering) IsZero() bool { return len(t.counts) == 0 }
+
+// UnmarshalText decodes the result of MarshalText.
+func (t *Numbering) UnmarshalText(text []byte) error {
 	bad := errors.New("market: not a numbering of rows")
-	b, err := base64.RawURLEncoding.DecodeString(text)
+	b, err := base64.RawURLEncoding.AppendDecode(nil, text)
 	at, n := binary.Varint(b)
 	if err != nil || n <= 0 {
-		return Numbering{}, bad
+		return bad
 	}
-	t.at = time.Unix(0, at).UTC()
+	out := Numbering{at: time.Unix(0, at).UTC()}
 	for b = b[n:]; len(b) > 0; {
-		if len(b) < 5 || len(t.counts) == maxHashes {
-			return Numbering{}, bad
+		if len(b) < 5 || len(out.counts) == maxHashes {
+			return bad
 		}
 		count, n := binary.Uvarint(b[4:])
 		if n <= 0 || count == 0 || count > 1<<20 {
-			return Numbering{}, bad
+			return bad
 		}
-		t.counts = append(t.counts, hashCount{binary.BigEndian.Uint32(b), uint32(count)})
+		out.counts = append(out.counts, hashCount{binary.BigEndian.Uint32(b), uint32(count)})
 		b = b[4+n:]
 	}
-	return t, nil
+	*t = out
+	return nil
 }

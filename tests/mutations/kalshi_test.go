@@ -24,12 +24,12 @@ var kalshi = []mutation{
 	},
 	{
 		name: "a signed change replaces the size of a level",
-		file: "internal/venue/kalshi/book.go", oldText: "total = l.Size.Add(delta)", newText: "total = delta",
+		file: "internal/venue/kalshi/books.go", oldText: "total = l.Size.Add(delta)", newText: "total = delta",
 		run: "^TestSignedChanges$", message: "publishes",
 	},
 	{
 		name: "a level with a negative size is published",
-		file: "internal/venue/kalshi/book.go", oldText: "return total, errNegative", newText: "return total, nil",
+		file: "internal/venue/kalshi/books.go", oldText: "return total, false", newText: "return total, true",
 		run: "^TestSignedChanges$", message: "a negative total causes the events",
 	},
 	{

@@ -89,7 +89,7 @@ var polymarket = []mutation{
 	},
 	{
 		name: "the limits of Polymarket's Data API exceed the limit of the whole API",
-		file: "internal/venue/polymarket/limits.go", oldText: "limit(data-positions-trades,", newText: "limit(data,",
+		file: "internal/venue/polymarket/driver.go", oldText: "limit(data-positions-trades,", newText: "limit(data,",
 		run: "^TestLimitsAreThosePublished$",
 	},
 }

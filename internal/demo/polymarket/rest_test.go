@@ -1,6 +1,7 @@
 package polymarket_test
 
 import (
+	"context"
 	"net/url"
 	"slices"
 	"strings"
@@ -76,3 +77,61 @@ func (r *rig) Positions() []demo.Position { return r.Engine().Positions(address)
 
 // padded returns a condition id of the Gamma API as the other APIs have it: with 64 digits.
 func padded(id string) string { return id + strings.Repeat("0", 66-len(id)) }
+
+func TestControl(t *testing.T) {
+	r := newRig(t)
+	m := r.markets("limit=1&order=volume24hr")[0]
+	if status, answer := r.call("/__control/price", object{"tokenId": m.tokens[0], "price": 0.5}); status != 200 {
+		t.Fatal(answer)
+	}
+	demoID := r.DemoID(m.tokens[0])
+	if r.ID(demoID) != m.tokens[0] || r.ID("unknown") != "" {
+		t.Errorf("ID(%s): got %s, want %s; and ID(unknown): got %q, want none", demoID, r.ID(demoID), m.tokens[0], r.ID("unknown"))
+	}
+	if q, ok := r.Engine().Quote(demoID); !ok || q.Price.String() != "0.5" {
+		t.Errorf("got price %v, want 0.5", q.Price)
+	}
+	if status, _ := r.call("/__control/reset", object{}); status != 200 || len(r.Stats().Requests) > 0 {
+		t.Errorf("reset: got status %d and %v, want 200 and no counts", status, r.Stats().Requests)
+	}
+	condition := m.object["conditionId"].(string)
+	if status, answer := r.call("/__control/market", object{"marketId": condition, "description": "Anew."}); status != 200 {
+		t.Errorf("the condition id of Gamma: got %d %v, want 200", status, answer)
+	}
+	if status, _ := r.call("/__control/step", object{"steps": 3}); status != 200 {
+		t.Errorf("step: got status %d, want 200", status)
+	}
+	if status, _ := r.call("/__control/nothing", object{}); status != 404 {
+		t.Errorf("unknown control request: got status %d, want 404", status)
+	}
+}
+
+func TestTheAssetBeyondTheLimitGetsNothing(t *testing.T) {
+	r := newRig(t)
+	ids := r.tokenIDs()
+	if len(ids) < 501 {
+		t.Fatalf("got only %d tokens, want at least 501", len(ids))
+	}
+	s := r.dial()
+	s.subscribe(ids[:501]...)
+	if n := len(s.drain()); n != 500 {
+		t.Errorf("after subscribing 501 tokens: got %d books, want 500", n)
+	}
+	s.send(object{"operation": "unsubscribe", "assets_ids": ids[:1]})
+	s.send(object{"operation": "subscribe", "assets_ids": ids[500:501]})
+	if n := len(s.drain()); n != 1 {
+		t.Errorf("after an unsubscribe and a subscribe: got %d books, want 1", n)
+	}
+	if n := r.Stats().Stream.Subscriptions["market"]; n != 500 {
+		t.Errorf("got %d subscriptions, want 500", n)
+	}
+}
+
+func TestWrongRequests(t *testing.T) {
+	s := newRig(t).dial()
+	s.send("HELLO")
+	_, frame, err := s.ws.Read(context.Background())
+	if err != nil || string(frame) != "INVALID OPERATION" {
+		t.Errorf("got frame %s and error %v, want INVALID OPERATION", frame, err)
+	}
+}

@@ -47,7 +47,7 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 	}
 	payload, err := get(start)
 	switch {
-	case start.guessed && rest.Refused(err):
+	case start.Guessed && rest.Refused(err):
 		return p, nil
 	case options && refusesOptions(err):
 		return p, c.contradiction(e, settingAccountOptions, "the venue refuses a parameter")
@@ -59,7 +59,7 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 		return p, rest.UnknownForm(e, "no list of rows")
 	}
 	if l.repeats(start, rows.Rows) { // the venue ignores offsets, or the rows of both pages are alike, or a row has moved
-		far, err := get(pageStart{offset: maxOffset})
+		far, err := get(pageStart{Offset: maxOffset})
 		beyond, _ := rest.RowsOf(far, keys...)
 		switch {
 		case err != nil && !rest.RefusesForm(err):
@@ -75,13 +75,11 @@ func (c reading) readPage(ctx context.Context, e upstream.Endpoint, a market.Add
 		limit = min(limit, n) // the venue's pages may be smaller than requested
 	}
 	p.RowList = rows
-	if p.pageInfo, err = c.pageInfo(l, rows, start, limit); err == nil {
-		p.numbering, err = market.ParseNumbering(start.numbering)
-	}
+	p.pageInfo, err = c.pageInfo(l, rows, start, limit)
+	p.numbering = start.Numbering
 	return p, err
 }
 
-// refusesOptions reports whether an error may mean that the venue refuses optional parameters.
 func refusesOptions(err error) bool {
 	why, ok := errors.AsType[*rest.CallFailure](err)
 	return ok && rest.RefusesParameter(err) && why.Status != http.StatusNotImplemented

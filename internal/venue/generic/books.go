@@ -33,8 +33,7 @@ func (c *Client) Books(ctx context.Context, call upstream.Call, books []queries.
 	return readEach(books, func(q queries.Book) (*market.Book, error) { return c.Book(ctx, call, q.TokenID, q.Depth) })
 }
 
-// readEach calls the function read once for every key, until a call is RATE_LIMITED, and returns the results in the order of the keys.
-// If every call failed, the second result is the error for the first key.
+// readEach reads the keys until a call is RATE_LIMITED. If every call failed, it also returns the error for the first key.
 func readEach[K, T any](keys []K, read func(K) (*T, error)) ([]upstream.Result[*T], error) {
 	results, errs := make([]upstream.Result[*T], len(keys)), make([]error, len(keys))
 	rest.ForEachUntilLimited(errs, func(i int) (err error) {
@@ -73,8 +72,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift
 	return b.Cut(depth), nil
 }
 
-// spreadOf returns the spread that the venue sent, or else the best ask minus the best bid. It returns nil if a side is empty. If the
-// best bid is above the best ask, the row r is bad.
+// spreadOf returns the venue's spread, or else that of the book, or nil if a side is empty. A crossed book makes r bad.
 func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	bid, ask := b.BestBid(), b.BestAsk()
 	if bid == nil || ask == nil {
@@ -91,8 +89,7 @@ func spreadOf(r *wire.Row, b *market.Book) *market.Decimal {
 	return b.Width()
 }
 
-// sequence reads the sequence number of a book. If the number is unreadable, sequence returns 0, because a book from REST is usable
-// without a sequence number.
+// sequence returns 0 for an unreadable number, because a book from REST is usable without one.
 func sequence(r *wire.Row) uint64 {
 	n, ok := r.Of(wire.FieldSeq).Uint()
 	if !ok {

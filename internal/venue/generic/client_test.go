@@ -65,11 +65,11 @@ func readsFor(tokens []string, marketID, slug string, from, to market.Date) []re
 		}},
 		{"positions", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			list, err := c.Positions(ctx, call, wallet)
-			return showPositions(list), nil, err
+			return lines(list, showPosition), nil, err
 		}},
 		{"orders", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			list, err := c.Orders(ctx, call, wallet)
-			return showOrders(list), nil, err
+			return lines(list, showOrder), nil, err
 		}},
 		{"trades", true, func(ctx context.Context, call upstream.Call, c *Client) (string, market.LeftOut, error) {
 			return valueText(showTrades)(c.Trades(ctx, call, wallet, queries.Trades{}))
@@ -176,8 +176,6 @@ func TestBadInputIsNotSent(t *testing.T) {
 			wantBadInput("event slug", err)
 			_, err = c.Trades(ctx, user, wallet, queries.Trades{MarketID: id})
 			wantBadInput("market of trades", err)
-			_, err = c.Trades(ctx, user, wallet, queries.Trades{Page: "c:" + id})
-			wantBadInput("page of trades", err)
 		}
 		for name, list := range map[string]func() error{
 			"prices":  func() error { r, err := c.Prices(ctx, user, []string{id}); return elementError(r[0].Err, err) },
@@ -188,7 +186,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 			wantBadInput(name, list())
 		}
 	}
-	for _, page := range []string{"x", "c", "c:", "o:", "o:0", "o:-1", "o:x", "o:1000001", "o:5:" + strings.Repeat("a", 17), "b:", "b:!", "d:1"} {
+	for _, page := range []string{"x", "{", "null", "1", `{"c":1}`, `{"o":-1}`, `{"o":1.5}`, `{"o":1000001}`, `{"o":5,"p":"` + strings.Repeat("a", 4<<10) + `"}`, `{"d":1}`, `{"o":1} `, `{"n":"!"}`, `{"n":""}`} {
 		_, err := c.Search(ctx, user, queries.Search{Page: page})
 		wantBadInput("page "+page, err)
 		_, err = c.History(ctx, user, wallet, queries.History{Page: page})

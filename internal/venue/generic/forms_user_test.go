@@ -11,16 +11,7 @@ import (
 )
 
 func TestBalanceForms(t *testing.T) {
-	runGolden(t, "balance", []golden{
-		{form: "object", want: "portfolio 1500.25 cash 500.10 positions - total 2000.35 at 2026-11-20T10:00:00Z"},
-		{form: "without-total", want: "portfolio 1500.25 cash 500.10 positions - total 2000.35 at -"},
-		{form: "positions-value", want: "portfolio 2000.35 cash 500.10 positions 1500.25 total 2000.35 at -"},
-		{form: "enveloped", want: "portfolio 1 cash 2 positions - total 3 at 2025-11-20T10:00:00Z"},
-		{form: "array-of-one", want: "portfolio 1 cash 2 positions - total 3 at -"},
-		{form: "cash-alone", want: "portfolio - cash 2 positions - total - at -"},
-		{form: "empty-object", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},
-		{form: "bad-number", want: "UPSTREAM_BAD_RESPONSE", drift: "balance: bad element"},
-	}, func(t *testing.T, c *Client, _ golden) string {
+	runGolden(t, "balance", nil, func(t *testing.T, c *Client, ids []string) string {
 		b, err := c.Balance(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return string(market.CodeOf(err))
@@ -30,22 +21,12 @@ func TestBalanceForms(t *testing.T) {
 }
 
 func TestPositionForms(t *testing.T) {
-	runGolden(t, "positions", []golden{
-		{form: "object", want: "M1 - YES 150 0.55 0.65 15\nM2 202 NO 0.5 - 0.1 -1.25"},
-		{form: "snake-case", want: "M1 101 Yes 400000.0 0.5 0.7545 101800.0\nM2 - No 1 0.1 0.2 0.1"},
-		{form: "data", want: "M1 - YES 1 - - -"},
-		{form: "bare-array", want: "M1 101 YES 1 - - -"},
-		{form: "empty", want: ""},
-		{form: "offset-first", want: "UPSTREAM_BAD_RESPONSE: the venue's answer could not be used (positions): the venue repeats its pages"},
-		{form: "offset-last", want: "UPSTREAM_BAD_RESPONSE: the venue's answer could not be used (positions): the venue repeats its pages"},
-		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (positions): size is not a number",
-			drift: "positions: bad row"},
-	}, func(t *testing.T, c *Client, _ golden) string {
+	runGolden(t, "positions", nil, func(t *testing.T, c *Client, ids []string) string {
 		list, err := c.Positions(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return err.Error()
 		}
-		return showPositions(list)
+		return lines(list, showPosition)
 	})
 }
 
@@ -89,33 +70,17 @@ func TestLeftOutRowsAreReported(t *testing.T) {
 }
 
 func TestOrderForms(t *testing.T) {
-	runGolden(t, "orders", []golden{
-		{form: "object", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) 2026-11-20T10:00:00Z"},
-		{form: "lower-case-snake", want: "O1 M1 101 SELL(sell) Yes 0.55 100 25.5 PARTIALLY_FILLED(live) 2025-11-20T10:00:00Z\n" +
-			"O2 M1 - BUY(Buy) No 0.4 1 0 PARTIALLY_FILLED(partially_filled) -"},
-		{form: "unknown-values", want: "O1 M1 - UNKNOWN(BORROW) YES 0.55 100 0 UNKNOWN(HELD) -", drift: "orders: createdAt unreadable"},
-		{form: "enveloped", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) -"},
-		{form: "data", want: "O1 M1 - BUY(BUY) YES 0.55 100 0 OPEN(OPEN) -"},
-		{form: "half-bad", want: "UPSTREAM_BAD_RESPONSE: row 2 of the venue's answer could not be read (orders): filledSize is missing",
-			drift: "orders: bad row"},
-	}, func(t *testing.T, c *Client, _ golden) string {
+	runGolden(t, "orders", nil, func(t *testing.T, c *Client, ids []string) string {
 		list, err := c.Orders(t.Context(), asUser(t), wallet)
 		if err != nil {
 			return err.Error()
 		}
-		return showOrders(list)
+		return lines(list, showOrder)
 	})
 }
 
 func TestTradeForms(t *testing.T) {
-	const t1 = "T1 M1 101 YES BUY(BUY) 0.5 10 0.01 2026-11-20T10:00:00Z 0xabc"
-	runGolden(t, "trades", []golden{
-		{form: "object", want: "next c:bjE total -\nT2 M1 102 NO SELL(SELL) 0.4 1 - 2026-11-20T11:00:00Z -\n" + t1},
-		{form: "enveloped", want: "next c:bjE total -\n" + t1},
-		{form: "data", want: "next o:1:… total 9\n" + t1},
-		{form: "bare-array", want: "next - total -\nT1 M1 101 Yes BUY(buy) 0.62 78.55 - 2025-11-20T10:00:00Z 0xabc"},
-		{form: "half-bad", want: "next - total -\n" + t1, drift: "trades: bad row, trades: bad row"},
-	}, func(t *testing.T, c *Client, _ golden) string {
+	runGolden(t, "trades", nil, func(t *testing.T, c *Client, ids []string) string {
 		page, err := c.Trades(t.Context(), asUser(t), wallet, queries.Trades{})
 		if err != nil {
 			return err.Error()
@@ -125,14 +90,7 @@ func TestTradeForms(t *testing.T) {
 }
 
 func TestHistoryForms(t *testing.T) {
-	runGolden(t, "history", []golden{
-		{form: "object", want: "next - total -\nA2 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 250.5 - - - - - - 0xdef\n" +
-			"A1 TRADE(TRADE) 2026-11-20T10:00:00Z -5 M1 101 YES BUY 0.5 10 0xabc"},
-		{form: "enveloped", want: "next c:bjE total -\nA1 DEPOSIT(deposit) 2026-11-20T10:00:00Z 250.50 - - - - - - 0xdef"},
-		{form: "trades", want: "next c:bjE total -\nT1 TRADE(TRADE) 2026-11-20T10:00:00Z - M1 101 YES BUY 0.5 10 0xabc"},
-		{form: "snake-case", want: "next - total -\n- UNKNOWN(AIRDROP) 2025-11-20T10:00:00Z 13.285715 M1 101 Yes BUY 0.9300000035 14.285715 0xa66"},
-		{form: "half-bad", want: "next - total -\nA1 DEPOSIT(DEPOSIT) 2026-11-20T11:00:00Z 1 - - - - - - -", drift: "history: bad row"},
-	}, func(t *testing.T, c *Client, _ golden) string {
+	runGolden(t, "history", nil, func(t *testing.T, c *Client, ids []string) string {
 		page, err := c.History(t.Context(), asUser(t), wallet, queries.History{})
 		if err != nil {
 			return err.Error()
@@ -142,18 +100,20 @@ func TestHistoryForms(t *testing.T) {
 }
 
 func TestErrorForms(t *testing.T) {
-	table := []golden{
-		{form: "error", want: "RATE_LIMITED: the venue's rate limit is reached (balance)"},
-		{form: "message", want: "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
-		{form: "msg", want: "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
-		{form: "error-message-name", want: "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
-		{form: "error-object", want: "UNAUTHENTICATED: the venue refused the credentials (balance)"},
-		{form: "error-alone", want: "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
-		{form: "not-found", want: "absent"},
-		{form: "numeric-code", want: "FORBIDDEN: the address does not belong to the credentials (balance)"},
-		{form: "bad-request", want: "UPSTREAM_BAD_RESPONSE: the venue refused the request (balance)"},
+	table := []struct{ form, want string }{
+		{"error", "RATE_LIMITED: the venue's rate limit is reached (balance)"},
+		{"message", "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
+		{"msg", "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
+		{"error-message-name", "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
+		{"error-object", "UNAUTHENTICATED: the venue refused the credentials (balance)"},
+		{"error-alone", "UPSTREAM_UNAVAILABLE: the venue is not available (balance)"},
+		{"not-found", "absent"},
+		{"numeric-code", "FORBIDDEN: the address does not belong to the credentials (balance)"},
+		{"bad-request", "UPSTREAM_BAD_RESPONSE: the venue refused the request (balance)"},
 	}
-	checkGoldenCovered(t, "errors", table)
+	if files := goldenFiles(t, "errors"); len(files) != len(table) {
+		t.Errorf("the test reads %d of the golden files %q", len(table), files)
+	}
 	for _, g := range table {
 		t.Run(g.form, func(t *testing.T) {
 			c := newVenue(t, everywhere(answer(goldenFile(t, "errors/"+g.form)))).client(t)

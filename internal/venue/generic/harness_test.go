@@ -18,6 +18,7 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/tool"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -199,60 +200,34 @@ func date(t testing.TB, s string) market.Date {
 	return d
 }
 
-// The show functions write values as text. The text of a missing value is "-".
-
-func showDecimal(d *market.Decimal) string {
-	if d == nil {
-		return "-"
+// lines returns the texts of the elements of a list, each on a line.
+func lines[T any](list []T, show func(T) string) string {
+	var out []string
+	for _, v := range list {
+		out = append(out, show(v))
 	}
-	return d.String()
-}
-
-func showTime(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
-func showBool(b *bool) string {
-	if b == nil {
-		return "-"
-	}
-	return fmt.Sprint(*b)
-}
-
-func showText(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
+	return strings.Join(out, "\n")
 }
 
 func showResults[T any](results []upstream.Result[*T], show func(*T) string) string {
-	var lines []string
-	for _, r := range results {
+	return lines(results, func(r upstream.Result[*T]) string {
 		switch {
 		case r.Err != nil:
-			lines = append(lines, string(market.CodeOf(r.Err)))
+			return string(market.CodeOf(r.Err))
 		case r.Value == nil:
-			lines = append(lines, "absent")
-		default:
-			lines = append(lines, show(r.Value))
+			return "absent"
 		}
-	}
-	return strings.Join(lines, "\n")
+		return show(r.Value)
+	})
 }
 
-func showPrice(p *market.Price) string {
-	return strings.Join([]string{p.TokenID, p.Price.String(), string(p.Basis), showTime(p.Timestamp)}, " ")
-}
+func showPrice(p *market.Price) string { return tool.Line(p.TokenID, p.Price, p.Basis, p.Timestamp) }
 
 // fromBook is the end of the text of a spread that the client computed from an order book.
 const fromBook = " of the book"
 
 func showSpread(s *market.Spread) string {
-	text := strings.Join([]string{s.TokenID, showDecimal(s.BestBid), showDecimal(s.BestAsk), showDecimal(s.Spread), showTime(s.Timestamp)}, " ")
+	text := tool.Line(s.TokenID, s.BestBid, s.BestAsk, s.Spread, s.Timestamp)
 	if s.FromBook {
 		text += fromBook
 	}
@@ -261,31 +236,24 @@ func showSpread(s *market.Spread) string {
 
 func showBook(b *market.Book) string {
 	side := func(levels []market.Level) string {
-		var s []string
-		for _, l := range levels {
-			s = append(s, l.Size.String()+"@"+l.Price.String())
-		}
-		return "[" + strings.Join(s, " ") + "]"
+		return "[" + strings.ReplaceAll(lines(levels, func(l market.Level) string { return l.Size.String() + "@" + l.Price.String() }), "\n", " ") + "]"
 	}
-	return fmt.Sprintf("%s %s %s spread %s at %s epoch %s seq %d hash %s depth %d", b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()),
-		showDecimal(b.Spread), showTime(b.Timestamp), showText(b.Epoch), b.Seq, showText(b.Hash), b.Depth)
+	return tool.Line(b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()), "spread", b.Spread, "at", b.Timestamp, "epoch", b.Epoch, "seq", b.Seq,
+		"hash", b.Hash, "depth", b.Depth)
 }
 
 func showHistory(h *market.PriceHistory) string {
-	var s []string
-	for _, p := range h.Points {
-		s = append(s, showTime(p.Timestamp)+" "+p.Price.String()+" "+showDecimal(p.Volume))
-	}
-	return strings.Join(s, "\n")
+	return lines(h.Points, func(p market.PricePoint) string { return tool.Line(p.Timestamp, p.Price, p.Volume) })
 }
 
 // marketText is the text of a market.
 type marketText struct{ strings.Builder }
 
 // line adds a line. If all values are missing, line adds nothing.
-func (b *marketText) line(name string, values ...string) {
-	if strings.Trim(strings.Join(values, ""), "-") != "" {
-		fmt.Fprintf(b, "%s: %s\n", name, strings.Join(values, " | "))
+func (b *marketText) line(name string, values ...any) {
+	text := strings.ReplaceAll(lines(values, tool.Text), "\n", " | ")
+	if strings.Trim(text, "-| ") != "" {
+		fmt.Fprintf(b, "%s: %s\n", name, text)
 	}
 }
 
@@ -298,80 +266,65 @@ func (b *marketText) end(summary bool) string {
 
 func showMarket(m *market.Market) string {
 	var b marketText
-	b.line("market", m.MarketID, showText(m.Slug), showText(m.Question), showText(m.GroupItemTitle))
-	b.line("about", showText(m.Description), showText(m.Image), showText(m.Category), showText(strings.Join(m.Tags, ",")))
-	b.line("status", string(m.Status), showText(m.StatusRaw), showBool(m.AcceptingOrders))
-	b.line("times", showTime(m.StartsAt), showTime(m.EndsAt), showTime(m.UpdatedAt))
-	b.line("figures", showDecimal(m.Volume), showDecimal(m.Volume24h), showDecimal(m.Liquidity), showDecimal(m.TickSize), showDecimal(m.MinOrderSize))
-	b.line("event", showText(m.EventID), showText(m.EventSlug), showText(m.EventTitle))
+	b.line("market", m.MarketID, m.Slug, m.Question, m.GroupItemTitle)
+	b.line("about", m.Description, m.Image, m.Category, strings.Join(m.Tags, ","))
+	b.line("status", m.Status, m.StatusRaw, m.AcceptingOrders)
+	b.line("times", m.StartsAt, m.EndsAt, m.UpdatedAt)
+	b.line("figures", m.Volume, m.Volume24h, m.Liquidity, m.TickSize, m.MinOrderSize)
+	b.line("event", m.EventID, m.EventSlug, m.EventTitle)
 	for _, o := range m.Outcomes {
-		b.line("outcome", o.TokenID, o.Label, showDecimal(o.Price), showBool(o.Winner))
+		b.line("outcome", o.TokenID, o.Label, o.Price, o.Winner)
 	}
 	if r := m.Resolution; r != nil {
-		b.line("resolution", showText(r.Outcome), showTime(r.ResolvedAt), showText(r.Source))
+		b.line("resolution", r.Outcome, r.ResolvedAt, r.Source)
 	}
 	return b.end(m.Summary)
 }
 
 func showBalance(b *market.Balance) string {
-	return fmt.Sprintf("portfolio %s cash %s positions %s total %s at %s", showDecimal(b.PortfolioValue), showDecimal(b.CashBalance),
-		showDecimal(b.PositionsValue), showDecimal(b.TotalValue), showTime(b.UpdatedAt))
+	return tool.Line("portfolio", b.PortfolioValue, "cash", b.CashBalance, "positions", b.PositionsValue, "total", b.TotalValue, "at", b.UpdatedAt)
 }
 
-func showPositions(list []market.Position) string {
-	var s []string
-	for _, p := range list {
-		s = append(s, strings.Join([]string{p.MarketID, showText(p.TokenID), p.Outcome, p.Size.String(), showDecimal(p.AvgPrice),
-			showDecimal(p.CurrentPrice), showDecimal(p.UnrealizedPnl)}, " "))
-	}
-	return strings.Join(s, "\n")
+func showPosition(p market.Position) string {
+	return tool.Line(p.MarketID, p.TokenID, p.Outcome, p.Size, p.AvgPrice, p.CurrentPrice, p.UnrealizedPnl)
 }
 
-func showOrders(list []market.Order) string {
-	var s []string
-	for _, o := range list {
-		s = append(s, strings.Join([]string{o.OrderID, o.MarketID, showText(o.TokenID), string(o.Side) + "(" + o.SideRaw + ")", o.Outcome,
-			o.Price.String(), o.Size.String(), o.FilledSize.String(), string(o.Status) + "(" + o.StatusRaw + ")", showTime(o.CreatedAt)}, " "))
-	}
-	return strings.Join(s, "\n")
+func showOrder(o market.Order) string {
+	return tool.Line(o.OrderID, o.MarketID, o.TokenID, string(o.Side)+"("+o.SideRaw+")", o.Outcome, o.Price, o.Size, o.FilledSize,
+		string(o.Status)+"("+o.StatusRaw+")", o.CreatedAt)
 }
 
 func showTrades(p *queries.TradePage) string {
-	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
-	for _, t := range p.Trades {
-		s = append(s, strings.Join([]string{showText(t.TradeID), showText(t.MarketID), showText(t.TokenID), showText(t.Outcome),
-			string(t.Side) + "(" + t.SideRaw + ")", t.Price.String(), t.Size.String(), showDecimal(t.Fee), showTime(t.Timestamp),
-			showText(t.TransactionHash)}, " "))
-	}
-	return strings.Join(s, "\n")
+	return showPage(p.Next, p.Total, p.Trades, func(t market.Trade) string {
+		return tool.Line(t.TradeID, t.MarketID, t.TokenID, t.Outcome, string(t.Side)+"("+t.SideRaw+")", t.Price, t.Size, t.Fee, t.Timestamp, t.TransactionHash)
+	})
 }
 
 func showRecords(p *queries.HistoryPage) string {
-	s := []string{fmt.Sprintf("next %s total %s", showNext(p.Next), showTotal(p.Total))}
-	for _, h := range p.Records {
-		s = append(s, strings.Join([]string{showText(h.ID), string(h.Kind) + "(" + h.KindRaw + ")", showTime(h.Timestamp),
-			showDecimal(h.Amount), showText(h.MarketID), showText(h.TokenID), showText(h.Outcome), showText(string(h.Side)),
-			showDecimal(h.Price), showDecimal(h.Size), showText(h.TransactionHash)}, " "))
-	}
-	return strings.Join(s, "\n")
+	return showPage(p.Next, p.Total, p.Records, func(h market.HistoryRecord) string {
+		return tool.Line(h.ID, string(h.Kind)+"("+h.KindRaw+")", h.Timestamp, h.Amount, h.MarketID, h.TokenID, h.Outcome, h.Side, h.Price, h.Size,
+			h.TransactionHash)
+	})
 }
 
-// showNext returns a page token as text, without its numbering. In a token with an offset, … replaces the text after the offset.
+func showPage[T any](next string, total *int, rows []T, show func(T) string) string {
+	head := tool.Line("next", showNext(next), "total", total)
+	if len(rows) > 0 {
+		head += "\n"
+	}
+	return head + lines(rows, show)
+}
+
+// showNext returns the cursor or the offset in a page token.
 func showNext(token string) string {
-	if numbered, ok := strings.CutPrefix(token, "t:"); ok {
-		_, token, _ = strings.Cut(numbered, ":")
+	p, err := parsePageToken(upstream.EndpointTrades, token)
+	switch {
+	case err != nil:
+		return err.Error()
+	case p.Offset > 0:
+		return fmt.Sprint("offset ", p.Offset)
 	}
-	if i := strings.LastIndexByte(token, ':'); strings.HasPrefix(token, "o:") {
-		return token[:i+1] + "…"
-	}
-	return showText(token)
-}
-
-func showTotal(n *int) string {
-	if n == nil {
-		return "-"
-	}
-	return fmt.Sprint(*n)
+	return tool.Text(p.Cursor)
 }
 
 // assertEqual fails the test if two texts differ.

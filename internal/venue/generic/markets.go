@@ -58,7 +58,7 @@ func (c *Client) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 		}
 		for _, v := range rows {
 			r := wire.NewRow(v, drift.Add)
-			if !r.Of(fieldSlug).Is(slug) {
+			if !r.Of(wire.FieldSlug).Is(slug) {
 				continue
 			}
 			m := readMarket(r, nil)
@@ -75,7 +75,6 @@ func (c *Client) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 	})
 }
 
-// marketRows finds the rows of a market-details response: a list, or one market.
 func marketRows(payload wire.Value) ([]wire.Value, bool) {
 	if isMarket(payload) {
 		return []wire.Value{payload}, true
@@ -93,7 +92,7 @@ func marketRows(payload wire.Value) ([]wire.Value, bool) {
 
 func isMarket(v wire.Value) bool {
 	return fieldMarketID.PresentIn(v) && fieldMarketID.Of(v).Kind() != wire.Object &&
-		(fieldOutcomes.PresentIn(v) || fieldTokens.PresentIn(v) || fieldQuestion.PresentIn(v) || fieldSlug.PresentIn(v))
+		(wire.FieldOutcomes.PresentIn(v) || wire.FieldTokens.PresentIn(v) || wire.FieldQuestion.PresentIn(v) || wire.FieldSlug.PresentIn(v))
 }
 
 func decodeMarketsByID(payload wire.Value, requested []string, note func(string)) (rest.Values[market.Market], error) {

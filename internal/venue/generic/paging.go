@@ -1,12 +1,10 @@
 package generic
 
 import (
-	"encoding/base64"
 	"encoding/hex"
 	"hash/fnv"
 	"slices"
 	"strconv"
-	"strings"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
@@ -39,7 +37,6 @@ func pagingOf(page wire.Value) paging {
 	return p
 }
 
-// valueOf returns the value of a field in the first object that has the field.
 func (p paging) valueOf(f wire.Field) wire.Value {
 	for _, o := range p {
 		if f.PresentIn(o) {
@@ -53,89 +50,38 @@ func (p paging) has(f wire.Field) bool { return slices.ContainsFunc(p, f.Present
 
 // pageStart is the start of a page: a cursor of the venue or an offset.
 type pageStart struct {
-	cursor string
-	offset int
-	// previous is a hash of the first row on the previous page. A venue that ignores the offset sends this row again.
-	previous string
-	// guessed reports that only the length of the previous page suggests that this page exists.
-	guessed bool
-	// numbering is the market.Numbering after the previous page, as a text.
-	numbering string
+	Cursor string `json:"c,omitempty"`
+	Offset int    `json:"o,omitempty"`
+	// Previous is a hash of the first row on the previous page. A venue that ignores the offset sends this row again.
+	Previous string `json:"p,omitempty"`
+	// Guessed reports that only the length of the previous page suggests that this page exists.
+	Guessed bool `json:"g,omitempty"`
+	// Numbering is the numbering after the previous page of an account's records.
+	Numbering market.Numbering `json:"n,omitzero"`
 }
 
-const (
-	// maxCursor is the greatest length of a venue's cursor in bytes.
-	maxCursor = 1024
-	maxOffset = 1_000_000
-)
+const maxOffset = 1_000_000
 
-// parsePageToken reads the token of a page. An empty token means the first page.
-func parsePageToken(e upstream.Endpoint, token string) (pageStart, error) {
-	var p pageStart
-	if rest, ok := strings.CutPrefix(token, "t:"); ok {
-		p.numbering, token, _ = strings.Cut(rest, ":")
-		if _, err := market.ParseNumbering(p.numbering); err != nil || token == "" {
-			return pageStart{}, badPageToken(e)
-		}
+func parsePageToken(e upstream.Endpoint, token string) (p pageStart, err error) {
+	if err = rest.ParsePage(e, token, &p); err == nil && (p.Offset < 0 || p.Offset > maxOffset) {
+		err = rest.BadPage(e)
 	}
-	kind, rest, _ := strings.Cut(token, ":")
-	switch kind {
-	case "":
-		if token == "" {
-			return pageStart{}, nil
-		}
-	case "c":
-		if market.CheckID(rest) == nil {
-			p.cursor = rest
-			return p, nil
-		}
-	case "b":
-		b, err := base64.RawURLEncoding.DecodeString(rest)
-		if err == nil && len(b) > 0 && len(b) <= maxCursor {
-			p.cursor = string(b)
-			return p, nil
-		}
-	case "o", "g":
-		digits, previous, _ := strings.Cut(rest, ":")
-		n, err := strconv.Atoi(digits)
-		if err == nil && n > 0 && n <= maxOffset && len(previous) <= 16 {
-			p.offset, p.previous, p.guessed = n, previous, kind == "g"
-			return p, nil
-		}
-	}
-	return pageStart{}, badPageToken(e)
+	return p, err
 }
 
-func badPageToken(e upstream.Endpoint) error {
-	return rest.BadInput(e, "the cursor is not from this service")
-}
-
-// token returns the token that parsePageToken reads. The token of the first page is empty. A cursor that is not a valid id is
-// written in base64.
 func (p pageStart) token() string {
-	counted := ""
-	if p.numbering != "" {
-		counted = "t:" + p.numbering + ":"
+	if p.isStart() {
+		return ""
 	}
-	switch {
-	case p.cursor != "" && market.CheckID(p.cursor) == nil:
-		return counted + "c:" + p.cursor
-	case p.cursor != "":
-		return counted + "b:" + base64.RawURLEncoding.EncodeToString([]byte(p.cursor))
-	case p.offset > 0 && p.guessed:
-		return counted + "g:" + strconv.Itoa(p.offset) + ":" + p.previous
-	case p.offset > 0:
-		return counted + "o:" + strconv.Itoa(p.offset) + ":" + p.previous
-	}
-	return ""
+	return rest.PageToken(p)
 }
 
-func (p pageStart) isStart() bool { return p.cursor == "" && p.offset == 0 }
+func (p pageStart) isStart() bool { return p.Cursor == "" && p.Offset == 0 }
 
 func (p pageStart) setQuery(q *rest.Query) {
-	q.Set("cursor", p.cursor)
-	if p.offset > 0 {
-		q.Set("offset", strconv.Itoa(p.offset))
+	q.Set("cursor", p.Cursor)
+	if p.Offset > 0 {
+		q.Set("offset", strconv.Itoa(p.Offset))
 	}
 }
 
@@ -150,7 +96,7 @@ type pageInfo struct {
 
 // nextToken returns the token of the next page, or "" if there is no next page. The token contains the numbering.
 func (t *pageInfo) nextToken() string {
-	t.next.numbering = t.numbering.String()
+	t.next.Numbering = t.numbering
 	return t.next.token()
 }
 
@@ -178,21 +124,21 @@ func (c reading) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit in
 	switch {
 	case !ok:
 		return pageInfo{}, rest.UnknownForm(l.endpoint, "the cursor is not a text of at most 1024 bytes")
-	case cursor != "" && cursor == p.cursor:
+	case cursor != "" && cursor == p.Cursor:
 		return pageInfo{}, rest.UnknownForm(l.endpoint, "the venue repeats its cursor")
 	case cursor != "" && (mode == "" || mode == byCursor):
-		t.next = pageStart{cursor: cursor}
+		t.next = pageStart{Cursor: cursor}
 		return t, nil
 	case cursor != "":
 		return pageInfo{}, c.contradiction(l.endpoint, l.paging, "the venue sends a cursor")
-	case p.cursor != "" || n == 0:
+	case p.Cursor != "" || n == 0:
 		return t, nil
 	}
 	hasMore := page.valueOf(fieldHasMore).Kind()
 	said := hasMore == wire.True || hasMore == wire.False
-	more := hasMore == wire.True || !said && t.total != nil && *t.total > p.offset+n
+	more := hasMore == wire.True || !said && t.total != nil && *t.total > p.Offset+n
 	next := func(guessed bool) pageStart {
-		return pageStart{offset: p.offset + n, previous: l.hashOf(rows.Rows), guessed: guessed}
+		return pageStart{Offset: p.Offset + n, Previous: l.hashOf(rows.Rows), Guessed: guessed}
 	}
 	switch {
 	case more && (mode == byCursor || mode == none):
@@ -208,7 +154,6 @@ func (c reading) pageInfo(l *pagedList, rows rest.RowList, p pageStart, limit in
 	return t, nil
 }
 
-// hashOf returns a hash of the id of the first row, or of the row if it has no id. Without rows, it returns "".
 func (l *pagedList) hashOf(rows []wire.Value) string {
 	if len(rows) == 0 {
 		return ""
@@ -224,7 +169,7 @@ func (l *pagedList) hashOf(rows []wire.Value) string {
 
 // repeats reports whether the page that starts at p has the same first row as the page before. Then the venue has ignored the offset.
 func (l *pagedList) repeats(p pageStart, rows []wire.Value) bool {
-	return p.previous != "" && p.previous == l.hashOf(rows)
+	return p.Previous != "" && p.Previous == l.hashOf(rows)
 }
 
 func (c reading) repeatedPage(e upstream.Endpoint, paging setting) error {
@@ -235,15 +180,13 @@ func (c reading) repeatedPage(e upstream.Endpoint, paging setting) error {
 	return rest.UnknownForm(e, why)
 }
 
-// cursorOf reads a cursor, which may be missing. If the cursor is too long, or is neither a text nor a number, the second result is
-// false.
 func cursorOf(v wire.Value) (string, bool) {
 	switch v.Kind() {
 	case wire.Missing, wire.Null, wire.Number:
 		return v.Text(), true
 	case wire.String:
 		s := v.Text()
-		return s, len(s) <= maxCursor
+		return s, len(s) <= rest.MaxCursor
 	}
 	return "", false
 }

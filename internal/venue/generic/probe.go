@@ -103,7 +103,6 @@ const (
 	answered                // the answer has everything that was requested
 )
 
-// judge returns the verdict on a call. all reports that the answer has everything that was requested.
 func (p *probe) judge(err error, all bool) verdict {
 	why, _ := errors.AsType[*rest.CallFailure](err)
 	switch {
@@ -141,7 +140,6 @@ func (p *probe) decideMissing(s setting, value string, got verdict) {
 	}
 }
 
-// search decides how the search is asked, and collects ids for the other calls.
 func (p *probe) search(ctx context.Context) {
 	q := queries.Search{Sort: queries.SortRelevance, Direction: queries.Descending, Limit: maxPageSize}
 	page := func(start pageStart) (rows rest.RowList, got verdict) {
@@ -174,7 +172,6 @@ func (p *probe) search(ctx context.Context) {
 	}
 }
 
-// collect takes ids from the rows of a search, those of open markets first.
 func (p *probe) collect(rows []wire.Value) {
 	var drift rest.Drift
 	markets, _ := searchMarkets(rows, &drift)
@@ -197,13 +194,12 @@ func (p *probe) collect(rows []wire.Value) {
 	p.ids = p.ids[:2]
 }
 
-// paging decides how the search continues after its first page. page reads a further page.
 func (p *probe) paging(rows rest.RowList, limit int, page func(pageStart) (rest.RowList, verdict)) {
 	switch t, err := p.pageInfo(&searchPages, rows, pageStart{}, limit); {
 	case err != nil || t.next.isStart():
-	case t.next.cursor != "":
+	case t.next.Cursor != "":
 		p.table[settingSearchPaging] = byCursor
-	case !t.next.guessed:
+	case !t.next.Guessed:
 		p.table[settingSearchPaging] = byOffset
 	default:
 		further, got := page(t.next)
@@ -245,7 +241,6 @@ func (p *probe) markets(ctx context.Context) {
 	}
 }
 
-// tokenMarkets decides how markets are requested by their tokens.
 func (p *probe) tokenMarkets(ctx context.Context) {
 	if p.decided(settingMarketTokens) {
 		return

@@ -58,7 +58,7 @@ var readRequests = []struct {
 	}},
 	{"search with every filter", []string{`{"markets":[],"nextCursor":"c1"}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
 		q := everySearchFilter()
-		q.Page = "c:abc"
+		q.Page = `{"c":"abc"}`
 		_, err := c.Search(ctx, call, q)
 		return err
 	}},
@@ -92,7 +92,7 @@ var readRequests = []struct {
 		return err
 	}},
 	{"trades with every filter", []string{`{"trades":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {
-		_, err := c.Trades(ctx, call, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: "o:40"})
+		_, err := c.Trades(ctx, call, wallet, queries.Trades{MarketID: "M1", From: instant(1), To: instant(2), Limit: 20, Page: `{"o":40}`})
 		return err
 	}},
 	{"trades up to the first instant", []string{`{"trades":[]}`}, func(ctx context.Context, call upstream.Call, _ *testing.T, c *Client) error {

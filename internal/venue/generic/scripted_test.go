@@ -13,6 +13,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
+	"oddsgraph/tests/tool"
 )
 
 // scripted is a transport that gets each response from answer. It opens no connections, so it works in a synctest bubble.
@@ -132,7 +133,7 @@ func (p *permit) Answered(a upstream.Answer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if a.Limit >= 0 || a.Remaining >= 0 || !a.Reset.IsZero() {
-		p.observed = append(p.observed, fmt.Sprint(a.Limit, " ", a.Remaining, " ", showTime(a.Reset.UTC())))
+		p.observed = append(p.observed, fmt.Sprint(a.Limit, " ", a.Remaining, " ", tool.Text(a.Reset.UTC())))
 	}
 	if a.Refused {
 		p.throttledFor = append(p.throttledFor, a.RetryAfter)

@@ -44,7 +44,6 @@ func (c *Client) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	return rest.WithBackoff(c.Client, e, key, func() (*queries.SearchPage, error) { return c.reading(call).search(ctx, q, start) })
 }
 
-// searchRequest returns the request for a page. If plain is true, the request has neither a sort nor a page size.
 func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request {
 	statuses := make([]string, len(q.Status))
 	for i, s := range q.Status {
@@ -65,7 +64,7 @@ func searchRequest(q queries.Search, start pageStart, plain bool) *rest.Request 
 func (c reading) search(ctx context.Context, q queries.Search, start pageStart) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	payload, err := c.Get(ctx, c.call, searchRequest(q, start, c.value(settingSearchOptions) == no))
-	if start.guessed && rest.Refused(err) { // the client had only guessed that this page exists
+	if start.Guessed && rest.Refused(err) { // the client had only guessed that this page exists
 		return &queries.SearchPage{}, nil
 	}
 	if err != nil {
@@ -106,7 +105,6 @@ var searchPages = pagedList{
 	endpoint: upstream.EndpointSearch, paging: settingSearchPaging, id: wire.NewField("marketId", "conditionId", "id", "slug", "eventId"),
 }
 
-// decodeSearch reads one page, drops the markets that do not match the filters of q, and checks the order of the remaining markets.
 func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageStart, drift *rest.Drift) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	list, ok := searchRows(payload)
@@ -114,7 +112,7 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 		return nil, rest.UnknownForm(e, "no list of markets or events")
 	}
 	if searchPages.repeats(start, list.Rows) {
-		if c.decided(settingSearchPaging) && !start.guessed { // a cursor that was guessed may be older than the decision
+		if c.decided(settingSearchPaging) && !start.Guessed { // a cursor that was guessed may be older than the decision
 			return nil, c.repeatedPage(e, settingSearchPaging)
 		}
 		drift.Add("repeated page")
@@ -143,7 +141,6 @@ func (c reading) decodeSearch(payload wire.Value, q queries.Search, start pageSt
 	return page, nil
 }
 
-// searchRows finds the rows of a response: a list of markets, a list of events with markets, or the members "yes" and "no".
 func searchRows(payload wire.Value) (rest.RowList, bool) {
 	if list, ok := rest.RowsOf(payload, "markets", "events"); ok {
 		return list, true
@@ -192,8 +189,6 @@ func conditions(m *market.Market, q queries.Search) [6]condition {
 	}
 }
 
-// uncheckableFilter returns the name of the first filter that the client cannot check, because no market has the field. If there is
-// none, or if there are no markets, it returns "".
 func uncheckableFilter(markets []*market.Market, q queries.Search) string {
 	for i, c := range conditions(&market.Market{}, q) {
 		if len(markets) > 0 && c.isSet && !slices.ContainsFunc(markets, func(m *market.Market) bool { return conditions(m, q)[i].isPresent }) {
@@ -215,13 +210,13 @@ func matchesFilters(m *market.Market, q queries.Search) bool {
 // ensureOrder checks that the markets are sorted as requested. If the venue probably ignores the sort, the error is UNSUPPORTED. If
 // few pairs are out of order, ensureOrder sorts, and markets without the field of the sort come last.
 func ensureOrder(markets []*market.Market, q queries.Search, drift *rest.Drift) error {
-	field, ok := rest.SortFields[q.Sort]
+	field, ok := queries.SortFields[q.Sort]
 	if !ok || q.Direction == "" {
 		return nil
 	}
 	compare := field.Comparer(q.Direction)
 	known := slices.DeleteFunc(slices.Clone(markets), func(m *market.Market) bool { return !field.Has(m) })
-	switch wrong, ignored := rest.OutOfOrder(known, compare); {
+	switch wrong, ignored := queries.OutOfOrder(known, compare); {
 	case wrong == 0:
 		return nil
 	case ignored:

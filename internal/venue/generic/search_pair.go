@@ -12,8 +12,7 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// searchPair returns the page for a response that contains only the two tokens of one market. It makes a further call to read the
-// market. If the market does not match q, the page is empty.
+// searchPair reads the market of a response that contains only the market's two tokens.
 func (c reading) searchPair(ctx context.Context, q queries.Search, yes, no string) (*queries.SearchPage, error) {
 	results, err := c.marketsByToken().read(ctx, []string{yes})
 	if err != nil {
@@ -31,11 +30,10 @@ func (c reading) searchPair(ctx context.Context, q queries.Search, yes, no strin
 	return &queries.SearchPage{Markets: []*market.Market{m}}, nil
 }
 
-// tokenPair reads {yes,no} with the ids or objects of two tokens. If the response has another form, or contains the market itself,
-// ok is false.
+// tokenPair reads {yes,no} with the ids or objects of two tokens. A response with the market itself is no pair.
 func tokenPair(payload wire.Value) (yes, no string, ok bool) {
 	pair := pairObject(payload)
-	if fieldQuestion.PresentIn(pair) {
+	if wire.FieldQuestion.PresentIn(pair) {
 		return "", "", false
 	}
 	var ids [2]string
@@ -60,8 +58,7 @@ func pairObject(payload wire.Value) wire.Value {
 	return payload
 }
 
-// pairRows reads {yes,no} as the rows of two markets, or as the row of one market with two tokens. If one of the two members is
-// missing or null, pairRows returns nil.
+// pairRows reads {yes,no} as the rows of two markets, or as the row of one market with two tokens. It may return nil.
 func pairRows(pair wire.Value) []wire.Value {
 	yes, no := pair.Member("yes"), pair.Member("no")
 	if yes.IsNull() || no.IsNull() {
@@ -78,7 +75,7 @@ func pairRows(pair wire.Value) []wire.Value {
 	if inside := innerJSON(yes); len(inside) > 0 {
 		text = append(append(text, inside...), ',')
 	}
-	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, innerJSON(pair), fieldOutcomes, sideJSON(yes, "YES"), sideJSON(no, "NO"))
+	text = fmt.Appendf(text, `%s,%q:[%s,%s]}`, innerJSON(pair), wire.FieldOutcomes, sideJSON(yes, "YES"), sideJSON(no, "NO"))
 	m, err := wire.Parse(text)
 	if err != nil {
 		return nil // the new document has too many values
@@ -86,7 +83,6 @@ func pairRows(pair wire.Value) []wire.Value {
 	return []wire.Value{m}
 }
 
-// innerJSON returns the text between the braces of an object, or nil for any other value.
 func innerJSON(v wire.Value) []byte {
 	if v.Kind() != wire.Object {
 		return nil
@@ -95,8 +91,7 @@ func innerJSON(v wire.Value) []byte {
 	return bytes.TrimSpace(text[1 : len(text)-1])
 }
 
-// sideJSON returns the JSON of an outcome. The venue sends the outcome as the id of its token, or as an object with this id. An
-// outcome without a label of its own gets the given label.
+// sideJSON returns the JSON of an outcome, which is the id of its token or an object. It has the label unless v has one.
 func sideJSON(v wire.Value, label string) []byte {
 	text := fmt.Appendf(nil, `{%q:%q`, fieldOutcome, label)
 	say := func(f wire.Field, v wire.Value) {

@@ -116,7 +116,6 @@ func (t Table) String() string {
 	return strings.Join(decided, ",")
 }
 
-// lacks reports whether one of the settings is undecided.
 func (t *Table) lacks(list ...setting) bool {
 	return slices.ContainsFunc(list, func(s setting) bool { return t[s] == "" })
 }
@@ -135,7 +134,6 @@ func (c reading) value(s setting) string { return cmp.Or(c.told[s], definitions[
 
 func (c reading) decided(s setting) bool { return c.told[s] != "" }
 
-// listParameter returns the name of a list parameter. It is empty if ids are requested one by one.
 func (c reading) listParameter(s setting) string {
 	if name := c.value(s); name != none {
 		return name

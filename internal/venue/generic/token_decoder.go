@@ -59,8 +59,7 @@ func (k *tokenDecoder[T]) isRow(object wire.Value) bool {
 	})
 }
 
-// isMap reports whether m maps ids to values. enveloped reports whether the venue sent the map in a member with a known name. Such
-// a map may be empty.
+// isMap reports whether m maps ids to values. A map in a member with a known name (enveloped) may be empty.
 func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, enveloped bool) bool {
 	if len(m) == 0 {
 		return enveloped
@@ -88,7 +87,6 @@ func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(
 	return rest.ReadByID(list, wire.FieldTokenID, note, k.row)
 }
 
-// fromMap reads an object that maps ids to rows or numbers. An id with the value null has no result.
 func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, note func(string)) rest.Values[T] {
 	out := make(rest.Values[T], len(requested))
 	for _, id := range requested {

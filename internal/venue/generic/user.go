@@ -14,7 +14,6 @@ import (
 var (
 	fieldRecordID = wire.NewField("id", "recordId", "tradeId", "tradeID")
 	fieldType     = wire.NewField("type", "kind")
-	fieldAmount   = wire.NewField("amount", "usdcSize")
 )
 
 // Balance returns the balance of an account, or nil if the venue does not know the account. If the venue sends no total,
@@ -138,19 +137,8 @@ func readRecord(r *wire.Row, onlyTrades bool) market.HistoryRecord {
 	if kind == "" && onlyTrades {
 		kind = string(market.HistoryTrade)
 	}
-	h := market.HistoryRecord{
-		ID:              r.ID(fieldRecordID),
-		Kind:            market.ParseHistoryKind(kind),
-		KindRaw:         kind,
-		Timestamp:       r.RequireTime(wire.FieldTradeAt),
-		Amount:          r.Decimal(fieldAmount),
-		MarketID:        r.ID(wire.FieldMarketID),
-		TokenID:         r.ID(wire.FieldUserToken),
-		Outcome:         r.Text(wire.FieldOutcome),
-		Price:           r.Decimal(wire.FieldPrice),
-		Size:            r.Decimal(wire.FieldShares),
-		TransactionHash: r.Text(wire.FieldTxHash),
-	}
+	h := r.Record()
+	h.ID, h.Kind, h.KindRaw, h.Price = r.ID(fieldRecordID), market.ParseHistoryKind(kind), kind, r.Decimal(wire.FieldPrice)
 	if side != "" {
 		h.Side = market.ParseSide(side)
 	}

@@ -45,7 +45,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 	start := pageStart{}
 	for n := range maxPages {
 		page, err := l.readListPage(ctx, c, a, start)
-		if start.guessed && rest.Refused(err) {
+		if start.Guessed && rest.Refused(err) {
 			return all, moved, nil
 		}
 		if err != nil {
@@ -57,10 +57,10 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 		}
 		repeated := len(keys) > 0 && slices.ContainsFunc(pages, func(p []K) bool { return slices.Equal(p, keys) })
 		alike := !l.unique && !slices.ContainsFunc(keys, func(k K) bool { return k != keys[0] })
-		if repeated && start.guessed && !alike {
+		if repeated && start.Guessed && !alike {
 			return all, moved, nil
 		}
-		if repeated && !(alike && (start.cursor != "" || c.value(settingAccountPaging) == byOffset)) {
+		if repeated && !(alike && (start.Cursor != "" || c.value(settingAccountPaging) == byOffset)) {
 			return nil, false, c.repeatedPage(l.endpoint, settingAccountPaging)
 		}
 		pages = append(pages, keys)
@@ -68,7 +68,7 @@ func (l wholeList[T, K]) readAll(ctx context.Context, c reading, a market.Addres
 		moved = moved || overlap
 		last := page.next.isStart()
 		switch {
-		case start.guessed && len(fresh) == 0:
+		case start.Guessed && len(fresh) == 0:
 			return all, moved, nil
 		case len(fresh) == 0 && !(last && len(keys) == 0):
 			return nil, false, c.repeatedPage(l.endpoint, settingAccountPaging)
@@ -109,7 +109,7 @@ type listPage[T any] struct {
 // shows, and further announced pages with a page size.
 func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.Address, start pageStart) (listPage[T], error) {
 	e, rq := l.endpoint, rest.ForAccount(l.endpoint, a)
-	sized := !start.isStart() && !start.guessed && c.value(settingAccountOptions) == yes
+	sized := !start.isStart() && !start.Guessed && c.value(settingAccountOptions) == yes
 	if sized {
 		rq.Query.Set("limit", strconv.Itoa(furtherRows))
 	}
@@ -130,7 +130,7 @@ func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.A
 	if err != nil {
 		return listPage[T]{}, err
 	}
-	if t.next.guessed && len(list.Rows)%roundCount != 0 {
+	if t.next.Guessed && len(list.Rows)%roundCount != 0 {
 		t.next = pageStart{}
 	}
 	var drift rest.Drift
@@ -140,7 +140,7 @@ func (l wholeList[T, K]) readListPage(ctx context.Context, c reading, a market.A
 		r := wire.NewRow(v, note)
 		if rows = append(rows, l.read(r)); r.Err != nil {
 			drift.Add("bad row")
-			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", start.offset+i+1, e).
+			return listPage[T]{}, market.Errorf(market.CodeUpstreamBadResponse, "row %d of the venue's answer could not be read (%s)", start.Offset+i+1, e).
 				Because(&rest.CallFailure{Kind: rest.KindUnreadable, Text: r.Err.Error()})
 		}
 	}

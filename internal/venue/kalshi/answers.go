@@ -6,7 +6,6 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// subscribed handles the confirmation of a subscription. The confirmation contains the id of the subscription.
 func (c *codec) subscribed(f received) []stream.Event {
 	sid, ok := f.msg.Of(fieldSID).Uint()
 	sent := c.unanswered[f.id]
@@ -44,13 +43,11 @@ func (c *codec) answered(f received) []stream.Event {
 	return events
 }
 
-// ended handles the confirmation that a subscription has ended.
 func (c *codec) ended(f received) []stream.Event {
 	delete(c.sids, f.sid)
 	return c.confirm(f.id)
 }
 
-// confirm returns the acknowledgement of a command and forgets the command. If the command is unknown, confirm returns no event.
 func (c *codec) confirm(id uint64) []stream.Event {
 	sent, ok := c.unanswered[id]
 	if !ok {
@@ -72,7 +69,6 @@ const (
 // laterCodes contains the codes of temporary errors: a later command of the same form may succeed.
 var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
 
-// failure handles an error frame. The error rejects a command or ends a subscription.
 func (c *codec) failure(f received) []stream.Event {
 	code, _ := f.msg.Of(fieldCode).Uint()
 	sent := c.unanswered[f.id]
@@ -91,8 +87,6 @@ func (c *codec) failure(f received) []stream.Event {
 	return append(events, c.reject(f.id, code)...)
 }
 
-// reject forgets a command that has failed. It returns an event for the failure, with the given error code of the venue. If the
-// command is unknown, reject returns no event.
 func (c *codec) reject(id, code uint64) []stream.Event {
 	sent, known := c.unanswered[id]
 	if !known {

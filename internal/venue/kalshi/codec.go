@@ -88,7 +88,7 @@ func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
 		Subject:  subjectName, PingEvery: pingEvery, Silence: silence,
-		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.client.Now()) },
+		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.Now()) },
 	}
 }
 
@@ -106,7 +106,6 @@ func newCodec(observer stream.Observer, now func() time.Time) *codec {
 	}
 }
 
-// subjectOf returns the subject and the outcome of a topic. ok is false for a topic that Kalshi does not stream.
 func subjectOf(t messages.Topic) (sub subject, s side, ok bool) {
 	switch t.Channel {
 	case messages.ChannelMarket:
@@ -141,8 +140,6 @@ func (s *subjectState) topics() (out []messages.Topic) {
 	return out
 }
 
-// findOpen returns the id of a subscription to a channel. The subscription is not full, so the venue can add markets to it. If
-// there is no such subscription, ok is false.
 func (c *codec) findOpen(channel messages.Channel) (sid uint64, ok bool) {
 	for id, s := range c.sids {
 		if s.channel == channel && !s.full && (!ok || id < sid) {
@@ -152,7 +149,6 @@ func (c *codec) findOpen(channel messages.Channel) (sid uint64, ok bool) {
 	return sid, ok
 }
 
-// forget removes a subscription that has ended, together with its subjects. It returns the topics of these subjects.
 func (c *codec) forget(sid uint64) (lost []messages.Topic) {
 	delete(c.sids, sid)
 	for _, sub := range c.subjectsOf(sid) {
@@ -162,7 +158,6 @@ func (c *codec) forget(sid uint64) (lost []messages.Topic) {
 	return lost
 }
 
-// subjectsOf returns the subjects of a subscription, sorted by ticker.
 func (c *codec) subjectsOf(sid uint64) (subs []subject) {
 	for sub, state := range c.subjects {
 		if state.sid == sid {
@@ -176,19 +171,8 @@ func (c *codec) subjectsOf(sid uint64) (subs []subject) {
 // lifecycles maps the type of a lifecycle message to the market's new state, in the words of the REST API.
 var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
 
-// kindOf returns the market.MarketChange.Kind of a lifecycle message.
-func kindOf(event string) string {
-	switch event {
-	case "created":
-		return "CREATED"
-	case "determined":
-		return "RESOLVED"
-	case "activated", "deactivated", "settled":
-		return "STATUS"
-	case "price_level_structure_updated":
-		return "TICK_SIZE"
-	case "close_date_updated", "metadata_updated":
-		return "METADATA"
-	}
-	return strings.ToUpper(event)
+// changes maps the type of a lifecycle message to a market.MarketChange.Kind. An unknown type is the kind.
+var changes = map[string]string{
+	"created": "CREATED", "determined": "RESOLVED", "activated": "STATUS", "deactivated": "STATUS", "settled": "STATUS",
+	"price_level_structure_updated": "TICK_SIZE", "close_date_updated": "METADATA", "metadata_updated": "METADATA",
 }

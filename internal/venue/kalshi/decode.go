@@ -1,6 +1,8 @@
 package kalshi
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -89,7 +91,6 @@ func (c *codec) loseAll(sid uint64) (events []stream.Event) {
 	return events
 }
 
-// loseOne marks the state of a subject as lost.
 func (c *codec) loseOne(state *subjectState) []stream.Event {
 	state.book, state.askedAt = nil, time.Time{}
 	return c.numbers.Lose(state.topics()...)
@@ -143,15 +144,13 @@ func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker str
 	return ticker, c.subjects[subject{channel, ticker}], nil
 }
 
-// message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messages.Message {
 	return &messages.Message{
 		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: f.msg.Time(fieldTime), ReceivedAt: f.at,
 	}
 }
 
-// deliver returns an event for each wanted outcome of a subject. It calls fill to set the fields that are specific to the kind of
-// message.
+// deliver returns an event for each wanted outcome of a subject. fill sets what is specific to the kind of message.
 func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
 		if t := state.wanted[s]; t.ID != "" {
@@ -182,14 +181,12 @@ func (c *codec) snapshot(f received) (events []stream.Event) {
 	})...)
 }
 
-// handleUnusable marks the state of a subject as lost after an unreadable frame.
 func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
 	f.msg.Note("bad frame")
 	return c.loseOne(state)
 }
 
-// delta adds a signed change to the total at a price, and returns events with the new total. If there is no book yet, or the book
-// was lost, delta drops the change.
+// delta adds a signed change to the total at a price. Without a book, it drops the change.
 func (c *codec) delta(f received) []stream.Event {
 	_, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
 	if state == nil || state.book == nil {
@@ -206,8 +203,8 @@ func (c *codec) delta(f received) []stream.Event {
 	if f.msg.Err != nil {
 		return c.handleUnusable(state, f)
 	}
-	total, err := state.book.add(bidder, price, delta)
-	if err != nil {
+	total, ok := state.book.add(bidder, price, delta)
+	if !ok {
 		f.msg.Note("negative level")
 		return c.loseOne(state)
 	}
@@ -236,7 +233,6 @@ func (c *codec) ticker(f received) []stream.Event {
 	return c.prices(ticker, state)
 }
 
-// prices returns the events that deliver the last prices of a subject. If the market has no price, prices returns no event.
 func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
 	q := state.last.quote
 	if q.price(ticker, yes) == nil {
@@ -269,7 +265,7 @@ func (c *codec) lifecycle(f received) []stream.Event {
 	if f.msg.Err != nil {
 		return c.handleUnusable(state, f)
 	}
-	change := &market.MarketChange{Kind: kindOf(kind), StatusRaw: lifecycles[kind]}
+	change := &market.MarketChange{Kind: cmp.Or(changes[kind], strings.ToUpper(kind)), StatusRaw: lifecycles[kind]}
 	if change.StatusRaw != "" {
 		change.Status = statusOf(change.StatusRaw)
 	}

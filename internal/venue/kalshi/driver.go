@@ -55,7 +55,7 @@ const (
 // Driver reads Kalshi's public data. It is safe for concurrent use.
 type Driver struct {
 	rest.NoAccounts
-	client *rest.Client
+	*rest.Client
 	// key signs the calls for books. It is nil if the operator has no key.
 	key *Key
 }
@@ -69,7 +69,7 @@ func New(cfg rest.Config, key *Key) (*Driver, error) {
 		return nil, err
 	}
 	return &Driver{
-		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", client: client, key: key,
+		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", Client: client, key: key,
 	}, nil
 }
 
@@ -88,8 +88,21 @@ func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 // calls.
 func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int { return rest.CeilDiv(keys, d.MaxKeys(e)) }
 
-// Circuits returns the states of the circuit breakers.
-func (d *Driver) Circuits() []rest.Circuit { return d.client.Circuits() }
-
-// Close closes idle connections. Calls in flight are not affected.
-func (d *Driver) Close() { d.client.Close() }
+// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Kalshi charges a
+// call for candlesticks once for each market that the call reads. So books and candlesticks get three quarters of the limit, and all
+// other calls get one quarter. Limits assumes that each call reads the greatest number of markets. Each part of the limit allows at
+// least three calls at once.
+func Limits() []rest.PublishedLimit {
+	part := func(tokens, cost float64, endpoints ...upstream.Endpoint) rest.PublishedLimit {
+		return rest.PublishedLimit{Endpoints: endpoints, Refill: tokens, Burst: tokens, Cost: cost}
+	}
+	others := part(bucketTokens*5/20, callTokens)
+	for e := range upstream.Endpoint(upstream.Endpoints) {
+		if e != upstream.EndpointBook && e != upstream.EndpointPriceHistory {
+			others.Endpoints = append(others.Endpoints, e)
+		}
+	}
+	return []rest.PublishedLimit{
+		part(bucketTokens*9/20, callTokens, upstream.EndpointBook), part(bucketTokens*6/20, maxBilled*callTokens, upstream.EndpointPriceHistory), others,
+	}
+}

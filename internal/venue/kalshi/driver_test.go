@@ -316,7 +316,7 @@ func TestArchiveOfMarkets(t *testing.T) {
 	}
 	delete(answers, "/historical/markets")
 	d, _ := newDriver(t, answers)
-	if page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: "archive,,"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+	if page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: `{"a":true}`}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("without an archive, Search returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", page, err)
 	}
 }
@@ -391,14 +391,14 @@ func TestSearches(t *testing.T) {
 		q          queries.Search
 		call, want string
 	}{
-		{queries.Search{}, "?mve_filter=exclude&limit=20", all + ", next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusOpen), Limit: 50, Page: "list,,abc"}, "?status=open&mve_filter=exclude&limit=50&cursor=abc", "30-T2.5 29-T2.5; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusUpcoming)}, "?status=unopened&mve_filter=exclude&limit=20", "; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusClosed)}, "?status=closed&mve_filter=exclude&limit=20", "; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusResolved)}, "?status=settled&mve_filter=exclude&limit=20", "22-T2.5 SHARE-26Q3; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusOpen), EndsAfter: queries.At(at), Limit: 5}, "?min_close_ts=1795564800&mve_filter=exclude&limit=5", "30-T2.5; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "?max_close_ts=1&mve_filter=exclude&limit=5", "; left out row 6, next list,,CgsI7abcExample"},
-		{queries.Search{Status: in(market.StatusOpen), Page: "list,,CgsI7abcExample"}, "?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", "30-T2.5 29-T2.5; left out row 6, next "},
+		{queries.Search{}, "?mve_filter=exclude&limit=20", all + ", next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusOpen), Limit: 50, Page: `{"c":"abc"}`}, "?status=open&mve_filter=exclude&limit=50&cursor=abc", "30-T2.5 29-T2.5; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusUpcoming)}, "?status=unopened&mve_filter=exclude&limit=20", "; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusClosed)}, "?status=closed&mve_filter=exclude&limit=20", "; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusResolved)}, "?status=settled&mve_filter=exclude&limit=20", "22-T2.5 SHARE-26Q3; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusOpen), EndsAfter: queries.At(at), Limit: 5}, "?min_close_ts=1795564800&mve_filter=exclude&limit=5", "30-T2.5; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{EndsBefore: queries.At(time.Time{}), Limit: 5}, "?max_close_ts=1&mve_filter=exclude&limit=5", "; left out row 6, next {\"c\":\"CgsI7abcExample\"}"},
+		{queries.Search{Status: in(market.StatusOpen), Page: `{"c":"CgsI7abcExample"}`}, "?status=open&mve_filter=exclude&limit=20&cursor=CgsI7abcExample", "30-T2.5 29-T2.5; left out row 6, next "},
 	} {
 		s.calls = nil
 		page, err := d.Search(context.Background(), upstream.Call{}, test.q)

@@ -37,8 +37,8 @@ func (d *Driver) SearchEvents(ctx context.Context, call upstream.Call, q queries
 		return nil, unsupported("search by tag")
 	case err != nil:
 		return nil, err
-	case len(q.Page) > maxCursor:
-		return nil, rest.BadInput(e, "the cursor is not from this service")
+	case len(q.Page) > rest.MaxCursor:
+		return nil, rest.BadPage(e)
 	}
 	return d.events(ctx, call, q, status, eventsOnPage)
 }
@@ -63,8 +63,8 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	const e = upstream.EndpointEventSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
-	return rest.WithBackoff(d.client, e, rq.Query.String(), func() (*queries.EventPage, error) {
-		payload, err := d.client.Get(ctx, call, rq)
+	return rest.WithBackoff(d.Client, e, rq.Query.String(), func() (*queries.EventPage, error) {
+		payload, err := d.Get(ctx, call, rq)
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}
@@ -73,7 +73,7 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 			return nil, rest.UnknownForm(e, "no list of events")
 		}
 		var n rest.Drift
-		defer func() { d.client.Report(e, n) }()
+		defer func() { d.Report(e, n) }()
 		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
 		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: rest.NextCursor(payload.Member("cursor").Text(), q.Page)}
 		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
@@ -92,8 +92,7 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	})
 }
 
-// wholeEvent reads an event with its markets. The markets are summaries, because the list of events lacks the tags and the sources
-// of the event's series.
+// wholeEvent reads an event. Its markets are summaries, because the list lacks the tags and sources of their series.
 func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
 	event := readEvent(r)
 	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, func(r *wire.Row) *market.Market {
@@ -133,15 +132,10 @@ func readEvent(r *wire.Row) *eventRow {
 	return e
 }
 
-// readSeries reads the category, the tags and the settlement sources of the event's series. The category in the event itself is
-// deprecated.
+// readSeries reads what the event's series has. The category in the event itself is deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
 	e.category = cmp.Or(r.Text(fieldCategory), e.category)
-	for _, v := range r.Of(fieldTags).Elements() {
-		if v.Kind() == wire.String && !v.Is("") {
-			e.tags = append(e.tags, v.Interned())
-		}
-	}
+	e.tags = r.Labels(fieldTags, wire.Field{})
 	var names []string
 	for _, v := range r.Of(fieldSources).Elements() {
 		if name := fieldSourceName.Of(v).Text(); name != "" {
@@ -151,14 +145,12 @@ func (e *eventRow) readSeries(r *wire.Row) {
 	e.source = strings.Join(names, ", ")
 }
 
-// fill sets the fields of a market that come from its event.
 func (e *eventRow) fill(m *market.Market) {
 	m.EventID, m.EventSlug = e.ticker, slug(e.ticker)
 	m.EventTitle, m.Category, m.Tags = e.title, e.category, e.tags
 	m.Question = cmp.Or(m.Question, e.title)
 }
 
-// toEvent returns the event with its markets. It also sets the source in the resolutions of the markets.
 func (e *eventRow) toEvent(markets []*market.Market, leftOut market.LeftOut) *market.Event {
 	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Category: e.category, Exclusive: e.exclusive, LeftOut: leftOut}
 	for _, m := range markets {

@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
+	"oddsgraph/tests/tool"
 )
 
 // The frames of this file have the members of Kalshi's AsyncAPI description. The repository TexasCoding/kalshi-python-sdk has a
@@ -38,16 +39,16 @@ func newFrameRig(t *testing.T) *rig {
 
 // describeMessage returns the fields of a message as text, and of its MarketChange the fields that Kalshi's frames can set.
 func describeMessage(m *messages.Message) string {
-	out := fmt.Sprintf("%s %s kind %d %s:%d<%d at %s received %s", m.Topic.Channel, m.Topic.ID, m.Kind, m.Epoch, m.Seq, m.PrevSeq, timeText(m.Time), timeText(m.ReceivedAt))
+	out := fmt.Sprintf("%s %s kind %d %s:%d<%d at %s received %s", m.Topic.Channel, m.Topic.ID, m.Kind, m.Epoch, m.Seq, m.PrevSeq, tool.Text(m.Time), tool.Text(m.ReceivedAt))
 	if p := m.Price; p != nil {
-		out += fmt.Sprintf("; price %s %s of %s at %s", p.Price, p.Basis, p.TokenID, timeText(p.Timestamp))
+		out += fmt.Sprintf("; price %s %s of %s at %s", p.Price, p.Basis, p.TokenID, tool.Text(p.Timestamp))
 	}
 	if s := m.Spread; s != nil {
-		out += fmt.Sprintf("; spread %s of %s %s for %s at %s", decimalText(s.Spread), decimalText(s.BestBid), decimalText(s.BestAsk), s.TokenID, timeText(s.Timestamp))
+		out += fmt.Sprintf("; spread %s of %s %s for %s at %s", tool.Text(s.Spread), tool.Text(s.BestBid), tool.Text(s.BestAsk), s.TokenID, tool.Text(s.Timestamp))
 	}
 	if b := m.Book; b != nil {
-		out += fmt.Sprintf("; book %s: %s | %s | %s, %s:%d at %s depth %d", b.TokenID, levelText(b.Bids.Levels()), levelText(b.Asks.Levels()), decimalText(b.Spread),
-			b.Epoch, b.Seq, timeText(b.Timestamp), b.Depth)
+		out += fmt.Sprintf("; book %s: %s | %s | %s, %s:%d at %s depth %d", b.TokenID, levelText(b.Bids.Levels()), levelText(b.Asks.Levels()), tool.Text(b.Spread),
+			b.Epoch, b.Seq, tool.Text(b.Timestamp), b.Depth)
 	}
 	for _, c := range m.Changes {
 		out += fmt.Sprintf("; change %s %s×%s depth %d", c.Side, c.Price, c.Size, m.Depth)

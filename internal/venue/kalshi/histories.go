@@ -46,17 +46,16 @@ func (s span) set(rq *rest.Request) {
 	rq.Query.Set("start_ts", unix(start)).Set("end_ts", unix(end)).Set("period_interval", strconv.Itoa(period))
 }
 
-// histories returns a lookup that reads candlesticks. If a response lacks a market, the lookup reads the market's candlesticks from
-// the archive with a further call.
+// histories returns a lookup of candlesticks. It reads the markets that a response lacks from the archive.
 func (d *Driver) histories(s span) rest.Lookup[history] {
 	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
-	return rest.Lookup[history]{Client: d.client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
+	return rest.Lookup[history]{Client: d.Client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
 		Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[history], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			s.set(rq)
-			payload, err := d.client.Get(ctx, call, rq)
+			payload, err := d.Get(ctx, call, rq)
 			if err != nil {
 				return nil, err
 			}
@@ -64,12 +63,12 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 			if !ok {
 				return nil, rest.UnknownForm(e, "no list of markets")
 			}
-			now := d.client.Now()
+			now := d.Now()
 			found := rest.ReadByID(rows, fieldMarketTicker, note, func(r *wire.Row, _ string) *history { return readHistory(r, s, now) })
 			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
-				payload, err := d.client.Get(ctx, call, rq)
+				payload, err := d.Get(ctx, call, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
 					found[ticker] = upstream.Result[*history]{Err: err}
 				} else if !payload.IsNull() {
@@ -91,18 +90,14 @@ func readHistory(r *wire.Row, s span, now time.Time) *history {
 		return nil
 	}
 	period := periodOf(s.days())
-	rows, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) *market.PricePoint {
-		if p, ok := readCandle(r, period, now); ok {
-			return &p
+	var traded []market.PricePoint
+	_, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) bool {
+		p, ok := readCandle(r, period, now)
+		if ok && r.Err == nil {
+			traded = append(traded, p)
 		}
-		return nil
+		return ok
 	})
-	traded := make([]market.PricePoint, 0, len(rows))
-	for _, p := range rows {
-		if p != nil {
-			traded = append(traded, *p)
-		}
-	}
 	return &history{points: rest.PointsOfDays(traded, s.from, s.to, r.Note), leftOut: bad.LeftOut(e)}
 }
 
@@ -144,7 +139,6 @@ func pointTime(end time.Time, period int) time.Time {
 	return end.Add(-time.Second)
 }
 
-// points converts the price history of YES into the price history of an outcome.
 func points(ofYes []market.PricePoint, s side) []market.PricePoint {
 	if s == yes {
 		return ofYes
@@ -164,8 +158,6 @@ const (
 	periodDay    = 1440
 )
 
-// periodOf returns the length of the candlesticks for a number of days: a minute for one day, an hour for up to 31 days, a day for
-// more.
 func periodOf(days int) int {
 	switch {
 	case days <= 1:

@@ -22,7 +22,6 @@ var (
 	fieldCreatedTime    = wire.NewField("created_time")
 	fieldUpdatedTime    = wire.NewField("updated_time")
 	fieldSettledAt      = wire.NewField("settlement_ts")
-	fieldFractional     = wire.NewField("fractional_trading_enabled")
 	fieldPriceRanges    = wire.NewField("price_ranges")
 	fieldStep           = wire.NewField("step")
 )
@@ -48,9 +47,8 @@ func statusOf(raw string) market.Status {
 	return market.StatusUnknown
 }
 
-// minFraction is the least number of contracts of an order. Older markets accepted only whole contracts, at least minOrder, and
-// said so with the flag fractional_trading_enabled. The flag became true for all markets and was then removed from the API.
-var minOrder, minFraction = market.NewDecimal(1, 0), market.NewDecimal(1, -2)
+// minOrder is the least number of contracts of an order.
+var minOrder = market.NewDecimal(1, -2)
 
 // readMarket reads a market. Its second argument is the event of the market, or nil. readMarket leaves out the volumes, because
 // Kalshi's volumes are numbers of contracts, but market.Market has amounts of money.
@@ -66,16 +64,13 @@ func readMarket(r *wire.Row, e *eventRow) *market.Market {
 		StartsAt:       r.Time(fieldOpenTime),
 		EndsAt:         r.Time(fieldCloseTime),
 		TickSize:       tickSize(r),
-		MinOrderSize:   &minFraction,
+		MinOrderSize:   &minOrder,
 		EventID:        r.ID(fieldEventTicker),
 		CreatedAt:      r.Time(fieldCreatedTime),
 		UpdatedAt:      r.Time(fieldUpdatedTime),
 	}
 	if !isTicker(ticker) {
 		r.Fail(fieldTicker, "is not a ticker")
-	}
-	if fractional := r.Bool(fieldFractional); fractional != nil && !*fractional {
-		m.MinOrderSize = &minOrder
 	}
 	m.Status, m.AcceptingOrders = statusOf(m.StatusRaw), new(m.StatusRaw == "active")
 	m.EventSlug = slug(m.EventID)

@@ -13,10 +13,9 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// byTicker returns a lookup that requests markets by ticker and calls read to convert a row. If a market is not in Kalshi's list
-// of markets, the lookup reads it from the archive.
+// byTicker returns a lookup of markets by ticker. It reads the markets that are not in Kalshi's list from the archive.
 func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) rest.Lookup[T] {
-	return rest.Lookup[T]{Client: d.client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[T], error) {
+	return rest.Lookup[T]{Client: d.Client, Endpoint: e, Batch: maxTickers, IsID: isTicker, Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[T], error) {
 		found := make(rest.Values[T], len(tickers))
 		for _, path := range []string{pathMarkets, pathArchive} {
 			missing := found.Missing(tickers)
@@ -41,9 +40,8 @@ func byTicker[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) re
 	}}
 }
 
-// getMarkets makes a call. It returns the list of markets in the response, and the whole response.
 func (d *Driver) getMarkets(ctx context.Context, call upstream.Call, rq *rest.Request) (list []wire.Value, payload wire.Value, err error) {
-	if payload, err = d.client.Get(ctx, call, rq); err != nil {
+	if payload, err = d.Get(ctx, call, rq); err != nil {
 		return nil, payload, err
 	}
 	list, ok := payload.Member("markets").List()

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/tests/tool"
 )
 
 // The rows of this file have the members of Kalshi's OpenAPI description (schemas Market, EventData and Series). The repository
@@ -43,42 +43,18 @@ const marketJSON = `{"ticker":"KXRAIN-26NOV30-T2.5","event_ticker":"KXRAIN-26NOV
 	"notional_value_dollars":"1.0000","result":"","can_close_early":true,"expiration_value":"","rules_primary":"If the gauge reads more.",
 	"rules_secondary":"Revisions are ignored.","price_level_structure":"deci_cent","price_ranges":[{"start":"0.0000","end":"1.0000","step":"0.0010"}]}`
 
-// decimalText returns the text of an optional number.
-func decimalText(d *market.Decimal) string {
-	if d == nil {
-		return "-"
-	}
-	return d.String()
-}
-
-// optionalText returns the text of an optional value.
-func optionalText[T any](v *T) string {
-	if v == nil {
-		return "-"
-	}
-	return fmt.Sprint(*v)
-}
-
-// timeText returns the text of a time, or "-" for the zero time.
-func timeText(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.Format(time.RFC3339Nano)
-}
-
 // describeMarket returns all fields of a market as text.
 func describeMarket(m *market.Market) string {
 	out := fmt.Sprintf("%s %s %q %q %q\n", m.MarketID, m.Slug, m.Question, m.GroupItemTitle, m.Description)
-	out += fmt.Sprintf("%s %s accepting %s\n", m.Status, m.StatusRaw, optionalText(m.AcceptingOrders))
-	out += fmt.Sprintf("times %s %s %s\n", timeText(m.StartsAt), timeText(m.EndsAt), timeText(m.UpdatedAt))
-	out += fmt.Sprintf("figures %s %s %s tick %s order %s\n", decimalText(m.Volume), decimalText(m.Volume24h), decimalText(m.Liquidity), decimalText(m.TickSize), decimalText(m.MinOrderSize))
+	out += fmt.Sprintf("%s %s accepting %s\n", m.Status, m.StatusRaw, tool.Text(m.AcceptingOrders))
+	out += fmt.Sprintf("times %s %s %s\n", tool.Text(m.StartsAt), tool.Text(m.EndsAt), tool.Text(m.UpdatedAt))
+	out += fmt.Sprintf("figures %s %s %s tick %s order %s\n", tool.Text(m.Volume), tool.Text(m.Volume24h), tool.Text(m.Liquidity), tool.Text(m.TickSize), tool.Text(m.MinOrderSize))
 	out += fmt.Sprintf("event %s %s %q %q %q image %q summary %t\n", m.EventID, m.EventSlug, m.EventTitle, m.Category, m.Tags, m.Image, m.Summary)
 	for _, o := range m.Outcomes {
-		out += fmt.Sprintf("outcome %s %s price %s winner %s\n", o.TokenID, o.Label, decimalText(o.Price), optionalText(o.Winner))
+		out += fmt.Sprintf("outcome %s %s price %s winner %s\n", o.TokenID, o.Label, tool.Text(o.Price), tool.Text(o.Winner))
 	}
 	if r := m.Resolution; r != nil {
-		out += fmt.Sprintf("resolution %q at %s by %q\n", r.Outcome, timeText(r.ResolvedAt), r.Source)
+		out += fmt.Sprintf("resolution %q at %s by %q\n", r.Outcome, tool.Text(r.ResolvedAt), r.Source)
 	}
 	return out
 }
@@ -137,8 +113,6 @@ func TestMarketBranches(t *testing.T) {
 		{map[string]any{"close_time": "soon"}, "times", "times 2026-11-20T12:00:00Z - 2026-11-21T10:15:00.25Z", "close_time unreadable"},
 		{map[string]any{"updated_time": nil}, "times", "times 2026-11-20T12:00:00Z 2026-11-30T23:59:00Z -", ""},
 
-		{map[string]any{"fractional_trading_enabled": false}, "figures", "figures - - - tick 0.0010 order 1", ""},
-		{map[string]any{"fractional_trading_enabled": true}, "figures", "figures - - - tick 0.0010 order 0.01", ""},
 		{map[string]any{"price_ranges": []any{}}, "figures", "figures - - - tick - order 0.01", ""},
 		{map[string]any{"price_ranges": nil}, "figures", "figures - - - tick - order 0.01", ""},
 		{map[string]any{"price_ranges": "deci_cent"}, "figures", "figures - - - tick - order 0.01", "price_ranges unreadable"},
@@ -186,10 +160,10 @@ func TestMarketBranches(t *testing.T) {
 func describeOutcomes(m *market.Market) string {
 	var parts []string
 	for _, o := range m.Outcomes {
-		parts = append(parts, "price "+decimalText(o.Price)+" winner "+optionalText(o.Winner))
+		parts = append(parts, "price "+tool.Text(o.Price)+" winner "+tool.Text(o.Winner))
 	}
 	if r := m.Resolution; r != nil {
-		parts = append(parts, fmt.Sprintf("resolution %q at %s by %q", r.Outcome, timeText(r.ResolvedAt), r.Source))
+		parts = append(parts, fmt.Sprintf("resolution %q at %s by %q", r.Outcome, tool.Text(r.ResolvedAt), r.Source))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -229,7 +203,7 @@ func TestQuotes(t *testing.T) {
 					t.Errorf("with %s, the price is of the token %s at %s, want %s without a time", test.row, p.TokenID, p.Timestamp, s.token("T"))
 				}
 			}
-			got[s] = fmt.Sprintf("%s of %s %s %s", price, decimalText(spread.BestBid), decimalText(spread.BestAsk), decimalText(spread.Spread))
+			got[s] = fmt.Sprintf("%s of %s %s %s", price, tool.Text(spread.BestBid), tool.Text(spread.BestAsk), tool.Text(spread.Spread))
 			if spread.TokenID != s.token("T") || spread.FromBook {
 				t.Errorf("with %s, the best prices are %+v, want the token %s", test.row, spread, s.token("T"))
 			}
@@ -272,7 +246,7 @@ func TestBooks(t *testing.T) {
 				continue
 			}
 			book := b.book("T", s, 2)
-			got := levelText(book.Bids.Levels()) + " | " + levelText(book.Asks.Levels()) + " | " + decimalText(book.Spread)
+			got := levelText(book.Bids.Levels()) + " | " + levelText(book.Asks.Levels()) + " | " + tool.Text(book.Spread)
 			if got != want || book.TokenID != s.token("T") || book.Depth != 2 || !book.Timestamp.IsZero() || book.Seq != 0 {
 				t.Errorf("the book of %s for %s is %q of %+v, want %q", s.token("T"), test.row, got, book, want)
 			}
@@ -327,19 +301,22 @@ func TestEventRow(t *testing.T) {
 		{nil, map[string]any{"category": ""}, `KXRAIN-26NOV30 KXRAIN "Rain in Lisbon On 30 November" "Weather" ["Rain" "Daily"] "Instituto do Mar, City gauge" exclusive true`},
 		{map[string]any{"category": absent}, map[string]any{"category": absent}, `KXRAIN-26NOV30 KXRAIN "Rain in Lisbon On 30 November" "" ["Rain" "Daily"] "Instituto do Mar, City gauge" exclusive true`},
 		{nil, map[string]any{"tags": nil, "settlement_sources": nil}, `KXRAIN-26NOV30 KXRAIN "Rain in Lisbon On 30 November" "Climate and Weather" [] "" exclusive true`},
-		{nil, map[string]any{"tags": []any{"Rain", "", 7, "Daily"}}, `KXRAIN-26NOV30 KXRAIN "Rain in Lisbon On 30 November" "Climate and Weather" ["Rain" "Daily"] "Instituto do Mar, City gauge" exclusive true`},
+		{nil, map[string]any{"tags": []any{"Rain", "", 7, "Daily"}}, `KXRAIN-26NOV30 KXRAIN "Rain in Lisbon On 30 November" "Climate and Weather" ["Rain" "Daily"] "Instituto do Mar, City gauge" exclusive true, drift ["tags unreadable" "tags unreadable"]`},
 		{map[string]any{"event_ticker": absent}, nil, "error event_ticker is missing"},
 	} {
 		var notes []string
 		r := parseRow(t, changed(t, eventJSON, test.event), &notes)
 		e := readEvent(r)
 		e.readSeries(parseRow(t, changed(t, seriesJSON, test.series), &notes))
-		got := fmt.Sprintf("%s %s %q %q %q %q exclusive %s", e.ticker, e.series, e.title, e.category, e.tags, e.source, optionalText(e.exclusive))
+		got := fmt.Sprintf("%s %s %q %q %q %q exclusive %s", e.ticker, e.series, e.title, e.category, e.tags, e.source, tool.Text(e.exclusive))
 		if r.Err != nil {
 			got = "error " + r.Err.Error()
 		}
-		if got != test.want || len(notes) > 0 {
-			t.Errorf("with %v and %v, the event is\n%s and the drift %q, want\n%s", test.event, test.series, got, notes, test.want)
+		if len(notes) > 0 {
+			got += fmt.Sprintf(", drift %q", notes)
+		}
+		if got != test.want {
+			t.Errorf("with %v and %v, the event is\n%s, want\n%s", test.event, test.series, got, test.want)
 		}
 	}
 }
@@ -358,8 +335,8 @@ func TestMarketsOfEvent(t *testing.T) {
 	}
 	ev := e.toEvent(markets, market.LeftOut{errors.New("an unreadable market")})
 	want := `KXRAIN-26NOV30 kxrain-26nov30 "Rain in Lisbon On 30 November" "Climate and Weather" exclusive true OPEN 2026-11-19T12:00:00Z 2026-12-01T23:59:00Z volumes - - left out 1`
-	if got := fmt.Sprintf("%s %s %q %q exclusive %s %s %s %s volumes %s %s left out %d", ev.EventID, ev.Slug, ev.Title, ev.Category, optionalText(ev.Exclusive), ev.Status(),
-		timeText(ev.StartsAt), timeText(ev.EndsAt), decimalText(ev.Volume), decimalText(ev.Volume24h), len(ev.LeftOut)); got != want || len(notes) > 0 {
+	if got := fmt.Sprintf("%s %s %q %q exclusive %s %s %s %s volumes %s %s left out %d", ev.EventID, ev.Slug, ev.Title, ev.Category, tool.Text(ev.Exclusive), ev.Status(),
+		tool.Text(ev.StartsAt), tool.Text(ev.EndsAt), tool.Text(ev.Volume), tool.Text(ev.Volume24h), len(ev.LeftOut)); got != want || len(notes) > 0 {
 		t.Errorf("the event is\n%s and the drift %q, want\n%s", got, notes, want)
 	}
 	for i, question := range []string{"Will it rain?", "Rain in Lisbon On 30 November", "Will it rain?"} {
@@ -379,7 +356,7 @@ const tradeJSON = `{"trade_id":"c0a3","ticker":"KXRAIN-1","count_fp":"57.51","ye
 
 // describeTrade returns the fields of a trade that Kalshi has as text.
 func describeTrade(x market.Trade) string {
-	return fmt.Sprintf("%s.%d %s %s %s %s %s %s@%s %s", x.TradeID, x.Ordinal, x.MarketID, x.TokenID, x.Outcome, x.Side, x.SideRaw, x.Size, x.Price, timeText(x.Timestamp))
+	return fmt.Sprintf("%s.%d %s %s %s %s %s %s@%s %s", x.TradeID, x.Ordinal, x.MarketID, x.TokenID, x.Outcome, x.Side, x.SideRaw, x.Size, x.Price, tool.Text(x.Timestamp))
 }
 
 // TestTradeRow checks every field of the two trades of a row, for changed members. taker_side is the older name of

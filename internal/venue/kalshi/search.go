@@ -32,7 +32,7 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	if q.Limit == 0 {
 		q.Limit = defaultPageSize
 	}
-	at, isPage := parsePosition(q.Page)
+	var at position
 	_, err := filterOf(q, "markets")
 	switch {
 	case q.Text != "":
@@ -41,11 +41,12 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, unsupported("search by category or tag")
 	case err != nil:
 		return nil, err
-	case !isPage:
-		return nil, rest.BadInput(e, "the cursor is not from this service")
+	}
+	if err := rest.ParsePage(e, q.Page, &at); err != nil {
+		return nil, err
 	}
 	rq := searchRequest(q, at)
-	return rest.WithBackoff(d.client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
+	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
 }
 
 // filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
@@ -73,7 +74,7 @@ func unsupported(what string) error {
 func searchRequest(q queries.Search, at position) *rest.Request {
 	rq := &rest.Request{Endpoint: upstream.EndpointSearch, Keys: 1}
 	switch {
-	case at.archived:
+	case at.Archived:
 		rq.Path = pathArchive
 	case !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet():
 		if len(q.Status) > 0 {
@@ -82,7 +83,7 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 	default:
 		rq.Query.Set("min_close_ts", unixBound(q.EndsAfter)).Set("max_close_ts", unixBound(q.EndsBefore))
 	}
-	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.cursor)
+	rq.Query.Set("mve_filter", "exclude").Set("limit", strconv.Itoa(q.Limit)).Set("cursor", at.Cursor)
 	return rq
 }
 
@@ -90,7 +91,6 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 // from that time. Kalshi refuses negative numbers.
 func unix(t time.Time) string { return strconv.FormatInt(max(t.Unix(), 1), 10) }
 
-// unixBound returns unix of a bound, or "" if there is no bound.
 func unixBound(b queries.Bound) string {
 	t, ok := b.Get()
 	if !ok {
@@ -106,7 +106,7 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, rest.BadIfNotFound(e, err)
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(e, n) }()
+	defer func() { d.Report(e, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, marketOf)
 	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
 	for _, m := range rows {
@@ -114,12 +114,12 @@ func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Searc
 			page.Markets = append(page.Markets, m)
 		}
 	}
-	if at.archived {
+	if at.Archived {
 		if page.Markets, err = d.withoutListed(ctx, call, page.Markets); err != nil {
 			return nil, err
 		}
 	}
-	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor); cursor != "" || mayBeArchived(q) {
+	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor); cursor != "" || mayBeArchived(q) {
 		page.Next = at.next(cursor)
 	}
 	return page, nil
@@ -130,8 +130,7 @@ func mayBeArchived(q queries.Search) bool {
 	return len(q.Status) == 0 || slices.Contains(q.Status, market.StatusResolved)
 }
 
-// withoutListed returns archived markets without those that Kalshi's list of markets also has, because they are on the earlier
-// pages.
+// withoutListed leaves out the archived markets that Kalshi's list also has, because they are on the earlier pages.
 func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets []*market.Market) ([]*market.Market, error) {
 	if len(markets) == 0 {
 		return nil, nil
@@ -168,26 +167,26 @@ func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.Event
 	if !isTicker(ticker) {
 		return nil, rest.CheckID(e, ticker)
 	}
-	return rest.WithBackoff(d.client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
+	return rest.WithBackoff(d.Client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
 }
 
 func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
 	rq.Query.Set("with_nested_markets", "true")
-	payload, err := d.client.Get(ctx, call, rq)
+	payload, err := d.Get(ctx, call, rq)
 	if err != nil || payload.IsNull() {
 		return nil, rest.NilIfNotFound(err)
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(e, n) }()
+	defer func() { d.Report(e, n) }()
 	r := wire.NewRow(payload.Member("event"), n.Add)
 	event := readEvent(r)
 	if r.Err != nil || event.ticker != ticker {
 		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
 	if isTicker(event.series) {
-		series, err := d.client.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
+		series, err := d.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}

@@ -30,8 +30,7 @@ func (s side) other() side { return 1 - s }
 
 func (s side) token(ticker string) string { return ticker + suffixes[s] }
 
-// price converts a price of YES into the price of the outcome. The price of NO is 1 minus the price of YES, with the same number of
-// decimals.
+// price converts a price of YES into the price of the outcome, with the same number of decimals.
 func (s side) price(ofYes market.Decimal) market.Decimal {
 	if s == yes {
 		return ofYes
@@ -39,7 +38,6 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-// optionalPrice is like price. If ofYes is nil, optionalPrice returns nil.
 func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
 	if ofYes == nil || s == yes {
 		return ofYes
@@ -49,7 +47,6 @@ func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
 
 var one = market.NewDecimal(1, 0)
 
-// parseToken returns the market and the outcome of a token's id. ok is false for a text that cannot be the id of a token.
 func parseToken(id string) (ticker string, s side, ok bool) {
 	for _, s := range sides {
 		if ticker, ok := strings.CutSuffix(id, suffixes[s]); ok && isTicker(ticker) {

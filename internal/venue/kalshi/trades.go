@@ -26,14 +26,17 @@ const maxTrades = 100
 func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = upstream.EndpointMarketTrades
 	ticker, s, isToken := parseToken(q.TokenID)
-	at, isPage := parsePosition(q.Page)
+	var at position
+	if err := rest.ParsePage(e, q.Page, &at); err != nil {
+		return nil, err
+	}
 	switch {
-	case !isPage || q.Limit < 0 || q.Limit > maxTrades:
-		return nil, rest.BadInput(e, "a page has 1 to 100 rows and a cursor of this service")
+	case q.Limit < 0 || q.Limit > maxTrades:
+		return nil, rest.BadInput(e, "a page has 1 to 100 rows")
 	case !isTicker(q.MarketID), q.TokenID != "" && (!isToken || ticker != q.MarketID):
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
-	return rest.WithBackoff(d.client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
+	return rest.WithBackoff(d.Client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
 		page, rows, err := d.trades(ctx, call, at, q)
 		for _, both := range rows {
 			shown := s
@@ -54,8 +57,8 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 // unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
 func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	rq := tradesRequest(q, at)
-	payload, err := d.client.Get(ctx, call, rq)
-	if at.archived && market.CodeOf(err) == market.CodeNotFound {
+	payload, err := d.Get(ctx, call, rq)
+	if at.Archived && market.CodeOf(err) == market.CodeNotFound {
 		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
 	}
 	if err != nil {
@@ -66,7 +69,7 @@ func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q 
 		return nil, nil, rest.UnknownForm(rq.Endpoint, "no list of trades")
 	}
 	var n rest.Drift
-	defer func() { d.client.Report(rq.Endpoint, n) }()
+	defer func() { d.Report(rq.Endpoint, n) }()
 	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
@@ -77,12 +80,12 @@ func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q 
 	if len(rows) == 0 && len(bad) > 0 {
 		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
 	}
-	cursor := rest.NextCursor(payload.Member("cursor").Text(), at.cursor)
+	cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor)
 	switch {
-	case at.archived && !at.oldest.IsZero(): // the archive also has the last trades of the list
-		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.oldest) })
-	case !at.archived && len(rows) > 0:
-		at.oldest = rows[len(rows)-1][yes].Timestamp // the venue sends the newest trade first
+	case at.Archived && !at.Oldest.IsZero(): // the archive also has the last trades of the list
+		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.Oldest) })
+	case !at.Archived && len(rows) > 0:
+		at.Oldest = rows[len(rows)-1][yes].Timestamp // the venue sends the newest trade first
 	}
 	return &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: at.next(cursor)}, rows, nil
 }
@@ -92,13 +95,13 @@ func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q 
 func tradesRequest(q queries.MarketTrades, at position) *rest.Request {
 	rq := &rest.Request{Endpoint: upstream.EndpointMarketTrades, Keys: 1}
 	rq.Query.Set("ticker", q.MarketID)
-	if at.archived {
+	if at.Archived {
 		rq.Path = pathArchivedTrades
-		if !at.oldest.IsZero() {
-			rq.Query.Set("max_ts", unix(at.oldest.Add(time.Second)))
+		if !at.Oldest.IsZero() {
+			rq.Query.Set("max_ts", unix(at.Oldest.Add(time.Second)))
 		}
 	}
-	rq.Query.Set("limit", strconv.Itoa(cmp.Or(q.Limit, maxTrades))).Set("cursor", at.cursor)
+	rq.Query.Set("limit", strconv.Itoa(cmp.Or(q.Limit, maxTrades))).Set("cursor", at.Cursor)
 	return rq
 }
 
@@ -137,4 +140,23 @@ func readTrade(r *wire.Row) (trades [2]market.Trade) {
 		trades[s] = t
 	}
 	return trades
+}
+
+// position is the start of a page in a list that continues in the archive. Kalshi moves trades, and settled markets, to an archive
+// when they are about three months old.
+type position struct {
+	Archived bool `json:"a,omitempty"`
+	// Oldest is the time of the oldest trade on the earlier pages of the list. It is zero if there is none, and in lists of markets.
+	Oldest time.Time `json:"o,omitzero"`
+	// Cursor is the venue's cursor. It is empty at the start of the list, and at the start of the archive.
+	Cursor string `json:"c,omitempty"`
+}
+
+// next returns the token of the next page, or "". cursor is the venue's, or "" at the end of the list or of the archive.
+func (p position) next(cursor string) string {
+	if cursor == "" && p.Archived {
+		return ""
+	}
+	p.Archived, p.Cursor = p.Archived || cursor == "", cursor
+	return rest.PageToken(p)
 }

@@ -25,7 +25,7 @@ func TestMarketTrades(t *testing.T) {
 		{"KXRAIN-1:yes", "a7d1-1 KXRAIN-1:yes SELL 4.50@0.0800, a7d0 KXRAIN-1:yes BUY 12@0.0900, "},
 		{"KXRAIN-1:no", "a7d1 KXRAIN-1:no BUY 4.50@0.9200, a7d0-1 KXRAIN-1:no SELL 12@0.9100, "},
 	} {
-		q := queries.MarketTrades{MarketID: "KXRAIN-1", TokenID: test.token, Limit: 20, Page: "list,,abc"}
+		q := queries.MarketTrades{MarketID: "KXRAIN-1", TokenID: test.token, Limit: 20, Page: `{"c":"abc"}`}
 		if test.token == "every" {
 			q.TokenID, q.EveryToken = "", true
 		}
@@ -37,14 +37,14 @@ func TestMarketTrades(t *testing.T) {
 		for _, x := range p.Trades {
 			got += fmt.Sprintf("%s %s %s %s@%s, ", x.Key(), x.TokenID, x.Side, x.Size, x.Price)
 		}
-		if got != test.want || p.Next != "list,1795687202000000,CgsI7abcExample" || len(p.LeftOut) != 2 {
+		if got != test.want || p.Next != `{"o":"2026-11-26T10:00:02Z","c":"CgsI7abcExample"}` || len(p.LeftOut) != 2 {
 			t.Errorf("for the token %q, MarketTrades returns %s the next page %q and LeftOut %v; want %s", test.token, got, p.Next, p.LeftOut, test.want)
 		}
 	}
 	if want := "/markets/trades?ticker=KXRAIN-1&limit=20&cursor=abc"; len(s.calls) != 4 || s.calls[0] != want {
 		t.Errorf("the driver makes the calls %q; want 4 calls, the first %q", s.calls, want)
 	}
-	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXRAIN-1", Page: "archive,,CgsI7abcExample"}); err != nil || p.Next != "" {
+	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXRAIN-1", Page: `{"a":true,"c":"CgsI7abcExample"}`}); err != nil || p.Next != "" {
 		t.Errorf("a repeated cursor gives the page %+v and the error %v, want no next page", p, err)
 	}
 	if p, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "KXHAIL-1"}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
@@ -61,8 +61,8 @@ func TestTradesWithoutACall(t *testing.T) {
 			t.Errorf("MarketTrades(%+v) returns %+v and the error %v, want an empty page", q, p, err)
 		}
 	}
-	for _, q := range []queries.MarketTrades{{MarketID: "A,B"}, {MarketID: "A-1", Limit: 101}, {MarketID: "A-1", Page: "list,," + strings.Repeat("a", maxCursor)},
-		{MarketID: "A-1", Page: "abc"}, {MarketID: "A-1", Page: "list,soon,a"}, {MarketID: "A-1", Page: "list,1"}, {MarketID: "A-1", Page: "page,,a"}} {
+	for _, q := range []queries.MarketTrades{{MarketID: "A,B"}, {MarketID: "A-1", Limit: 101}, {MarketID: "A-1", Page: `{"c":"` + strings.Repeat("a", 4<<10) + `"}`},
+		{MarketID: "A-1", Page: "abc"}, {MarketID: "A-1", Page: `{"o":"soon"}`}, {MarketID: "A-1", Page: `{"c":1}`}, {MarketID: "A-1", Page: `{"page":2}`}} {
 		if _, err := d.MarketTrades(t.Context(), upstream.Call{}, q); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("MarketTrades(%+v) returns the error %v, want BAD_USER_INPUT", q, err)
 		}

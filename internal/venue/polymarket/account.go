@@ -3,7 +3,6 @@ package polymarket
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,43 +119,25 @@ func (d *Driver) page(ctx context.Context, call upstream.Call, rq *rest.Request)
 	return p, formError(rq.Endpoint, err)
 }
 
-// pageToken is the start of a page of records. numbering counts equal rows across pages, so that equal rows on different pages get
+// pageStart is the start of a page of records. Numbering counts equal rows across pages, so that equal rows on different pages get
 // different ids.
-type pageToken struct {
-	// at is the cursor of the venue.
-	at        string
-	numbering market.Numbering
+type pageStart struct {
+	// At is the cursor of the venue.
+	At        string           `json:"c,omitempty"`
+	Numbering market.Numbering `json:"n,omitzero"`
 }
 
-// parsePage reads the token of a page. An empty token means the first page.
-func parsePage(e upstream.Endpoint, token string) (p pageToken, err error) {
-	if token == "" {
-		return p, nil
-	}
-	numbering, encoded, _ := strings.Cut(token, ":")
-	at, err := base64.RawURLEncoding.DecodeString(encoded)
-	if err == nil {
-		p.numbering, err = market.ParseNumbering(numbering)
-	}
-	if err != nil || len(at) == 0 || len(at) > maxCursor {
-		return pageToken{}, rest.BadInput(e, "the cursor is not from this service")
-	}
-	p.at = string(at)
-	return p, nil
-}
-
-// after returns the token of the page at a cursor. If next is empty, the token is empty.
-func (p pageToken) after(next string) string {
-	if next == "" {
+func (p pageStart) after(next string) string {
+	if p.At = next; next == "" {
 		return ""
 	}
-	return p.numbering.String() + ":" + base64.RawURLEncoding.EncodeToString([]byte(next))
+	return rest.PageToken(p)
 }
 
 type records[T any] struct {
 	rows []T
 	bad  rest.RowErrors
-	at   pageToken
+	at   pageStart
 	// next is the venue's cursor of the next page. It is empty on the last page.
 	next string
 }
@@ -172,8 +153,8 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 	if limit == 0 {
 		limit = recordsPage
 	}
-	at, err := parsePage(e, page)
-	if err != nil {
+	var at pageStart
+	if err := rest.ParsePage(e, page, &at); err != nil {
 		return records[T]{}, err
 	}
 	start := int64(1) // if the request has no start, the venue leaves out old records
@@ -184,7 +165,7 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 	if t, ok := to.Get(); ok {
 		rq.Query.Set("end", strconv.FormatInt(max(t.Unix(), 1), 10))
 	}
-	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.at)
+	rq.Query.Set("limit", strconv.Itoa(limit)).Set("cursor", at.At)
 	out := records[T]{at: at}
 	return rest.WithBackoff(d.data, e, d.data.Digest(list), func() (records[T], error) {
 		p, err := d.page(ctx, call, rq)
@@ -193,7 +174,7 @@ func readRecords[T any](ctx context.Context, call upstream.Call, d *Driver, rq *
 		}
 		var n rest.Drift
 		out.rows, out.bad = rest.ReadRows(p.rows, n.Add, read)
-		out.next = rest.NextCursor(p.next, at.at)
+		out.next = rest.NextCursor(p.next, at.At)
 		d.data.Report(e, n)
 		if len(out.rows) == 0 && len(out.bad) > 0 {
 			return out, rest.UnknownForm(e, out.bad.WhyEmpty())
@@ -221,7 +202,7 @@ func (d *Driver) Trades(ctx context.Context, call upstream.Call, a market.Addres
 	if err != nil {
 		return nil, err
 	}
-	kept := slices.DeleteFunc(p.at.numbering.NumberTrades(p.rows), func(t market.Trade) bool {
+	kept := slices.DeleteFunc(p.at.Numbering.NumberTrades(p.rows), func(t market.Trade) bool {
 		return q.MarketID != "" && !strings.EqualFold(t.MarketID, id) || queries.IsOutside(t.Timestamp, q.From, q.To)
 	})
 	return &queries.TradePage{Trades: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil
@@ -249,7 +230,7 @@ func (d *Driver) History(ctx context.Context, call upstream.Call, a market.Addre
 	if err != nil {
 		return nil, err
 	}
-	kept := slices.DeleteFunc(p.at.numbering.NumberRecords(p.rows), func(h market.HistoryRecord) bool {
+	kept := slices.DeleteFunc(p.at.Numbering.NumberRecords(p.rows), func(h market.HistoryRecord) bool {
 		return len(q.Kinds) > 0 && !slices.Contains(q.Kinds, h.Kind) || queries.IsOutside(h.Timestamp, q.From, q.To)
 	})
 	return &queries.HistoryPage{Records: kept, Next: p.at.after(p.next), LeftOut: p.bad.LeftOut(e)}, nil

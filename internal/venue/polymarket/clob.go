@@ -1,10 +1,12 @@
 package polymarket
 
 import (
+	"context"
 	"errors"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
@@ -38,8 +40,7 @@ func readMidpoints(payload wire.Value, note func(string)) (rest.Values[market.Pr
 	return out, nil
 }
 
-// readLastTrades reads [{token_id,price,side}]. If a token never traded, its side is "" and its price is meaningless, so the token
-// has no result.
+// readLastTrades reads [{token_id,price,side}]. A token that never traded has the side "" and a meaningless price.
 func readLastTrades(payload wire.Value, note func(string)) (rest.Values[market.Price], error) {
 	return readTokens(payload, note, func(r *wire.Row, id string) *market.Price {
 		p := &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisLast}
@@ -50,7 +51,6 @@ func readLastTrades(payload wire.Value, note func(string)) (rest.Values[market.P
 	})
 }
 
-// readBooks reads a list of order books. A book has at most queries.MaxBookDepth levels on each side, best level first.
 func readBooks(payload wire.Value, note func(string)) (rest.Values[market.Book], error) {
 	return readTokens(payload, note, readBook)
 }
@@ -69,7 +69,6 @@ func readBook(r *wire.Row, id string) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// readTokens reads a list of rows that each belong to a token.
 func readTokens[T any](payload wire.Value, note func(string), read func(r *wire.Row, id string) *T) (rest.Values[T], error) {
 	if payload.Kind() != wire.List {
 		return nil, errForm
@@ -83,4 +82,26 @@ func readPoints(list []wire.Value, from, to market.Date, note func(string)) ([]m
 		return market.PricePoint{Timestamp: r.RequireTime(fieldTimestamp), Price: r.Price(wire.FieldPrice)}
 	})
 	return rest.PointsOfDays(points, from, to, func(string) {}), bad
+}
+
+// lookup returns a rest.Lookup that passes lists of ids to the function read. If Polymarket refuses a list because of one of the
+// ids, the rest.Lookup reads the halves of the list separately. An id that Polymarket does not know alone has no result.
+func lookup[T any](c *rest.Client, e upstream.Endpoint, batch int, isID func(string) bool, read func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error)) rest.Lookup[T] {
+	return rest.Lookup[T]{
+		Client: c, Endpoint: e, Batch: batch, IsID: isID, Halve: rest.Refused,
+		Call: func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
+			got, err := read(ctx, call, ids, note)
+			if len(ids) == 1 && market.CodeOf(err) == market.CodeNotFound {
+				return nil, nil
+			}
+			return got, err
+		},
+	}
+}
+
+func formError(e upstream.Endpoint, err error) error {
+	if err == nil {
+		return nil
+	}
+	return rest.UnknownForm(e, err.Error())
 }

@@ -9,6 +9,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // noted calls read with the value of a JSON text and with a function that collects the drift. It returns the drift.
@@ -173,7 +174,7 @@ func TestDaysOfPoints(t *testing.T) {
 	}
 	var got []string
 	for _, point := range rest.PointsOfDays(points, day, day+1, ignore) {
-		got = append(got, instant(point.Timestamp))
+		got = append(got, tool.Text(point.Timestamp))
 	}
 	equal(t, got, "2030-03-17T00:00:00Z", "2030-03-18T23:59:59Z")
 	for days, want := range map[int]int{1: 5, 2: 5, 3: 15, 7: 15, 8: 60, 31: 60, 32: 1440, 90: 1440} {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
 )
 
@@ -21,10 +22,7 @@ var (
 	fieldCurrentPrice = wire.NewField("currentPrice")
 	fieldUnrealized   = wire.NewField("unrealizedPnl")
 	fieldType         = wire.NewField("type").Interned()
-	fieldCash         = wire.NewField("usdcSize")
 )
-
-const maxCursor = 1024
 
 var errCursor = errors.New("the cursor of the next page is missing or unreadable")
 
@@ -45,7 +43,7 @@ func readPage(payload wire.Value) (p dataPage, err error) {
 	}
 	cursor := fieldNextCursor.Of(pagination)
 	p = dataPage{rows: rows, next: cursor.Text(), more: fieldHasMore.Of(pagination).Kind() == wire.True}
-	if !cursor.IsNull() && cursor.Kind() != wire.String || len(p.next) > maxCursor || p.next == "" && p.more {
+	if !cursor.IsNull() && cursor.Kind() != wire.String || len(p.next) > rest.MaxCursor || p.next == "" && p.more {
 		return dataPage{}, errCursor
 	}
 	return p, nil
@@ -83,7 +81,6 @@ var activityTypes = map[market.HistoryKind][]string{
 	market.HistoryConversion: {"CONVERSION", "MIGRATION"},
 }
 
-// kindOf returns the kind of history record for one of Polymarket's types of activity, or HistoryUnknown.
 func kindOf(raw string) market.HistoryKind {
 	for kind, types := range activityTypes {
 		if slices.Contains(types, strings.ToUpper(raw)) {
@@ -96,17 +93,8 @@ func kindOf(raw string) market.HistoryKind {
 // readRecord reads a record of an account's activity. Only a trade has a price and a side.
 func readRecord(r *wire.Row) market.HistoryRecord {
 	raw := r.RequireText(fieldType)
-	h := market.HistoryRecord{
-		Kind:            kindOf(raw),
-		KindRaw:         raw,
-		Timestamp:       r.RequireTime(fieldTimestamp),
-		Amount:          r.Decimal(fieldCash),
-		MarketID:        conditionID(r.ID(fieldConditionID)),
-		TokenID:         r.ID(wire.FieldTokenID),
-		Outcome:         r.Text(wire.FieldOutcome),
-		Size:            r.Decimal(wire.FieldShares),
-		TransactionHash: r.Text(wire.FieldTxHash),
-	}
+	h := r.Record()
+	h.Kind, h.KindRaw, h.MarketID = kindOf(raw), raw, conditionID(h.MarketID)
 	switch h.Kind {
 	case market.HistoryTrade:
 		h.Price, h.Side = r.Decimal(wire.FieldPrice), market.ParseSide(r.Text(wire.FieldSide))

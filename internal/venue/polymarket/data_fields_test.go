@@ -6,7 +6,9 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // TestEveryFieldOfARecord reads a row of each list of the Data API with all members, each with a value of its own.
@@ -22,7 +24,7 @@ func TestEveryFieldOfARecord(t *testing.T) {
 	equal(t, showRows(v.Elements(), readPosition, func(p market.Position) string { return fmt.Sprintf("%+v", fieldsOf(p)) }),
 		"market 0xa1 token 11 outcome Up size 12.5 avg 0.25 now 0.5 pnl -3.125")
 	trade := func(x market.Trade) string {
-		return fmt.Sprint(showTrade(x), " raw ", x.SideRaw, " id ", x.TradeID, " fee ", number(x.Fee))
+		return fmt.Sprint(showTrade(x), " raw ", x.SideRaw, " id ", x.TradeID, " fee ", tool.Text(x.Fee))
 	}
 	equal(t, showRows(v.Elements(), readTrade, trade), `0xa1 11 SELL 0.75*7.5 "Up" at 2030-03-17T17:46:54Z in 0xt1 raw sell id  fee 0.125`)
 	record := func(h market.HistoryRecord) string { return showRecord(h) + " in " + h.TransactionHash }
@@ -33,8 +35,8 @@ func TestEveryFieldOfARecord(t *testing.T) {
 }
 
 func fieldsOf(p market.Position) string {
-	return fmt.Sprintf("market %s token %s outcome %s size %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, number(p.AvgPrice), number(p.CurrentPrice),
-		number(p.UnrealizedPnl))
+	return fmt.Sprintf("market %s token %s outcome %s size %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, tool.Text(p.AvgPrice), tool.Text(p.CurrentPrice),
+		tool.Text(p.UnrealizedPnl))
 }
 
 func TestBadRecords(t *testing.T) {
@@ -48,7 +50,7 @@ func TestBadRecords(t *testing.T) {
 		`{"condition_id":"0xa1","token_id":"1","current_size":1,"price":0.5,"size":1,"type":"SPLIT","timestamp":0}`:                                        {"ok", "timestamp is not a time", "timestamp is not a time"},
 		`{"condition_id":"0xa1","token_id":"1","price":0.5,"type":"SPLIT","timestamp":1900000000}`:                                                         {"currentSize is missing", "size is missing", "ok"},
 		`{"condition_id":"0xa1","token_id":"1","avg_price":"x","current_size":1,"size":"x","usdc_size":1,"price":1,"type":"SPLIT","timestamp":1900000000}`: {"avgPrice is not a number", "size is not a number", "size is not a number"},
-		`{"condition_id":"0xa1","token_id":"1","current_size":1,"size":1,"usdc_size":"x","price":1,"type":"SPLIT","timestamp":1900000000}`:                 {"ok", "ok", "usdcSize is not a number"},
+		`{"condition_id":"0xa1","token_id":"1","current_size":1,"size":1,"usdc_size":"x","price":1,"type":"SPLIT","timestamp":1900000000}`:                 {"ok", "ok", "amount is not a number"},
 	} {
 		v, err := wire.Parse([]byte("[" + text + "]"))
 		if err != nil {
@@ -69,7 +71,7 @@ func TestBadRecords(t *testing.T) {
 }
 
 func TestFormsOfPages(t *testing.T) {
-	long := strings.Repeat("c", maxCursor)
+	long := strings.Repeat("c", rest.MaxCursor)
 	for text, want := range map[string]string{
 		`{"data":null}`: "0 rows  false", `{"data":[7,8],"pagination":null}`: "2 rows  false", `{"data":[]}`: "0 rows  false",
 		`{"data":[7],"pagination":{"has_more":true,"next_cursor":"C"}}`:            "1 rows C true",
@@ -109,13 +111,59 @@ func TestFormsOfTheValue(t *testing.T) {
 		b, err := readValue(v, "0xabc", ignore)
 		got := "no balance"
 		if b != nil {
-			got = number(b.PositionsValue)
+			got = tool.Text(b.PositionsValue)
 		}
 		if err != nil {
 			got = err.Error()
 		}
 		if got != want {
 			t.Errorf("%s: readValue gives %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestKindsOfActivity reads a row of each type of activity in Polymarket/ts-sdk (packages/bindings/src/data/common.ts).
+func TestKindsOfActivity(t *testing.T) {
+	for types, kind := range map[string]string{
+		"TRADE": "TRADE", "SPLIT": "SPLIT", "MERGE": "MERGE", "REDEEM": "REDEEM", "CONVERSION,MIGRATION": "CONVERSION", "DEPOSIT": "DEPOSIT", "WITHDRAWAL": "WITHDRAWAL",
+		"REWARD,YIELD,MAKER_REBATE,TAKER_REBATE,REFERRAL_REWARD": "REWARD", "TIP": "TRANSFER", "AIRDROP": "UNKNOWN",
+	} {
+		for raw := range strings.SplitSeq(types, ",") {
+			for _, text := range []string{raw, strings.ToLower(raw)} {
+				v, _ := wire.Parse([]byte(`[{"type":"` + text + `","timestamp":1900000000,"usdc_size":3,"size":4,"side":"IN","price":0.75}]`))
+				tail := map[string]string{"TRADE": `amount 3   "" UNKNOWN 0.75*4`, "TRANSFER": `amount 4   ""  -*-`}[kind]
+				if tail == "" {
+					tail = `amount 3   ""  -*4`
+				}
+				equal(t, showRows(v.Elements(), readRecord, showRecord), kind+"/"+text+" 2030-03-17T17:46:40Z "+tail)
+			}
+		}
+	}
+}
+
+// TestTips reads the amount and the direction of tips. Polymarket documents that the size is the amount and that the side is IN or OUT.
+func TestTips(t *testing.T) {
+	for fields, want := range map[string]string{
+		`"size":25,"usdc_size":0,"side":"IN"`:    "25",
+		`"size":25,"usdc_size":0,"side":"OUT"`:   "-25",
+		`"size":25,"usdc_size":24,"side":"out"`:  "-25",
+		`"size":0,"usdc_size":2.5,"side":"OUT"`:  "-2.5",
+		`"usdc_size":"2.5","side":"in"`:          "2.5",
+		`"size":-25,"side":"OUT"`:                "-25",
+		`"size":25,"side":""`:                    "25 tip without a direction",
+		`"size":25`:                              "25 tip without a direction",
+		`"side":"OUT"`:                           "-",
+		`"size":null,"usdc_size":"","side":"IN"`: "-",
+	} {
+		v, err := wire.Parse([]byte(`{"type":"TIP","timestamp":1900000000,` + fields + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		r := wire.NewRow(v, func(note string) { got += " " + note })
+		h := readRecord(r)
+		if got = tool.Text(h.Amount) + got; r.Err != nil || got != want || h.Size != nil || h.Side != "" || h.Price != nil {
+			t.Errorf("%s gives %+v with the amount %s and the error %v, want only the amount %s", fields, h, got, r.Err, want)
 		}
 	}
 }

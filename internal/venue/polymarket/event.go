@@ -31,8 +31,7 @@ type marketRow struct {
 	undecided *market.Resolution
 }
 
-// readMarkets reads {markets:[…]}. It also returns the cursor of the next page, which is empty on the last page. A bad row has no
-// market.
+// readMarkets reads {markets:[…]}, and the cursor of the next page. A bad row has no market.
 func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next string, err error) {
 	list, ok := listOf(payload, fieldMarkets)
 	if !ok {
@@ -44,17 +43,15 @@ func readMarkets(payload wire.Value, note func(string)) (rows []marketRow, next 
 	return marketRows(list, nil, note), next, nil
 }
 
-// listOf returns the list in a field of an object. Null is an empty list. If the field is missing or is no list, the second result
-// is false.
+// listOf returns the list in a field, and whether there is one. Null is an empty list.
 func listOf(payload wire.Value, f wire.Field) ([]wire.Value, bool) {
 	list := f.Of(payload)
 	return list.Elements(), list.Kind() == wire.List || list.IsNull() && f.PresentIn(payload)
 }
 
-// keysetCursor returns the cursor of the next page of a keyset endpoint. The cursor is empty on the last page.
 func keysetCursor(payload wire.Value) (string, error) {
 	v := fieldKeysetCursor.Of(payload)
-	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= maxCursor {
+	if next := v.Text(); (v.IsNull() || v.Kind() == wire.String) && len(next) <= rest.MaxCursor {
 		return next, nil
 	}
 	return "", errUnreadablePager
@@ -87,8 +84,8 @@ type eventRow struct {
 // placeholders. readEvent leaves out the placeholders.
 func readEvent(v wire.Value, note func(string)) (eventRow, error) {
 	r := wire.NewRow(v, note)
-	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(fieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
-	e.Image, e.Description, e.Category = r.Text(fieldImage), r.Text(fieldDescription), r.Text(fieldCategory)
+	e := &market.Event{EventID: r.RequireID(fieldID), Slug: r.Text(wire.FieldSlug), Title: r.Text(fieldTitle), Exclusive: r.Bool(fieldNegRisk)}
+	e.Image, e.Description, e.Category = r.Text(wire.FieldImage), r.Text(wire.FieldDescription), r.Text(wire.FieldCategory)
 	list := r.Of(fieldMarkets)
 	if list.Kind() != wire.List {
 		r.Fail(fieldMarkets, "are missing")
@@ -117,13 +114,13 @@ func isPlaceholder(row marketRow) bool {
 	if isTrue(row.row.Bool(fieldOther)) {
 		return true
 	}
-	m, active := row.market, row.row.Bool(fieldActive)
+	m, active := row.market, row.row.Bool(wire.FieldActive)
 	return m != nil && active != nil && !*active && placeholder.MatchString(m.GroupItemTitle) && (m.Volume == nil || m.Volume.IsZero())
 }
 
 // isListed reports whether a row of a list of markets belongs into the list. Polymarket's site shows no placeholders.
 func isListed(row marketRow) bool {
-	events := row.row.Of(fieldEvents).Elements()
+	events := row.row.Of(wire.FieldEvents).Elements()
 	return len(events) == 0 || !isTrue(row.row.Child(events[0]).Bool(fieldAugmented)) || !isPlaceholder(row)
 }
 
@@ -159,8 +156,6 @@ func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.Event
 	})
 }
 
-// findEvent reads the response for one event. If the response contains no event, findEvent returns nil. If the first event is not
-// the requested event, findEvent returns an error.
 func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	list, err := readEvents(payload)
@@ -177,7 +172,6 @@ func findEvent(payload wire.Value, ref market.EventRef, n *rest.Drift) (*market.
 	return found.toEvent(e), nil
 }
 
-// toEvent returns the event with its readable markets.
 func (f eventRow) toEvent(e upstream.Endpoint) *market.Event {
 	var bad rest.RowErrors
 	for i, row := range f.rows {
@@ -192,7 +186,7 @@ func (f eventRow) toEvent(e upstream.Endpoint) *market.Event {
 }
 
 func readEvents(payload wire.Value) (events []wire.Value, err error) {
-	events, ok := listOf(payload, fieldEvents)
+	events, ok := listOf(payload, wire.FieldEvents)
 	if !ok {
 		return nil, errNoEvents
 	}

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // TestEveryFieldOfAnEvent reads an event with all members that the driver reads, each with a value of its own.
@@ -26,7 +27,7 @@ func TestEveryFieldOfAnEvent(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := row.toEvent(upstream.EndpointEvent)
-	equal(t, []string{e.EventID, e.Slug, e.Title, e.Description, e.Image, e.Category, flag(e.Exclusive), fmt.Sprint(len(e.Markets)), e.Markets[0].EventID},
+	equal(t, []string{e.EventID, e.Slug, e.Title, e.Description, e.Image, e.Category, tool.Text(e.Exclusive), fmt.Sprint(len(e.Markets)), e.Markets[0].EventID},
 		"77", "an-event", "An event", "About it.", "https://a.invalid/image", "A category", "true", "1", "77")
 	equal(t, notes, "bad row", "bad row")
 	var left []string
@@ -45,7 +46,7 @@ func TestEveryFieldOfAnEvent(t *testing.T) {
 		row, err := readEvent(v, ignore)
 		got := errText(err)
 		if err == nil {
-			got = fmt.Sprint(row.event.EventID, " ", row.event.Slug, " ", row.event.Title, " exclusive ", flag(row.event.Exclusive), " ", row.event.Image)
+			got = fmt.Sprint(row.event.EventID, " ", row.event.Slug, " ", row.event.Title, " exclusive ", tool.Text(row.event.Exclusive), " ", row.event.Image)
 		}
 		if got != want {
 			t.Errorf("%s: readEvent gives %q, want %q", text, got, want)
@@ -99,7 +100,7 @@ func TestFormsOfMarketLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"markets":null}`: "0 rows ", `{"markets":[],"next_cursor":null}`: "0 rows ", `{"markets":[7],"next_cursor":"C"}`: "1 rows C", `{"markets":[],"nextCursor":"C"}`: "0 rows ",
 		`{}`: errNoMarkets.Error(), `[]`: errNoMarkets.Error(), `{"markets":{}}`: errNoMarkets.Error(), `{"markets":[],"next_cursor":7}`: errUnreadablePager.Error(),
-		`{"markets":[],"next_cursor":"` + strings.Repeat("c", maxCursor+1) + `"}`: errUnreadablePager.Error(),
+		`{"markets":[],"next_cursor":"` + strings.Repeat("c", rest.MaxCursor+1) + `"}`: errUnreadablePager.Error(),
 	} {
 		v, err := wire.Parse([]byte(text))
 		if err != nil {

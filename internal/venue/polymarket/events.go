@@ -15,13 +15,14 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-const (
-	// eventsListed is the number of events on a page of SearchEvents, each with its markets.
-	eventsListed = 50
-	// openEvents is the prefix of page tokens for the list of open events. closedEvents is the prefix for the list of closed
-	// events.
-	openEvents, closedEvents = "open ", "closed "
-)
+// eventsListed is the number of events on a page of SearchEvents, each with its markets.
+const eventsListed = 50
+
+// eventsStart is the start of a page in the list of open events or in that of closed events. At is the cursor of the venue.
+type eventsStart struct {
+	Closed bool   `json:"x,omitempty"`
+	At     string `json:"c,omitempty"`
+}
 
 // eventOrders are Gamma's names of the fields by which it sorts events.
 var eventOrders = map[queries.Sort]string{
@@ -57,7 +58,6 @@ func (d *Driver) Categories(ctx context.Context, call upstream.Call) (*queries.C
 	})
 }
 
-// findEvents returns one page of the search by text.
 func (d *Driver) findEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	payload, next, err := d.textPage(ctx, call, upstream.EndpointEventSearch, q, eventsListed)
 	if err != nil {
@@ -70,7 +70,6 @@ func (d *Driver) findEvents(ctx context.Context, call upstream.Call, q queries.S
 	return page, err
 }
 
-// listEvents returns one page of the list of open events or of the list of closed events.
 func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
 	const e = upstream.EndpointEventSearch
 	open, closed := sides(q.Status)
@@ -81,25 +80,18 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	if !sorted {
 		order, q.Direction = eventOrders[queries.SortVolume24h], queries.Descending
 	}
-	list := openEvents
-	if !open {
-		list = closedEvents
-	}
-	var at string
-	if q.Page != "" {
-		name, start, _ := strings.Cut(q.Page, " ")
-		if list, at = name+" ", start; list != openEvents && list != closedEvents || len(at) > maxCursor {
-			return nil, rest.BadInput(e, "the cursor is not from this service")
-		}
+	start := eventsStart{Closed: !open}
+	if err := rest.ParsePage(e, q.Page, &start); err != nil {
+		return nil, err
 	}
 	tag, known, err := d.tagID(ctx, call, q.Tag)
 	if err != nil || !known {
 		return &queries.EventPage{}, err
 	}
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set("closed", strconv.FormatBool(list == closedEvents)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
+	rq.Query.Set("closed", strconv.FormatBool(start.Closed)).Set("order", order).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", at)
+		Set("limit", strconv.Itoa(eventsListed)).Set("after_cursor", start.At)
 	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
@@ -112,13 +104,13 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	if err == nil && sorted {
 		err = checkEventOrder(payload, order, q.Direction)
 	}
-	switch next := rest.NextCursor(cursor, at); {
+	switch next := rest.NextCursor(cursor, start.At); {
 	case err != nil:
 		return nil, err
 	case next != "":
-		page.Next = list + next
-	case list == openEvents && closed:
-		page.Next = closedEvents
+		page.Next = rest.PageToken(eventsStart{start.Closed, next})
+	case !start.Closed && closed:
+		page.Next = rest.PageToken(eventsStart{Closed: true})
 	}
 	return page, nil
 }
@@ -172,7 +164,7 @@ func checkEventOrder(payload wire.Value, order string, direction queries.Directi
 			values = append(values, *d)
 		}
 	}
-	wrong, ignored := rest.OutOfOrder(values, func(a, b market.Decimal) int {
+	wrong, ignored := queries.OutOfOrder(values, func(a, b market.Decimal) int {
 		if direction == queries.Ascending {
 			return a.Cmp(b)
 		}

@@ -5,11 +5,11 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/rest"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // parse returns the JSON value of a file.
@@ -43,35 +43,14 @@ func equal(t *testing.T, got []string, want ...string) {
 	}
 }
 
-func number(d *market.Decimal) string {
-	if d == nil {
-		return "-"
-	}
-	return d.String()
-}
-
-func instant(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.RFC3339Nano)
-}
-
-func flag(b *bool) string {
-	if b == nil {
-		return "-"
-	}
-	return fmt.Sprint(*b)
-}
-
 // showMarket returns the important fields of a market as text.
 func showMarket(m *market.Market) string {
 	out := fmt.Sprintf("%s %s %s/%s", m.MarketID, m.Slug, m.Status, m.StatusRaw)
 	for _, o := range m.Outcomes {
-		out += fmt.Sprintf(" %s=%s@%s/%s", o.Label, o.TokenID, number(o.Price), flag(o.Winner))
+		out += fmt.Sprintf(" %s=%s@%s/%s", o.Label, o.TokenID, tool.Text(o.Price), tool.Text(o.Winner))
 	}
 	if r := m.Resolution; r != nil {
-		out += fmt.Sprintf(" resolution=%s,%s,%s", r.Outcome, instant(r.ResolvedAt), r.Source)
+		out += fmt.Sprintf(" resolution=%s,%s,%s", r.Outcome, tool.Text(r.ResolvedAt), r.Source)
 	}
 	if m.Summary {
 		out += " summary"
@@ -88,8 +67,8 @@ func showBook(b *market.Book) string {
 		return out
 	}
 	s := rest.SpreadOf(b)
-	return fmt.Sprintf("%s bids%s asks%s spread %s top %s/%s at %s hash %s depth %d", b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()), number(b.Spread),
-		number(s.BestBid), number(s.BestAsk), instant(b.Timestamp), b.Hash, b.Depth)
+	return fmt.Sprintf("%s bids%s asks%s spread %s top %s/%s at %s hash %s depth %d", b.TokenID, side(b.Bids.Levels()), side(b.Asks.Levels()), tool.Text(b.Spread),
+		tool.Text(s.BestBid), tool.Text(s.BestAsk), tool.Text(b.Timestamp), b.Hash, b.Depth)
 }
 
 func TestPriceHistory(t *testing.T) {
@@ -98,7 +77,7 @@ func TestPriceHistory(t *testing.T) {
 	points, bad := readPoints(history.Member("1001").Elements(), day, day+1, ignore)
 	var got []string
 	for _, point := range points {
-		got = append(got, instant(point.Timestamp)+" "+point.Price.String())
+		got = append(got, tool.Text(point.Timestamp)+" "+point.Price.String())
 	}
 	equal(t, got, "2030-03-17T17:46:40Z 0.3", "2030-03-17T17:51:40Z 0.303", "2030-03-18T00:00:00Z 0.31", "2030-03-18T17:46:40Z 0.9")
 	if len(bad) != 1 || bad[0].Where != "row 6" {
@@ -120,14 +99,14 @@ func showRows[T any](rows []wire.Value, read func(*wire.Row) T, show func(T) str
 }
 
 func showPosition(p market.Position) string {
-	return fmt.Sprintf("%s %s %q %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, number(p.AvgPrice), number(p.CurrentPrice), number(p.UnrealizedPnl))
+	return fmt.Sprintf("%s %s %q %s avg %s now %s pnl %s", p.MarketID, p.TokenID, p.Outcome, p.Size, tool.Text(p.AvgPrice), tool.Text(p.CurrentPrice), tool.Text(p.UnrealizedPnl))
 }
 
 func showTrade(t market.Trade) string {
-	return fmt.Sprintf("%s %s %s %s*%s %q at %s in %s", t.MarketID, t.TokenID, t.Side, t.Price, t.Size, t.Outcome, instant(t.Timestamp), t.TransactionHash)
+	return fmt.Sprintf("%s %s %s %s*%s %q at %s in %s", t.MarketID, t.TokenID, t.Side, t.Price, t.Size, t.Outcome, tool.Text(t.Timestamp), t.TransactionHash)
 }
 
 func showRecord(h market.HistoryRecord) string {
-	return fmt.Sprintf("%s/%s %s amount %s %s %s %q %s %s*%s", h.Kind, h.KindRaw, instant(h.Timestamp), number(h.Amount), h.MarketID, h.TokenID, h.Outcome,
-		h.Side, number(h.Price), number(h.Size))
+	return fmt.Sprintf("%s/%s %s amount %s %s %s %q %s %s*%s", h.Kind, h.KindRaw, tool.Text(h.Timestamp), tool.Text(h.Amount), h.MarketID, h.TokenID, h.Outcome,
+		h.Side, tool.Text(h.Price), tool.Text(h.Size))
 }

@@ -77,5 +77,4 @@ func marketOf(id string) string {
 	return marketID
 }
 
-// isTraded reports whether a market has tokens in the order books.
 func isTraded(m *market.Market) bool { return len(m.Outcomes) > 0 && isToken(m.Outcomes[0].TokenID) }

@@ -2,10 +2,8 @@ package polymarket
 
 import (
 	"context"
-	"encoding/base64"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -16,51 +14,27 @@ import (
 
 // listPosition is a position in one of Gamma's two lists of markets: the list of open markets or the list of closed markets.
 type listPosition struct {
-	closed bool
-	// ended reports that the list has no more markets, or that the search does not use the list.
-	ended bool
-	// at is Gamma's cursor of a page.
-	at string
-	// skip is the number of rows before the position on this page. It may be more than 0, because a page of the merged lists may
+	// Ended reports that the list has no more markets, or that the search does not use the list.
+	Ended bool `json:"e,omitempty"`
+	// At is Gamma's cursor of a page.
+	At string `json:"c,omitempty"`
+	// Skip is the number of rows before the position on this page. It may be more than 0, because a page of the merged lists may
 	// end in the middle of a page of Gamma.
-	skip int
+	Skip int `json:"s,omitempty"`
 }
 
-// String encodes the position for parsePosition.
-func (l listPosition) String() string {
-	if l.ended {
-		return "-"
-	}
-	return strconv.Itoa(l.skip) + "." + base64.RawURLEncoding.EncodeToString([]byte(l.at))
-}
-
-// parsePosition decodes a position. If the text is not from String, ok is false.
-func parsePosition(closed bool, text string) (l listPosition, ok bool) {
-	l.closed = closed
-	if text == "-" {
-		l.ended = true
-		return l, true
-	}
-	digits, encoded, found := strings.Cut(text, ".")
-	skip, err := strconv.Atoi(digits)
-	at, badPlace := base64.RawURLEncoding.DecodeString(encoded)
-	l.skip, l.at = skip, string(at)
-	return l, found && err == nil && badPlace == nil && skip >= 0 && skip <= maxPageSize && len(at) <= maxCursor
-}
-
-// startPositions returns the positions at which the page q.Page begins: both[0] in the list of open markets, both[1] in the list of
-// closed markets.
+// startPositions returns the positions at which a page begins in the lists of open and of closed markets.
 func startPositions(q queries.Search) (both [2]listPosition, err error) {
 	if q.Page == "" {
 		open, closed := sides(q.Status)
-		return [2]listPosition{{ended: !open}, {closed: true, ended: !closed}}, nil
+		return [2]listPosition{{Ended: !open}, {Ended: !closed}}, nil
 	}
-	open, closed, _ := strings.Cut(q.Page, ",")
-	var ok, alsoOK bool
-	both[0], ok = parsePosition(false, open)
-	both[1], alsoOK = parsePosition(true, closed)
-	if !ok || !alsoOK {
-		err = rest.BadInput(upstream.EndpointSearch, "the cursor is not from this service")
+	const e = upstream.EndpointSearch
+	err = rest.ParsePage(e, q.Page, &both)
+	for _, l := range both {
+		if l.Skip < 0 || l.Skip > maxPageSize {
+			err = rest.BadPage(e)
+		}
 	}
 	return both, err
 }
@@ -91,8 +65,8 @@ func (d *Driver) listMarkets(ctx context.Context, call upstream.Call, q queries.
 	var pages [2]listResult
 	var drifts [2]rest.Drift
 	rest.ForEach(len(at), func(i int) {
-		if !at[i].ended {
-			pages[i] = d.listPage(ctx, call, q, tag, at[i], drifts[i].Add)
+		if !at[i].Ended {
+			pages[i] = d.listPage(ctx, call, q, tag, at[i], i == 1, drifts[i].Add)
 		}
 	})
 	for i := range pages {
@@ -113,19 +87,19 @@ func (d *Driver) listMarkets(ctx context.Context, call upstream.Call, q queries.
 	return page, nil
 }
 
-func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Search, tag string, at listPosition, note func(string)) listResult {
+func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Search, tag string, at listPosition, closed bool, note func(string)) listResult {
 	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: 1}
-	rq.Query.Set("closed", strconv.FormatBool(at.closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
+	rq.Query.Set("closed", strconv.FormatBool(closed)).Set("order", orders[q.Sort]).Set("ascending", strconv.FormatBool(q.Direction == queries.Ascending)).
 		Set("tag_id", tag).Set("include_tag", "true")
 	rq.Query.Set("end_date_min", q.EndsAfter.Format(time.RFC3339)).Set("end_date_max", q.EndsBefore.Format(time.RFC3339)).
-		Set("limit", strconv.Itoa(min(at.skip+q.Limit, maxPageSize))).Set("after_cursor", at.at)
+		Set("limit", strconv.Itoa(min(at.Skip+q.Limit, maxPageSize))).Set("after_cursor", at.At)
 	payload, err := d.gamma.Get(ctx, call, rq)
 	if err != nil {
 		return listResult{err: rest.BadIfNotFound(e, err)}
 	}
 	rows, next, err := readMarkets(payload, note)
-	return listResult{rows, rest.NextCursor(next, at.at), formError(e, err)}
+	return listResult{rows, rest.NextCursor(next, at.At), formError(e, err)}
 }
 
 // mergeLists merges two pages, both sorted as q requests. It stops after q.Limit rows. Some of these rows may be unreadable. It
@@ -133,7 +107,7 @@ func (d *Driver) listPage(ctx context.Context, call upstream.Call, q queries.Sea
 // placeholders. If all other rows are unreadable, mergeLists returns an error.
 func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	page, places, compare := &queries.SearchPage{}, [2]int{at[0].skip, at[1].skip}, rest.SortFields[q.Sort].Comparer(q.Direction)
+	page, places, compare := &queries.SearchPage{}, [2]int{at[0].Skip, at[1].Skip}, queries.SortFields[q.Sort].Comparer(q.Direction)
 	var bad rest.RowErrors
 	more := func(i int) bool { return places[i] < len(pages[i].rows) }
 	for taken := 0; taken < q.Limit; taken++ {
@@ -168,15 +142,15 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 	page.LeftOut = bad.LeftOut(e)
 	for i := range at {
 		switch {
-		case at[i].ended:
+		case at[i].Ended:
 		case more(i):
-			at[i].skip = places[i]
+			at[i].Skip = places[i]
 		default:
-			at[i] = listPosition{closed: at[i].closed, at: pages[i].next, ended: pages[i].next == ""}
+			at[i] = listPosition{At: pages[i].next, Ended: pages[i].next == ""}
 		}
 	}
-	if !at[0].ended || !at[1].ended {
-		page.Next = at[0].String() + "," + at[1].String()
+	if !at[0].Ended || !at[1].Ended {
+		page.Next = rest.PageToken(at)
 	}
 	return page, nil
 }
@@ -184,8 +158,8 @@ func mergeLists(q queries.Search, at [2]listPosition, pages [2]listResult) (*que
 // checkOrder sorts markets that are nearly in order. If at least two pairs of neighbours are out of order, and Gamma has probably
 // ignored the sort, checkOrder returns an error.
 func checkOrder(markets []*market.Market, q queries.Search) error {
-	compare := rest.SortFields[q.Sort].Comparer(q.Direction)
-	if wrong, ignored := rest.OutOfOrder(markets, compare); wrong > 1 && ignored {
+	compare := queries.SortFields[q.Sort].Comparer(q.Direction)
+	if wrong, ignored := queries.OutOfOrder(markets, compare); wrong > 1 && ignored {
 		return unsupported("the list of markets is not sorted by " + orders[q.Sort])
 	}
 	slices.SortStableFunc(markets, compare)

@@ -1,7 +1,6 @@
 package polymarket
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -10,34 +9,12 @@ import (
 )
 
 var (
-	fieldConditionID     = wire.NewField("conditionId").Interned()
-	fieldSlug            = wire.NewField("slug", "marketSlug")
-	fieldQuestion        = wire.NewField("question")
-	fieldGroupItemTitle  = wire.NewField("groupItemTitle")
-	fieldDescription     = wire.NewField("description")
-	fieldImage           = wire.NewField("image", "icon")
-	fieldCategory        = wire.NewField("category").Interned()
-	fieldTags            = wire.NewField("tags")
-	fieldLabel           = wire.NewField("label", "slug")
-	fieldActive          = wire.NewField("active")
-	fieldClosed          = wire.NewField("closed")
-	fieldAcceptingOrders = wire.NewField("acceptingOrders")
-	fieldStartDate       = wire.NewField("startDate", "startDateIso")
-	fieldEndDate         = wire.NewField("endDate", "endDateIso")
-	fieldVolume          = wire.NewField("volume", "volumeNum")
-	fieldVolume24h       = wire.NewField("volume24hr")
-	fieldLiquidity       = wire.NewField("liquidity", "liquidityNum")
-	fieldTickSize        = wire.NewField("orderPriceMinTickSize", "minimumTickSize")
-	fieldMinOrderSize    = wire.NewField("orderMinSize", "minimumOrderSize")
-	fieldOutcomes        = wire.NewField("outcomes")
-	fieldOutcomePrices   = wire.NewField("outcomePrices")
-	fieldVersion         = wire.NewField("version").Interned()
-	fieldTokenIDs        = wire.NewField("clobTokenIds")
-	fieldPositionIDs     = wire.NewField("positionIds")
-
-	fieldID     = wire.NewField("id").Interned()
-	fieldTitle  = wire.NewField("title").Interned()
-	fieldEvents = wire.NewField("events")
+	fieldConditionID = wire.NewField("conditionId").Interned()
+	fieldVersion     = wire.NewField("version").Interned()
+	fieldTokenIDs    = wire.NewField("clobTokenIds")
+	fieldPositionIDs = wire.NewField("positionIds")
+	fieldID          = wire.NewField("id").Interned()
+	fieldTitle       = wire.NewField("title").Interned()
 )
 
 // The versions of Polymarket's protocol.
@@ -47,37 +24,22 @@ const versionV1, versionV2 = "v1", "v2"
 // uses the first event in the row, if there is one. If the market is closed but Gamma does not state the market's winner, undecided
 // has the other parts of the result. The CLOB API may state the winner. Otherwise undecided is nil.
 func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *market.Resolution) {
-	m = &market.Market{
-		MarketID:        readMarketID(r),
-		Slug:            r.Text(fieldSlug),
-		Question:        r.RequireText(fieldQuestion),
-		GroupItemTitle:  r.Text(fieldGroupItemTitle),
-		Description:     r.Text(fieldDescription),
-		Image:           r.Text(fieldImage),
-		Category:        r.Text(fieldCategory),
-		Tags:            readTags(r),
-		AcceptingOrders: r.Bool(fieldAcceptingOrders),
-		StartsAt:        r.Time(fieldStartDate),
-		EndsAt:          r.Time(fieldEndDate),
-		Volume:          r.Decimal(fieldVolume),
-		Volume24h:       r.Decimal(fieldVolume24h),
-		Liquidity:       r.Decimal(fieldLiquidity),
-		TickSize:        r.Decimal(fieldTickSize),
-		MinOrderSize:    r.Decimal(fieldMinOrderSize),
-		CreatedAt:       r.Time(wire.FieldCreatedAt),
-		UpdatedAt:       r.Time(wire.FieldUpdatedAt),
+	id := readMarketID(r)
+	m = r.Market()
+	if m.MarketID = id; m.Question == "" {
+		r.Fail(wire.FieldQuestion, "is missing")
 	}
 	m.Outcomes = readOutcomes(r, m.MarketID)
 	if event == nil {
-		if events := r.Of(fieldEvents).Elements(); len(events) > 0 {
+		if events := r.Of(wire.FieldEvents).Elements(); len(events) > 0 {
 			event = r.Child(events[0])
 		}
 	}
 	if event != nil {
-		addEvent(m, event)
+		event.Inherit(m)
 	}
 	undecided = readResult(r, m)
-	m.Summary = undecided != nil || !r.Has(fieldDescription)
+	m.Summary = undecided != nil || !r.Has(wire.FieldDescription)
 	return m, undecided
 }
 
@@ -89,48 +51,15 @@ func readMarketID(r *wire.Row) string {
 	return r.RequireID(fieldID)
 }
 
-func addEvent(m *market.Market, event *wire.Row) {
-	m.EventID, m.EventSlug, m.EventTitle = event.ID(fieldID), event.Text(fieldSlug), event.Text(fieldTitle)
-	m.Image, m.Category = cmp.Or(m.Image, event.Text(fieldImage)), cmp.Or(m.Category, event.Text(fieldCategory))
-	if m.Tags == nil {
-		m.Tags = readTags(event)
-	}
-	if m.StartsAt.IsZero() {
-		m.StartsAt = event.Time(fieldStartDate)
-	}
-	if m.EndsAt.IsZero() {
-		m.EndsAt = event.Time(fieldEndDate)
-	}
-}
-
-func readTags(r *wire.Row) []string {
-	list, ok := r.Of(fieldTags).List()
-	if !ok {
-		return nil
-	}
-	tags := make([]string, 0, len(list))
-	for _, v := range list {
-		if v.Kind() == wire.Object {
-			v = fieldLabel.Of(v)
-		}
-		if v.Kind() != wire.String || v.Is("") {
-			r.Unreadable(fieldTags)
-			continue
-		}
-		tags = append(tags, v.Interned())
-	}
-	return tags
-}
-
 // readOutcomes reads the parallel lists of outcomes, tokens and prices of a market. Each list may be a string that contains JSON. If
 // the market has no order book, its outcomes have ids from outcomeID. A new market may have no prices. An unreadable price counts as
 // missing.
 func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
-	labels, ok := r.Of(fieldOutcomes).List()
+	labels, ok := r.Of(wire.FieldOutcomes).List()
 	tokens := readTokenIDs(r)
-	prices, _ := r.Of(fieldOutcomePrices).List()
+	prices, _ := r.Of(wire.FieldOutcomePrices).List()
 	if !ok || len(labels) == 0 || len(tokens) > 0 && len(tokens) != len(labels) {
-		r.Fail(fieldOutcomes, "are missing or do not match their tokens")
+		r.Fail(wire.FieldOutcomes, "are missing or do not match their tokens")
 		return nil
 	}
 	if len(prices) != len(labels) {
@@ -140,7 +69,7 @@ func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 	for i := range labels {
 		o := &out[i]
 		if o.Label = labels[i].Interned(); o.Label == "" {
-			r.Fail(fieldOutcomes, "have no label")
+			r.Fail(wire.FieldOutcomes, "have no label")
 		}
 		if o.TokenID = outcomeID(marketID, i); len(tokens) > 0 {
 			o.TokenID = tokens[i]
@@ -150,7 +79,7 @@ func readOutcomes(r *wire.Row, marketID string) []market.Outcome {
 				o.Price = &p
 				continue
 			}
-			r.Unreadable(fieldOutcomePrices)
+			r.Unreadable(wire.FieldOutcomePrices)
 		}
 	}
 	return out
@@ -209,7 +138,6 @@ func tokenIDs(r *wire.Row) (ids []string) {
 	return ids
 }
 
-// slugOf returns the slug that Polymarket derives from a label.
 func slugOf(label string) string {
 	words := strings.FieldsFunc(strings.ToLower(label), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 	return strings.Join(words, "-")

@@ -9,6 +9,7 @@ import (
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/tool"
 )
 
 // rowOf returns the row of a JSON object. The row appends its drift to the list notes.
@@ -30,12 +31,12 @@ func allOf(m *market.Market) []string {
 	out := []string{
 		"id " + m.MarketID, "slug " + m.Slug, "question " + m.Question, "group " + m.GroupItemTitle, "description " + m.Description, "image " + m.Image,
 		"category " + m.Category, "tags " + strings.Join(m.Tags, ","), "event " + m.EventID + " " + m.EventSlug + " " + m.EventTitle,
-		"accepting " + flag(m.AcceptingOrders), "starts " + instant(m.StartsAt), "ends " + instant(m.EndsAt), "updated " + instant(m.UpdatedAt),
-		"volume " + number(m.Volume), "volume24h " + number(m.Volume24h), "liquidity " + number(m.Liquidity), "tick " + number(m.TickSize),
-		"min " + number(m.MinOrderSize), "status " + string(m.Status) + "/" + m.StatusRaw, "summary " + fmt.Sprint(m.Summary),
+		"accepting " + tool.Text(m.AcceptingOrders), "starts " + tool.Text(m.StartsAt), "ends " + tool.Text(m.EndsAt), "updated " + tool.Text(m.UpdatedAt),
+		"volume " + tool.Text(m.Volume), "volume24h " + tool.Text(m.Volume24h), "liquidity " + tool.Text(m.Liquidity), "tick " + tool.Text(m.TickSize),
+		"min " + tool.Text(m.MinOrderSize), "status " + string(m.Status) + "/" + m.StatusRaw, "summary " + fmt.Sprint(m.Summary),
 	}
 	for _, o := range m.Outcomes {
-		out = append(out, "outcome "+o.TokenID+" "+o.Label+" "+number(o.Price)+" "+flag(o.Winner))
+		out = append(out, "outcome "+o.TokenID+" "+o.Label+" "+tool.Text(o.Price)+" "+tool.Text(o.Winner))
 	}
 	return out
 }
@@ -126,7 +127,7 @@ func TestBadMembersOfAMarket(t *testing.T) {
 		`"question":7`:                              "bad: question is missing drift: question unreadable",
 		`"conditionId":[]`:                          "bad: conditionId is not an id",
 		`"volume":"much"`:                           "bad: volume is not a number",
-		`"volume24hr":"much"`:                       "bad: volume24hr is not a number",
+		`"volume24hr":"much"`:                       "bad: volume24h is not a number",
 		`"outcomes":null`:                           "bad: outcomes are missing or do not match their tokens",
 		`"outcomes":"[]"`:                           "bad: outcomes are missing or do not match their tokens",
 		`"outcomes":["Up",""]`:                      "bad: outcomes have no label",

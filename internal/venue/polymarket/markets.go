@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/internal/venue/wire"
 )
 
 // marketLookup names the filter of /markets/keyset for one kind of id.
@@ -42,7 +43,7 @@ var (
 	}
 	bySlug = []marketLookup{
 		{upstream.EndpointMarketBySlug, "slug", func(s string) bool { return s != "" }, only, func(row marketRow, id string) bool {
-			return row.row.Of(fieldSlug).Is(id)
+			return row.row.Of(wire.FieldSlug).Is(id)
 		}},
 	}
 )
@@ -84,7 +85,6 @@ func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, slug stri
 
 var errIgnoredFilter = errors.New("the venue ignored the filter by id")
 
-// markets reads markets, each with the lookup for the form of its id.
 func (d *Driver) markets(ctx context.Context, call upstream.Call, by []marketLookup, ids []string) ([]upstream.Result[*market.Market], error) {
 	lists := make([][]string, len(by))
 	places := make([][2]int, len(ids)) // the list of each id, and its index in the list
@@ -153,7 +153,6 @@ func (d *Driver) marketLookup(by marketLookup) rest.Lookup[market.Market] {
 		})
 }
 
-// namedMarkets makes one call for the open or the closed markets with the given ids.
 func (d *Driver) namedMarkets(ctx context.Context, call upstream.Call, by marketLookup, ids []string, closed bool, note func(string)) ([]marketRow, error) {
 	rq := &rest.Request{Endpoint: by.endpoint, Keys: len(ids)}
 	sent := make(map[string]bool, len(ids))
@@ -174,8 +173,7 @@ func (d *Driver) namedMarkets(ctx context.Context, call upstream.Call, by market
 	return rows, formError(by.endpoint, err)
 }
 
-// takeMarket stores the market of a row under each requested id that the row is about. If there is no such id, takeMarket returns
-// false.
+// takeMarket stores the market of a row under each requested id that it has. It returns false if there is none.
 func takeMarket(out rest.Values[market.Market], by marketLookup, row marketRow, asked []string) (named bool) {
 	for _, id := range asked {
 		if row.row.Object.IsNull() || !by.has(row, id) {

@@ -182,7 +182,7 @@ func TestAListOfOpenAndClosedMarketsIsMerged(t *testing.T) {
 	open := pages(t, d, queries.Search{Limit: 100, Status: []market.Status{market.StatusOpen}})
 	check(t, len(slices.Concat(open...)), 160)
 	check(t, len(s.calls), 2)
-	for _, bad := range []string{"x", "1.a,2", "0.,0.,", "-1.,-", "101.,-"} {
+	for _, bad := range []string{"x", `[{"s":1},2]`, `[{},{},{}]`, `[{"s":-1},{"e":true}]`, `[{"s":101},{"e":true}]`} {
 		if _, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: bad}); market.CodeOf(err) != market.CodeBadUserInput {
 			t.Errorf("Search with the invalid page %q returns the error %v, want BAD_USER_INPUT", bad, err)
 		}

@@ -14,8 +14,7 @@ import (
 
 type tokenReader[T any] func(payload wire.Value, note func(string)) (rest.Values[T], error)
 
-// tokenLookup returns a lookup that sends [{"token_id":…}] to a path of the CLOB API and calls read for the response. If path is
-// empty, the lookup uses the path of the endpoint.
+// tokenLookup returns a lookup that sends [{"token_id":…}] to a path. If it is empty, the path is that of the endpoint.
 func tokenLookup[T any](d *Driver, e upstream.Endpoint, path string, read tokenReader[T]) rest.Lookup[T] {
 	return lookup(d.clob, e, maxTokens, isToken,
 		func(ctx context.Context, call upstream.Call, ids []string, note func(string)) (rest.Values[T], error) {
@@ -51,21 +50,16 @@ func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []stri
 	if err != nil {
 		return results, err
 	}
-	var missing []string
+	var missing []int
+	var ids []string
 	for i, r := range results {
 		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
-			missing = append(missing, tokenIDs[i])
+			missing, ids = append(missing, i), append(ids, tokenIDs[i])
 		}
 	}
-	if len(missing) == 0 {
-		return results, nil
-	}
-	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, call, missing)
-	n := 0
-	for i, r := range results {
-		if r.Value == nil && r.Err == nil && isToken(tokenIDs[i]) {
-			results[i], n = last[n], n+1
-		}
+	last, _ := tokenLookup(d, e, pathLastTrades, readLastTrades).Read(ctx, call, ids)
+	for n, i := range missing {
+		results[i] = last[n]
 	}
 	return results, nil
 }
@@ -118,7 +112,6 @@ func (d *Driver) histories(from, to market.Date) rest.Lookup[market.PriceHistory
 		})
 }
 
-// fidelity returns the number of minutes between the points of a history with the given first and last day.
 func fidelity(from, to market.Date) int {
 	switch days := to - from + 1; {
 	case days <= 2:

@@ -1,6 +1,7 @@
 package polymarket_test
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -12,6 +13,15 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
 )
+
+// read returns a function that makes a read of the driver. readOf is for the reads of an account.
+func read[A, T any](method func(context.Context, upstream.Call, A) (T, error), of A) func() error {
+	return func() error { _, err := method(context.Background(), upstream.Call{}, of); return err }
+}
+
+func readOf[A, T any](method func(context.Context, upstream.Call, market.Address, A) (T, error), q A) func() error {
+	return func() error { _, err := method(context.Background(), upstream.Call{}, account, q); return err }
+}
 
 // TestRequests checks the whole URL of each request, with its parameters in order.
 func TestRequests(t *testing.T) {
@@ -32,93 +42,28 @@ func TestRequests(t *testing.T) {
 		call func() error
 		want []string
 	}{
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open})
-			return err
-		},
-			[]string{"GET /markets/keyset closed=false&" + byVolume + "&include_tag=true&limit=20"}},
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour))})
-			return err
-		}, []string{"GET /markets/keyset closed=true&order=endDate&ascending=true&include_tag=true&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T03%3A03%3A04Z&limit=7"}},
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: "3.Qw,-"})
-			return err
-		}, []string{"GET /tags/slug/crypto-prices", "GET /markets/keyset closed=false&order=volumeNum&ascending=false&tag_id=9&include_tag=true&limit=23&after_cursor=C"}},
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: open, Sort: queries.SortLiquidity})
-			return err
-		},
-			[]string{"GET /markets/keyset closed=false&order=liquidityNum&ascending=false&include_tag=true&limit=20"}},
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Text: "a b", Status: open})
-			return err
-		},
-			[]string{"GET /public-search q=a+b&limit_per_type=10&page=1&search_tags=false&search_profiles=false&events_status=active"}},
-		{func() error {
-			_, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Text: "a", Page: "2"})
-			return err
-		},
-			[]string{"GET /public-search q=a&limit_per_type=10&page=2&search_tags=false&search_profiles=false&keep_closed_markets=1"}},
-		{func() error {
-			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Text: "a", Status: open})
-			return err
-		},
-			[]string{"GET /public-search q=a&limit_per_type=50&page=1&search_tags=false&search_profiles=false&events_status=active"}},
-		{func() error { _, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{}); return err },
-			[]string{"GET /events/keyset closed=false&" + byVolume + "&limit=50"}},
-		{func() error {
-			_, err := d.SearchEvents(t.Context(), upstream.Call{}, queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: "closed C"})
-			return err
-		}, []string{"GET /events/keyset closed=true&order=liquidity&ascending=true&tag_id=9&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T02%3A03%3A04Z&limit=50&after_cursor=C"}},
-		{func() error {
-			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "5", EventSlug: "s"})
-			return err
-		},
-			[]string{"GET /events/keyset id=5&closed=false&limit=1", "GET /events/keyset id=5&closed=true&limit=1"}},
-		{func() error {
-			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventSlug: "s"})
-			return err
-		},
-			[]string{"GET /events/keyset slug=s&closed=false&limit=1", "GET /events/keyset slug=s&closed=true&limit=1"}},
-		{func() error {
-			_, err := d.Event(t.Context(), upstream.Call{}, market.EventRef{EventID: "x"})
-			return err
-		}, []string{}},
-		{func() error {
-			_, err := d.MarketsByID(t.Context(), upstream.Call{}, []string{"0xa1", "0xa2"})
-			return err
-		},
-			[]string{"GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=false&limit=2&include_tag=true", "GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=true&limit=2&include_tag=true"}},
-		{func() error { _, err := d.MarketsByToken(t.Context(), upstream.Call{}, []string{"7"}); return err },
-			[]string{"GET /markets/keyset clob_token_ids=7&closed=false&limit=1&include_tag=true", "GET /markets/keyset clob_token_ids=7&closed=true&limit=1&include_tag=true"}},
-		{func() error { _, err := d.MarketBySlug(t.Context(), upstream.Call{}, "s"); return err },
-			[]string{"GET /markets/keyset slug=s&closed=false&limit=1&include_tag=true", "GET /markets/keyset slug=s&closed=true&limit=1&include_tag=true"}},
-		{func() error { _, err := d.Positions(t.Context(), upstream.Call{}, account); return err },
-			[]string{"GET /v2/positions " + user + whole + "&include_archived=true&limit=500"}},
-		{func() error { _, err := d.Balance(t.Context(), upstream.Call{}, account); return err }, []string{"GET /v2/value " + user}},
-		{func() error {
-			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "0xa1", From: queries.At(at), To: queries.At(at), Limit: 3})
-			return err
-		}, []string{"GET /v2/trades " + user + "&condition=0xa1&taker_only=false" + whole + "&start=1903831384&end=1903831384&limit=3"}},
-		{func() error {
-			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{From: queries.At(time.Unix(-5, 0))})
-			return err
-		},
-			[]string{"GET /v2/trades " + user + "&taker_only=false" + whole + "&start=1&limit=100"}},
-		{func() error {
-			_, err := d.Trades(t.Context(), upstream.Call{}, account, queries.Trades{MarketID: "KXRAIN"})
-			return err
-		}, []string{}},
-		{func() error {
-			_, err := d.History(t.Context(), upstream.Call{}, account, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: queries.At(at)})
-			return err
-		}, []string{"GET /v2/activity " + user + "&type=REDEEM,MERGE&exclude_deposits_withdrawals=false&start=1&end=1903831384&limit=100"}},
-		{func() error {
-			_, err := d.MarketTrades(t.Context(), upstream.Call{}, queries.MarketTrades{MarketID: "0xa1", TokenID: "1", Limit: 60})
-			return err
-		},
-			[]string{"GET /v2/trades condition=0xa1&taker_only=true" + whole + "&start=1&limit=100"}},
+		{read(d.Search, queries.Search{Status: open}), []string{"GET /markets/keyset closed=false&" + byVolume + "&include_tag=true&limit=20"}},
+		{read(d.Search, queries.Search{Status: closed, Sort: queries.SortEndsAt, Direction: queries.Ascending, Limit: 7, EndsAfter: queries.At(at), EndsBefore: queries.At(at.Add(time.Hour))}), []string{"GET /markets/keyset closed=true&order=endDate&ascending=true&include_tag=true&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T03%3A03%3A04Z&limit=7"}},
+		{read(d.Search, queries.Search{Status: open, Tag: "Crypto Prices", Sort: queries.SortVolume, Page: `[{"c":"C","s":3},{"e":true}]`}), []string{"GET /tags/slug/crypto-prices", "GET /markets/keyset closed=false&order=volumeNum&ascending=false&tag_id=9&include_tag=true&limit=23&after_cursor=C"}},
+		{read(d.Search, queries.Search{Status: open, Sort: queries.SortLiquidity}), []string{"GET /markets/keyset closed=false&order=liquidityNum&ascending=false&include_tag=true&limit=20"}},
+		{read(d.Search, queries.Search{Text: "a b", Status: open}), []string{"GET /public-search q=a+b&limit_per_type=10&page=1&search_tags=false&search_profiles=false&events_status=active"}},
+		{read(d.Search, queries.Search{Text: "a", Page: "2"}), []string{"GET /public-search q=a&limit_per_type=10&page=2&search_tags=false&search_profiles=false&keep_closed_markets=1"}},
+		{read(d.SearchEvents, queries.Search{Text: "a", Status: open}), []string{"GET /public-search q=a&limit_per_type=50&page=1&search_tags=false&search_profiles=false&events_status=active"}},
+		{read(d.SearchEvents, queries.Search{}), []string{"GET /events/keyset closed=false&" + byVolume + "&limit=50"}},
+		{read(d.SearchEvents, queries.Search{Status: closed, Sort: queries.SortLiquidity, Direction: queries.Ascending, Tag: "crypto-prices", EndsAfter: queries.At(at), EndsBefore: queries.At(at), Page: `{"x":true,"c":"C"}`}), []string{"GET /events/keyset closed=true&order=liquidity&ascending=true&tag_id=9&end_date_min=2030-05-01T02%3A03%3A04Z&end_date_max=2030-05-01T02%3A03%3A04Z&limit=50&after_cursor=C"}},
+		{read(d.Event, market.EventRef{EventID: "5", EventSlug: "s"}), []string{"GET /events/keyset id=5&closed=false&limit=1", "GET /events/keyset id=5&closed=true&limit=1"}},
+		{read(d.Event, market.EventRef{EventSlug: "s"}), []string{"GET /events/keyset slug=s&closed=false&limit=1", "GET /events/keyset slug=s&closed=true&limit=1"}},
+		{read(d.Event, market.EventRef{EventID: "x"}), []string{}},
+		{read(d.MarketsByID, []string{"0xa1", "0xa2"}), []string{"GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=false&limit=2&include_tag=true", "GET /markets/keyset condition_ids=0xa1&condition_ids=0xa2&closed=true&limit=2&include_tag=true"}},
+		{read(d.MarketsByToken, []string{"7"}), []string{"GET /markets/keyset clob_token_ids=7&closed=false&limit=1&include_tag=true", "GET /markets/keyset clob_token_ids=7&closed=true&limit=1&include_tag=true"}},
+		{read(d.MarketBySlug, "s"), []string{"GET /markets/keyset slug=s&closed=false&limit=1&include_tag=true", "GET /markets/keyset slug=s&closed=true&limit=1&include_tag=true"}},
+		{read(d.Positions, account), []string{"GET /v2/positions " + user + whole + "&include_archived=true&limit=500"}},
+		{read(d.Balance, account), []string{"GET /v2/value " + user}},
+		{readOf(d.Trades, queries.Trades{MarketID: "0xa1", From: queries.At(at), To: queries.At(at), Limit: 3}), []string{"GET /v2/trades " + user + "&condition=0xa1&taker_only=false" + whole + "&start=1903831384&end=1903831384&limit=3"}},
+		{readOf(d.Trades, queries.Trades{From: queries.At(time.Unix(-5, 0))}), []string{"GET /v2/trades " + user + "&taker_only=false" + whole + "&start=1&limit=100"}},
+		{readOf(d.Trades, queries.Trades{MarketID: "KXRAIN"}), []string{}},
+		{readOf(d.History, queries.History{Kinds: []market.HistoryKind{market.HistoryRedeem, market.HistoryMerge}, To: queries.At(at)}), []string{"GET /v2/activity " + user + "&type=REDEEM,MERGE&exclude_deposits_withdrawals=false&start=1&end=1903831384&limit=100"}},
+		{read(d.MarketTrades, queries.MarketTrades{MarketID: "0xa1", TokenID: "1", Limit: 60}), []string{"GET /v2/trades condition=0xa1&taker_only=true" + whole + "&start=1&limit=100"}},
 	} {
 		s.calls = []string{}
 		if err := test.call(); err != nil {

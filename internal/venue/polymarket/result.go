@@ -16,7 +16,6 @@ var (
 	fieldResolutionSource = wire.NewField("resolutionSource", "resolvedBy").Interned()
 	fieldClosedTime       = wire.NewField("closedTime")
 
-	fieldTokens  = wire.NewField("tokens")
 	fieldWinner  = wire.NewField("winner")
 	fieldIsEqual = wire.NewField("is_50_50_outcome")
 )
@@ -31,7 +30,7 @@ var (
 // because a closed market may have the prices 1 and 0 before it is resolved. If the market is closed and Gamma does not state the
 // winner, undecided has the source and the time of the result. Otherwise undecided is nil.
 func readResult(r *wire.Row, m *market.Market) (undecided *market.Resolution) {
-	closed, active, status := isTrue(r.Bool(fieldClosed)), isTrue(r.Bool(fieldActive)), resolutionStatus(r)
+	closed, active, status := isTrue(r.Bool(wire.FieldClosed)), isTrue(r.Bool(wire.FieldActive)), resolutionStatus(r)
 	m.StatusRaw = status
 	resolved := strings.EqualFold(status, "resolved") || strings.EqualFold(status, "settled")
 	known := &market.Resolution{}
@@ -67,8 +66,7 @@ func resolutionStatus(r *wire.Row) string {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-// resolutionSource returns the source that decides the market. If Gamma sends no source, resolutionSource returns the address of
-// the contract that resolves the market. If Gamma sends no address either, resolutionSource returns "".
+// resolutionSource returns the source that decides the market, or else the address of the contract that resolves it.
 func resolutionSource(r *wire.Row) string {
 	for _, name := range fieldResolutionSource.Names() {
 		if v := r.Object.Member(name); v.Kind() == wire.String && !v.Is("") {
@@ -78,8 +76,6 @@ func resolutionSource(r *wire.Row) string {
 	return ""
 }
 
-// pricedWinner returns the index of the only outcome with a price of exactly 1. If there is no such outcome, or another price is
-// missing or not exactly 0, pricedWinner returns -1.
 func pricedWinner(outcomes []market.Outcome) int {
 	winner := -1
 	for i := range outcomes {
@@ -95,7 +91,6 @@ func pricedWinner(outcomes []market.Outcome) int {
 	return winner
 }
 
-// equalPrices reports whether a market has two outcomes, each with a price of 0.5.
 func equalPrices(outcomes []market.Outcome) bool {
 	other := func(o market.Outcome) bool { return o.Price == nil || o.Price.Cmp(half) != 0 }
 	return len(outcomes) == 2 && !slices.ContainsFunc(outcomes, other)
@@ -129,11 +124,11 @@ func readClobResult(v wire.Value, marketID string, note func(string)) (result, e
 	if id := r.ID(fieldConditionID); r.Err == nil && !strings.EqualFold(conditionID(id), marketID) {
 		return result{}, errors.New("the response is about another market")
 	}
-	list, ok := r.Of(fieldTokens).List()
+	list, ok := r.Of(wire.FieldTokens).List()
 	if !ok {
-		r.Fail(fieldTokens, "are missing")
+		r.Fail(wire.FieldTokens, "are missing")
 	}
-	if r.Err != nil || !isTrue(r.Bool(fieldClosed)) {
+	if r.Err != nil || !isTrue(r.Bool(wire.FieldClosed)) {
 		return result{}, r.Err
 	}
 	var out result
@@ -165,8 +160,7 @@ func (o result) apply(m *market.Market, known *market.Resolution) {
 	m.Summary = false
 }
 
-// winnerOf returns the index of the winning outcome of a market, or -1. If Gamma does not state the tokens of the market, the label
-// identifies the outcome.
+// winnerOf returns the index of the winner, or -1. If Gamma states no tokens, the label identifies the outcome.
 func (o result) winnerOf(m *market.Market) int {
 	if o.winner == "" {
 		return -1

@@ -1,11 +1,14 @@
 package polymarket
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/wire"
 	"oddsgraph/tests/tool"
 )
@@ -27,7 +30,7 @@ func TestRecordedMarkets(t *testing.T) {
 	dir := tool.PolymarketSamples(t)
 	read := func(name string) string {
 		m, undecided := readMarket(wire.NewRow(parse(t, dir, "gamma", name), ignore), nil)
-		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, number(m.Volume), number(m.TickSize), undecided != nil))
+		return short(fmt.Sprintf("%s event=%s volume=%s tick=%s undecided=%t", showMarket(m), m.EventID, tool.Text(m.Volume), tool.Text(m.TickSize), undecided != nil))
 	}
 	equal(t, []string{read("gamma_market.json"), read("gamma_market_closed_binary_accepting_true.json")},
 		"0x7844…a63b btc-updown-5m-1773307200 OPEN/ Up=10423…875@0.505/- Down=71183…351@0.495/- event=260654 volume=9.999997 tick=0.01 undecided=false",
@@ -40,7 +43,7 @@ func TestRecordedMarkets(t *testing.T) {
 		t.Fatal(err)
 	}
 	end.apply(m, undecided)
-	equal(t, []string{string(m.Status), m.Winner().Label, instant(m.Resolution.ResolvedAt), m.Resolution.Source},
+	equal(t, []string{string(m.Status), m.Winner().Label, tool.Text(m.Resolution.ResolvedAt), m.Resolution.Source},
 		"RESOLVED", "Yes", "2026-05-09T02:07:01Z", "0x65070BE91477460D8A7AeEb94ef92fe056C2f2A7")
 
 	var got []string
@@ -63,9 +66,9 @@ func TestRecordedEvents(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got = append(got, fmt.Sprint(e.event.EventID, " ", e.event.Title, " exclusive=", flag(e.event.Exclusive)))
+		got = append(got, fmt.Sprint(e.event.EventID, " ", e.event.Title, " exclusive=", tool.Text(e.event.Exclusive)))
 		for _, row := range e.rows {
-			got = append(got, short(showMarket(row.market))+" "+row.market.GroupItemTitle+" "+number(row.market.Volume24h)+" "+strings.Join(row.market.Tags[:2], ","))
+			got = append(got, short(showMarket(row.market))+" "+row.market.GroupItemTitle+" "+tool.Text(row.market.Volume24h)+" "+strings.Join(row.market.Tags[:2], ","))
 		}
 	}
 	equal(t, got,
@@ -111,14 +114,49 @@ func TestRecordedAccount(t *testing.T) {
 		`TRADE/TRADE 2026-09-08T16:56:49Z amount 13.285715 0x0a91…2f15 982553…4172 "Yes" BUY 0.9300000035*14.285715`,
 		`TRADE/TRADE 2026-09-08T16:47:06Z amount 13.89215 0x706b…cd7f 488060…4499 "Yes" BUY 0.0864503644*155.03`)
 	b, err := readValue(parse(t, dir, "data_v2", "value.json"), market.Address("0x7c3db723f1d4d8cb9c550095203b686cb11e5c6b"), ignore)
-	if err != nil || number(b.PositionsValue) != "684953.8942" {
+	if err != nil || tool.Text(b.PositionsValue) != "684953.8942" {
 		t.Errorf("readValue returns %+v and the error %v, want 684953.8942", b, err)
 	}
 	var got []string
 	day, _ := market.ParseDate("2026-09-07")
 	points, _ := readPoints(rows("prices-history_rows.json"), day, day, ignore)
 	for _, p := range points {
-		got = append(got, instant(p.Timestamp)+" "+p.Price.String())
+		got = append(got, tool.Text(p.Timestamp)+" "+p.Price.String())
 	}
 	equal(t, got, "2026-09-07T17:04:00Z 0.955", "2026-09-07T17:05:00Z 0.955")
+}
+
+const recordedAsset = "76670567130917723816490572615540605537878462672464291990940067659127658071111"
+
+func TestRecordedRun(t *testing.T) {
+	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
+	frames := recorded(t, "market_book_then_price_changes.json")
+	if n := replay(t, s, recordedAsset, frames); n != len(frames) {
+		t.Errorf("%d frames cause %d messages, want one message for each frame", len(frames), n)
+	}
+}
+
+// TestRecordedBurst replays the recorded frames of a marketable order. The recording does not contain the book before the order, so
+// the test derives it from the book after the order.
+func TestRecordedBurst(t *testing.T) {
+	frames := recorded(t, "market_crossing_burst_end.json")
+	var after struct {
+		Bids, Asks []map[string]string
+	}
+	last := frames[len(frames)-1]
+	if err := json.Unmarshal(last, &after); err != nil {
+		t.Fatal(err)
+	}
+	after.Asks = slices.DeleteFunc(after.Asks, func(l map[string]string) bool { return l["price"] == "0.301" })
+	for _, p := range []string{"0.301", "0.311"} {
+		after.Bids = append(after.Bids, map[string]string{"price": p, "size": "45.83"})
+	}
+	before, err := json.Marshal(map[string]any{"event_type": "book", "asset_id": recordedAsset, "timestamp": "1790658826000", "bids": after.Bids, "asks": after.Asks})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
+	if n := replay(t, s, recordedAsset, append([]json.RawMessage{before}, frames...)); n != 2 {
+		t.Errorf("the frames cause %d messages; want 2, the book and one change, because the last book equals the changed book", n)
+	}
 }

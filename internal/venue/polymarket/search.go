@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -39,7 +40,6 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 	})
 }
 
-// checkSearch checks a search. If the search has no page size, checkSearch sets the default.
 func checkSearch(q *queries.Search) error {
 	const e = upstream.EndpointSearch
 	sortable := orders[q.Sort] != ""
@@ -70,7 +70,6 @@ func matches(m *market.Market, q queries.Search) bool {
 	return q.MatchesState(m) && (q.Tag == "" || slices.ContainsFunc(m.Tags, func(tag string) bool { return slugOf(tag) == slugOf(q.Tag) }))
 }
 
-// searchText returns the matching markets of the events on one page of Polymarket's search.
 func (d *Driver) searchText(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
 	payload, next, err := d.textPage(ctx, call, e, q, eventsOnPage)
@@ -86,13 +85,12 @@ func (d *Driver) searchText(ctx context.Context, call upstream.Call, q queries.S
 	return page, err
 }
 
-// textPage requests a page of the search by text with the given number of events. It returns the response, and the token of the
-// next page, which is empty on the last page.
+// textPage requests one page of events by text. next is the token of the next page, or empty on the last page.
 func (d *Driver) textPage(ctx context.Context, call upstream.Call, e upstream.Endpoint, q queries.Search, events int) (payload wire.Value, next string, err error) {
 	number := 1
 	if q.Page != "" {
 		if number, err = strconv.Atoi(q.Page); err != nil || number < 2 || number > maxPage {
-			return payload, "", rest.BadInput(e, "the cursor is not from this service")
+			return payload, "", rest.BadPage(e)
 		}
 	}
 	rq := &rest.Request{Endpoint: e, Path: pathSearch, Keys: 1}
@@ -149,8 +147,7 @@ func readSearch(payload wire.Value, q queries.Search, n *rest.Drift) (*queries.S
 	return page, nil
 }
 
-// sides reports which of Gamma's two lists, open markets and closed markets, may contain a market with one of the given statuses.
-// If no status is given, both results are true.
+// sides reports which of Gamma's two lists may contain a market with one of the statuses. Without any, it is both.
 func sides(statuses []market.Status) (open, closed bool) {
 	for _, s := range statuses {
 		switch s {
@@ -169,4 +166,37 @@ func sides(statuses []market.Status) (open, closed bool) {
 var orders = map[queries.Sort]string{
 	queries.SortVolume: "volumeNum", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidityNum",
 	queries.SortStartsAt: "startDate", queries.SortEndsAt: "endDate",
+}
+
+const (
+	tagLife = 24 * time.Hour
+	maxTags = 2000
+)
+
+// tagID contains the id of a tag. If Polymarket does not know the slug, the id is empty.
+type tagID struct {
+	id    string
+	until time.Time
+}
+
+// tagID returns the id of a tag by the tag's slug or label, and whether Polymarket knows the tag. A search without a tag has no id.
+func (d *Driver) tagID(ctx context.Context, call upstream.Call, tag string) (id string, known bool, err error) {
+	const e = upstream.EndpointSearch
+	slug := slugOf(tag)
+	if slug == "" {
+		return "", tag == "", nil
+	}
+	if t, ok := d.tags.Get(slug); ok && d.gamma.Now().Before(t.until) {
+		return t.id, t.id != "", nil
+	}
+	payload, err := d.gamma.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathTag + slug, Keys: 1})
+	if err = rest.NilIfNotFound(err); err != nil {
+		return "", false, err
+	}
+	id, ok := fieldID.Of(payload).ID()
+	if !payload.IsNull() && (!ok || id == "" || !wire.FieldSlug.Of(payload).Is(slug)) {
+		return "", false, rest.UnknownForm(e, "no tag with the requested slug")
+	}
+	d.tags.Add(slug, tagID{id, d.gamma.Now().Add(tagLife)})
+	return id, id != "", nil
 }

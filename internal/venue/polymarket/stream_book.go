@@ -97,7 +97,6 @@ func (l ladder) top() (t top) {
 	return t
 }
 
-// withLevel returns a copy of the ladder with a new total at a price. A total of 0 removes the level.
 func (l ladder) withLevel(c market.LevelChange) *ladder {
 	if c.Side == market.SideBuy {
 		l.bids = l.bids.Set(c.Side, c.Level)
@@ -118,13 +117,11 @@ func (l ladder) toBook(id string, at time.Time) *market.Book {
 	return b.Cut(queries.MaxBookDepth)
 }
 
-// reset forgets the book and everything that depends on it.
 func (a *asset) reset() {
 	a.book, a.burst, a.scratch, a.kept, a.comparison = nil, nil, nil, nil, nil
 	a.lost, a.failures, a.burstBy, a.dueBy = false, 0, time.Time{}, time.Time{}
 }
 
-// replace sets the book. If there was no previous book, or its levels differ, replace returns true.
 func (a *asset) replace(l *ladder, at time.Time) (differs bool) {
 	differs = a.book == nil || !a.book.equal(l.bids, l.asks)
 	a.reset()
@@ -173,8 +170,7 @@ func (a *asset) lose(changes ...change) {
 	a.lost, a.kept = true, kept
 }
 
-// awaitFirst starts the wait for the first book. If this wait has already lasted for firstBookWithin, awaitFirst marks the book as
-// lost.
+// awaitFirst marks the book as lost if the venue has not sent the first book within firstBookWithin.
 func (a *asset) awaitFirst(now time.Time) {
 	switch {
 	case a.book != nil || a.lost:
@@ -185,7 +181,6 @@ func (a *asset) awaitFirst(now time.Time) {
 	}
 }
 
-// keep stores a change that arrives after the book was lost. If there are more than maxKept changes, keep drops the oldest change.
 func (a *asset) keep(c change) {
 	if len(a.kept) >= maxKept {
 		a.kept = a.kept[1:]

@@ -85,7 +85,6 @@ func (c *codec) assetOf(t messages.Topic) (id string, ok bool) {
 	return "", false
 }
 
-// assetOfMarket returns a token of a market, preferably one that the socket is subscribed to.
 func (c *codec) assetOfMarket(m *market.Market) (id string, ok bool) {
 	if m == nil {
 		return "", false
@@ -167,7 +166,6 @@ func (c *codec) subscribeFrame(ids []string) []byte {
 	return body(s)
 }
 
-// unsubscribe removes topics. If an asset has no topics left, unsubscribe ends the subscription of the asset.
 func (c *codec) unsubscribe(topics []messages.Topic) [][]byte {
 	var ended []string
 	for _, t := range topics {

@@ -56,44 +56,39 @@ func (c *codec) decodeOne(r *wire.Row, now time.Time) []stream.Event {
 	if kind == "" && r.Has(wire.FieldBids) {
 		kind = "book" // the first books of a socket may have no type
 	}
-	c.env.Observer.Frame(frameKind(kind))
-	switch kind {
-	case "book":
-		return c.bookFrame(r, now)
-	case "price_change":
-		return c.priceChange(r, now)
-	case "best_bid_ask":
-		return c.bestPrices(r, now)
-	case "last_trade_price":
-		return c.lastTrade(r, now)
-	case "tick_size_change":
+	read := frames[kind]
+	if read == nil {
+		c.env.Observer.Frame("unknown")
+		return nil
+	}
+	c.env.Observer.Frame(kind)
+	return read(c, r, now)
+}
+
+// frames maps the type of a frame to the function that handles the frame.
+var frames = map[string]func(*codec, *wire.Row, time.Time) []stream.Event{
+	"book":             (*codec).bookFrame,
+	"price_change":     (*codec).priceChange,
+	"best_bid_ask":     (*codec).bestPrices,
+	"last_trade_price": (*codec).lastTrade,
+	"tick_size_change": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{Kind: "TICK_SIZE", TickSize: tickSize(r)})
-	case "new_market":
+	},
+	"new_market": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{Kind: "CREATED"})
-	case "market_resolved":
+	},
+	"market_resolved": func(c *codec, r *wire.Row, now time.Time) []stream.Event {
 		return c.marketChange(r, now, market.MarketChange{
 			Kind: "RESOLVED", Status: market.StatusResolved, StatusRaw: string(market.StatusResolved),
 			Outcome: r.Text(fieldWinningName), WinningTokenID: r.ID(fieldWinningAsset),
 		})
-	}
-	return nil
+	},
 }
 
-// frameKind returns the type of a frame for metrics. All unknown types become "unknown", so that the number of types is bounded.
-func frameKind(kind string) string {
-	switch kind {
-	case "book", "price_change", "best_bid_ask", "last_trade_price", "tick_size_change", "new_market", "market_resolved":
-		return kind
-	}
-	return "unknown"
-}
-
-// message returns a message of a topic with the fields that all kinds have in common.
 func (c *codec) message(t messages.Topic, kind messages.Kind, at, now time.Time) *messages.Message {
 	return &messages.Message{Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: at, ReceivedAt: now}
 }
 
-// topic returns the asset's topic on a channel, and whether the topic is subscribed.
 func (a *asset) topic(channel messages.Channel) (t messages.Topic, wanted bool) {
 	t = messages.Topic{Channel: channel, ID: a.id}
 	return t, a.wanted[t]
@@ -120,13 +115,11 @@ func (c *codec) bookFrame(r *wire.Row, now time.Time) []stream.Event {
 	return c.report(a, l.top(), at, now)
 }
 
-// owes reports whether a topic of the channel must still get the asset's current state.
 func (a *asset) owes(channel messages.Channel) bool {
 	return slices.ContainsFunc(a.owed, func(t messages.Topic) bool { return t.Channel == channel })
 }
 
-// publishState publishes the book and the prices of an asset to the subscribed topics. After publishState, no topic waits for the
-// current state, even if no price was published.
+// publishState publishes the book and the prices of an asset. After it, no topic waits for the state.
 func (c *codec) publishState(a *asset, now time.Time) (events []stream.Event) {
 	if t, wanted := a.topic(messages.ChannelOrderbook); wanted {
 		m := c.message(t, messages.KindBookSnapshot, a.at, now)
@@ -160,7 +153,6 @@ func (c *codec) report(a *asset, best top, at, now time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventMessage, Message: m}}
 }
 
-// handleUnusable marks the book of an asset as lost after a frame that cannot be read.
 func (c *codec) handleUnusable(a *asset, r *wire.Row) []stream.Event {
 	r.Note("bad frame")
 	a.lose()
@@ -178,7 +170,6 @@ func (c *codec) lossEvents(a *asset) []stream.Event {
 	return nil
 }
 
-// priceChange decodes the changes of several books, and the best prices that these changes report.
 func (c *codec) priceChange(r *wire.Row, now time.Time) (events []stream.Event) {
 	list, ok := r.Of(fieldChanges).List()
 	if !ok {
@@ -223,7 +214,6 @@ func readTop(r *wire.Row) (t top) {
 	return t
 }
 
-// optionalPrice reads an optional price, which may be "".
 func optionalPrice(r *wire.Row, f wire.Field) *market.Decimal {
 	if r.Of(f).Is("") {
 		return nil
@@ -301,7 +291,6 @@ func tradeID(t market.Trade) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// tickSize reads the new tick size of a market, or returns nil.
 func tickSize(r *wire.Row) *market.Decimal {
 	if size := r.Unit(fieldNewTick); size != nil && size.Sign() > 0 {
 		return size

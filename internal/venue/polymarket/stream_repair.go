@@ -92,7 +92,6 @@ func (c *codec) Maintain(ctx context.Context, emit func(func(now time.Time) []st
 	}
 }
 
-// readAll reads books in calls of up to maxTokens ids. It calls use with the result of each id.
 func (c *codec) readAll(ctx context.Context, ids []string, use func(id string, r upstream.Result[*market.Book])) {
 	for part := range slices.Chunk(ids, maxTokens) {
 		books, err := c.read(ctx, part)
@@ -141,7 +140,6 @@ func (c *codec) tick(now time.Time) (events []stream.Event, frozen int) {
 	return events, frozen
 }
 
-// settle delivers the state of an asset to the topics that wait for this state.
 func (c *codec) settle(a *asset, now time.Time) []stream.Event {
 	if a.owes(messages.ChannelOrderbook) {
 		return c.publishState(a, now)
@@ -176,7 +174,6 @@ func (c *codec) beginComparison() (ids []string, changed int) {
 	return ids, changed
 }
 
-// choose returns the sorted ids of the assets that pass a test.
 func (c *codec) choose(pass func(*asset) bool) (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -36,7 +36,7 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 	if err != nil {
 		return nil, err
 	}
-	p.rows = p.at.numbering.NumberTrades(p.rows)
+	p.rows = p.at.Numbering.NumberTrades(p.rows)
 	for i := range p.rows {
 		p.rows[i].TradeID = publicID(&p.rows[i])
 	}

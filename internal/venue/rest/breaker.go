@@ -99,8 +99,7 @@ func (b *breaker) acquire() (generation uint64, wait time.Duration, ok bool) {
 	return b.generation, 0, true
 }
 
-// refuse returns the time for which the circuit refuses calls. If the circuit would admit a call, refuse returns 0. If the circuit
-// would refuse the call, refuse counts the call as refused.
+// refuse returns the time for which the circuit refuses calls. If it is not 0, a call counts as refused.
 func (b *breaker) refuse() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -148,7 +147,6 @@ func (b *breaker) done(generation uint64, v verdict, subject string) {
 	}
 }
 
-// countFailure counts a failure and reports whether the circuit opens.
 func (b *breaker) countFailure(subject string) bool {
 	now := b.clock.Now()
 	if now.Sub(b.last) > FailureWindow {
@@ -170,7 +168,6 @@ func (b *breaker) resetFailures() {
 	clear(b.subjects)
 }
 
-// stateChanged begins a new generation, forgets the failures and passes the new state to onChange.
 func (b *breaker) stateChanged() {
 	b.generation++
 	b.resetFailures()

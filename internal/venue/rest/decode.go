@@ -93,8 +93,7 @@ func SingleObject(payload wire.Value, keys ...string) (wire.Value, bool) {
 	return payload, payload.Kind() == wire.Object
 }
 
-// innerObject returns the first member that is an object or a list with one element. It looks for the names in keys one after the
-// other, and then for "data".
+// innerObject returns the first member with a known name that is an object or a list with one element.
 func innerObject(object wire.Value, keys []string) (wire.Value, bool) {
 	for _, key := range append(keys[:len(keys):len(keys)], "data") {
 		v := object.Member(key)

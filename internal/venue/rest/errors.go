@@ -150,7 +150,6 @@ func contextFailure(ctx context.Context, e upstream.Endpoint) error {
 	return fmt.Errorf("venue: %s: %w: %w", e, context.Canceled, why)
 }
 
-// circuitOpenError returns the error of a call that an open circuit refuses. The circuit refuses further calls for the given time.
 func circuitOpenError(e upstream.Endpoint, wait time.Duration) error {
 	return withRetryAfter(newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindCircuitOpen, Text: "the circuit is open after failures in a row"}), wait)
 }
@@ -169,32 +168,6 @@ func connectionFailure(ctx, call context.Context, e upstream.Endpoint, err error
 	return newError(e, market.CodeUpstreamUnavailable, &CallFailure{Kind: KindConnection, Text: text, Transient: transient})
 }
 
-// goAwayPrefix is the start of net/http's error for an HTTP/2 connection that ends during a call. The type of the error is not
-// exported.
-const goAwayPrefix = "http2: server sent GOAWAY and closed the connection"
-
-// streamReset receives net/http's error for a reset HTTP/2 stream. The type of the error is not exported, but its As method
-// fills any struct with these fields.
-type streamReset struct {
-	StreamID uint32
-	Code     uint32
-	Cause    error
-}
-
-func (r streamReset) Error() string {
-	return fmt.Sprintf("the HTTP/2 stream was reset with code %d", r.Code)
-}
-
-// transient reports whether a retry may succeed: the code is NO_ERROR, INTERNAL_ERROR, REFUSED_STREAM or CANCEL.
-func (r streamReset) transient() bool {
-	switch r.Code {
-	case 0x0, 0x2, 0x7, 0x8:
-		return true
-	}
-	return false
-}
-
-// describeConnectionError returns a fixed text for a connection error, and whether a retry may succeed.
 func describeConnectionError(err error) (text string, transient bool) {
 	var (
 		number      syscall.Errno
@@ -204,15 +177,10 @@ func describeConnectionError(err error) (text string, transient bool) {
 		record      tls.RecordHeaderError
 		alert       tls.AlertError
 		op          *net.OpError
-		reset       streamReset
 	)
 	switch {
 	case errors.Is(err, errUnprocessed):
 		return "the connection was closed before the call was processed", true
-	case errors.As(err, &reset):
-		return reset.Error(), reset.transient()
-	case strings.HasPrefix(err.Error(), goAwayPrefix):
-		return "the connection was closed before the answer was whole", strings.Contains(err.Error(), "ErrCode=NO_ERROR,")
 	case errors.As(err, &number):
 		return "connection: " + number.Error(), true
 	case errors.As(err, &dns):
@@ -223,7 +191,9 @@ func describeConnectionError(err error) (text string, transient bool) {
 		return "no TLS connection", false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the connection was closed before the answer was whole", true
-	case errors.As(err, &op):
+	case strings.Contains(err.Error(), "ENHANCE_YOUR_CALM"): // the types of the errors of HTTP/2 are not exported
+		return "the venue asks for fewer calls", false
+	case errors.As(err, &op), strings.HasPrefix(err.Error(), "http2: "), strings.HasPrefix(err.Error(), "stream error: "):
 		return "the connection failed", true
 	}
 	return "the HTTP exchange failed", false
@@ -272,8 +242,7 @@ func (c *Client) statusFailure(e upstream.Endpoint, resp *http.Response, isJSON 
 	return err
 }
 
-// reportedFailure returns the error that the body of a 2xx response reports. If the body reports no error, reportedFailure returns
-// nil.
+// reportedFailure returns the error that the body of a 2xx response reports, or nil.
 func (c *Client) reportedFailure(e upstream.Endpoint, resp *http.Response, body wire.Value, redact func(string) string) *market.Error {
 	if !isBool(body.Member("success"), wire.False, "false") && !isError(body.Member("error")) {
 		return nil
@@ -289,8 +258,7 @@ func (c *Client) reportedFailure(e upstream.Endpoint, resp *http.Response, body 
 	return err
 }
 
-// isBool reports whether a value is the JSON boolean of the given kind, or a string that equals text without regard to case, such
-// as "False" for false.
+// isBool reports whether a value is the boolean of the given kind, or its text as a string, such as "False".
 func isBool(v wire.Value, kind wire.Kind, text string) bool {
 	return v.Kind() == kind || v.Kind() == wire.String && strings.EqualFold(v.Text(), text)
 }

@@ -29,8 +29,7 @@ const (
 	maxLimitValue = 1_000_000_000
 )
 
-// rateLimitOf reads the X-RateLimit headers and ignores invalid values. If the reset is more than wire.MaxWait away, rateLimitOf
-// replaces it by now plus wire.MaxWait.
+// rateLimitOf reads the X-RateLimit headers and ignores invalid values. The reset is at most wire.MaxWait away.
 func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	l := rateLimits{limit: parseCalls(h.Get("X-RateLimit-Limit")), remaining: parseCalls(h.Get("X-RateLimit-Remaining"))}
 	if l.limit == 0 {
@@ -55,8 +54,7 @@ func rateLimitOf(h http.Header, now time.Time) rateLimits {
 	return l
 }
 
-// parseCalls reads a number of calls. If the header contains several numbers, parseCalls returns the first number. If the number is
-// invalid, parseCalls returns -1.
+// parseCalls reads the first number of a header. If it is invalid, parseCalls returns -1.
 func parseCalls(s string) int {
 	if i := strings.IndexAny(s, ",;"); i >= 0 {
 		s = s[:i]
@@ -82,4 +80,14 @@ func (c *Client) reportLimits(call upstream.Call, e upstream.Endpoint, resp *htt
 	}
 	a.Served = !a.Refused && resp.StatusCode < 500
 	call.Answered(a)
+}
+
+// PublishedLimit is a limit that a venue documents for some endpoints. If Refill is 0, Calls is the greatest number of calls in any
+// period of the length Span. If Refill is not 0, the limit is a bucket of tokens.
+type PublishedLimit struct {
+	Endpoints []upstream.Endpoint
+	Calls     int
+	Span      time.Duration
+	// Refill is the number of tokens that the venue adds each second, up to Burst. A call costs Cost tokens.
+	Refill, Burst, Cost float64
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/percent"
 )
@@ -98,28 +100,20 @@ func secretsOf(credentials *market.Credentials) []string {
 	}
 	text := credentials.Wire() // Wire returns valid JSON
 	secrets := spellings(text)
-	for at := 0; at < len(text); {
-		switch c := text[at]; {
-		case c == '"':
-			literal := leadingString(text[at:])
-			at += len(literal)
-			isName := strings.HasPrefix(strings.TrimLeft(text[at:], " \t\r\n"), ":")
-			if isName && len(literal) < minRedactedName {
-				continue
-			}
-			var decoded string
-			if json.Unmarshal([]byte(literal), &decoded) == nil {
-				secrets = append(append(secrets, spellings(decoded)...), literal[1:len(literal)-1])
-			}
-		case c == '-', c >= '0' && c <= '9':
-			number := text[at : len(text)-len(strings.TrimLeft(text[at:], "+-.0123456789Ee"))]
-			secrets = append(secrets, spellings(number)...)
-			at += len(number)
-		default:
-			at++
+	d := jsontext.NewDecoder(strings.NewReader(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	for {
+		start := d.InputOffset()
+		token, err := d.ReadToken()
+		if err != nil {
+			return secrets
+		}
+		literal := strings.TrimLeft(text[start:d.InputOffset()], " \t\r\n:,")
+		in, values := d.StackIndex(d.StackDepth())
+		isName := in == jsontext.KindBeginObject && values%2 == 1
+		if kind := token.Kind(); kind == '0' || kind == '"' && !(isName && len(literal) < minRedactedName) {
+			secrets = append(append(secrets, spellings(token.String())...), strings.Trim(literal, `"`))
 		}
 	}
-	return secrets
 }
 
 // ownParameters are the parameters whose values are not redacted: addresses, numbers, times, and words from a fixed set.
@@ -141,19 +135,6 @@ func clientValues(rq *Request) (words []string) {
 		}
 	}
 	return words
-}
-
-// leadingString returns the JSON string at the start of a valid JSON text.
-func leadingString(text string) string {
-	for i := 1; i < len(text); i++ {
-		switch text[i] {
-		case '\\':
-			i++
-		case '"':
-			return text[:i+1]
-		}
-	}
-	return text
 }
 
 // spellings returns s and its forms in JSON and base64. The forms in URLs are equal to s after fold.

@@ -299,8 +299,7 @@ var identityEncoding = []string{"identity"}
 // this error, the transport does not repeat the call.
 var errUnprocessed = errors.New("the call was not processed")
 
-// errorText returns the venue's message in an error response, or a fixed text if there is none. If the body is JSON or empty,
-// isJSON is true.
+// errorText returns the venue's message, or a fixed text if there is none. An empty body counts as JSON.
 func errorText(resp *http.Response, redact func(string) string) (isJSON bool, text string) {
 	body, err := readBody(resp, maxErrorBody)
 	if err != nil {
@@ -361,8 +360,7 @@ func jsonType(contentType string) bool {
 
 var errContentType = errors.New("the content type is not JSON")
 
-// unreadableError returns the error of a response that is not JSON, is too large or has an unknown encoding. Only a response with
-// truncated JSON is retried.
+// unreadableError returns the error of a response that cannot be decoded. Only truncated JSON is retried.
 func unreadableError(e upstream.Endpoint, resp *http.Response, err error) *market.Error {
 	return newError(e, market.CodeUpstreamBadResponse,
 		&CallFailure{Kind: KindUnreadable, Status: resp.StatusCode, Text: err.Error(), Transient: errors.Is(err, wire.ErrTruncated)})

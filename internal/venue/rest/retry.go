@@ -30,7 +30,6 @@ func (c *Client) retryWait(ctx context.Context, call upstream.Call, attempt int,
 	return wait, !limited || time.Until(deadline) > wait+took
 }
 
-// sleep waits for d and returns true. If ctx ends during the wait, sleep returns false at once.
 func sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -43,8 +43,7 @@ var (
 	errEncoding = errors.New("the body has an unknown or broken content encoding")
 )
 
-// readBody returns the decompressed body of at most limit bytes. Any error other than the errors above is an error of the
-// connection.
+// readBody returns the decompressed body. Any error other than the two above is an error of the connection.
 func readBody(resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, errTooLarge
@@ -89,7 +88,6 @@ func (c *receivedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// orReadError returns the error of the connection. If the connection had no error, it returns err.
 func (c *receivedReader) orReadError(err error) error {
 	if c.err != nil {
 		return c.err

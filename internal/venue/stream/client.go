@@ -242,7 +242,6 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// start starts the goroutine of a connection, unless Run will do so or has ended.
 func (c *Client) start(k *connection) {
 	if c.ctx == nil || c.stopped {
 		return
@@ -274,7 +273,6 @@ func (c *Client) setState(k *connection, state State) {
 	c.updateState()
 }
 
-// updateState sets the client's state to the worst state of the public connections.
 func (c *Client) updateState() {
 	worst := StateLive
 	if len(c.pool.public) == 0 {

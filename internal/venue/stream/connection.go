@@ -71,10 +71,8 @@ func (k *connection) subjectOf(t messages.Topic) string {
 	return string(t.Channel) + " " + t.ID
 }
 
-// load returns the number of watched subjects.
 func (k *connection) load() int { return len(k.subjects) }
 
-// carries reports whether the connection has a watched topic with the same subject as t.
 func (k *connection) carries(t messages.Topic) bool { return k.subjects[k.subjectOf(t)] > 0 }
 
 func (k *connection) markDirty(t messages.Topic) {
@@ -101,7 +99,6 @@ func (k *connection) watched() []entry {
 	return out
 }
 
-// run opens sockets until ctx ends or the connection is retired.
 func (k *connection) run(ctx context.Context) {
 	for {
 		live, err := k.serveOnce(ctx)
@@ -211,7 +208,6 @@ func (k *connection) resubscribeAll() {
 	k.resyncs = nil
 }
 
-// pause waits before the next socket. It returns false if ctx has ended or the connection was retired.
 func (k *connection) pause(ctx context.Context, wait time.Duration) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()

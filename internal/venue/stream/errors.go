@@ -76,7 +76,6 @@ func reasonOf(err error) string {
 	return cmp.Or(closeReasons[codeOf(err)], "closed")
 }
 
-// codeOf returns the venue's close code, or 0 if err contains none.
 func codeOf(err error) int {
 	var c *CloseError
 	if errors.As(err, &c) {

@@ -202,7 +202,6 @@ func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *marke
 	c.handler.Refused(t, err)
 }
 
-// refuseAll calls refuse for all watched topics of a connection.
 func (c *Client) refuseAll(k *connection, err *market.Error) {
 	for _, e := range k.watched() {
 		c.refuse(k, e.topic, e.turn, err)

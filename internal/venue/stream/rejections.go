@@ -32,7 +32,6 @@ func meaningOf(code string) *market.Error {
 	return errUnsupported
 }
 
-// reject handles an error frame with the given meaning.
 func (q *sendQueue) reject(e *Event, err *market.Error) {
 	r := q.awaited[e.Rid]
 	if r == nil && e.Rid == "" && err != errLater {
@@ -70,8 +69,7 @@ func (q *sendQueue) reject(e *Event, err *market.Error) {
 	}
 }
 
-// findRequest returns the unanswered subscription to one of the ids, which an error without a request id (rid) names. It returns nil
-// if there is none.
+// findRequest returns the unanswered subscription to one of the ids that an error without a rid names, or nil.
 func (q *sendQueue) findRequest(ids []string) *Request {
 	for _, r := range q.awaited {
 		if r.Verb == VerbSubscribe && slices.ContainsFunc(r.Topics, func(t messages.Topic) bool {

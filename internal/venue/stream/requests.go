@@ -8,7 +8,6 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// takeUnsubscription removes topics of one channel from q.unsubscribes and returns a request that unsubscribes them.
 func (q *sendQueue) takeUnsubscription() *Request {
 	b := q.newBatch(q.unsubscribes[0])
 	rest := q.unsubscribes[:0]
@@ -21,8 +20,7 @@ func (q *sendQueue) takeUnsubscription() *Request {
 	return &Request{Verb: VerbUnsubscribe, Topics: b.topics}
 }
 
-// takeSubscription removes topics of one channel that may share a request from q.pending. It returns a request that subscribes
-// them, or nil if no topic is due.
+// takeSubscription removes topics that may share a request from q.pending. If none is due, it returns nil.
 func (q *sendQueue) takeSubscription(now time.Time) *Request {
 	i := slices.IndexFunc(q.pending, func(s *sub) bool { return !now.Before(s.notBefore) })
 	if i < 0 {
@@ -62,7 +60,6 @@ func (q *sendQueue) newBatch(first messages.Topic) batch {
 	return b
 }
 
-// add adds a topic to the request. It returns false if the topic has another channel or does not fit into the request.
 func (b *batch) add(t messages.Topic) bool {
 	quoted, _ := json.Marshal(t.ID)
 	size := len(quoted) + len(",")

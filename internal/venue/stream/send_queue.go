@@ -91,7 +91,6 @@ func (q *sendQueue) setLimits(h Hello) {
 	q.limits = h
 }
 
-// nextRid returns the id of the next request. It deletes the request that was sent maxAwaited requests earlier.
 func (q *sendQueue) nextRid() string {
 	q.rid++
 	if q.rid > maxAwaited {
@@ -233,13 +232,11 @@ func (q *sendQueue) workAt(now time.Time, open bool) (at time.Time) {
 	return market.Later(at, q.window.opensAt())
 }
 
-// compact removes subs that no longer need a subscription or a snapshot from the lists.
 func (q *sendQueue) compact() {
 	q.pending = slices.DeleteFunc(q.pending, func(s *sub) bool { return s.removed || s.subscribed && s.answered })
 	q.resyncs = slices.DeleteFunc(q.resyncs, func(s *sub) bool { return s.removed || s.resyncAt.IsZero() })
 }
 
-// next removes and returns the request to send now, or returns nil if none is due.
 func (q *sendQueue) next(now time.Time, open bool) *Request {
 	if r := q.auth; r != nil {
 		q.auth = nil

@@ -93,7 +93,6 @@ func newSession(k *connection, socket Conn) *session {
 	return s
 }
 
-// run serves the socket until the socket fails, the connection is retired or ctx ends. Then it closes the socket.
 func (s *session) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var pumps sync.WaitGroup
@@ -115,7 +114,6 @@ func (s *session) run(ctx context.Context) error {
 	return err
 }
 
-// write writes the frames from s.out and sends the results to s.written.
 func (s *session) write(ctx context.Context) {
 	for {
 		select {
@@ -181,7 +179,6 @@ func (s *session) loop(ctx context.Context) error {
 	}
 }
 
-// readFailure returns the error that ends the session after read has stopped.
 func (s *session) readFailure(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
@@ -196,7 +193,6 @@ func (s *session) pingEvery() time.Duration {
 	return cmp.Or(s.client.cfg.Protocol.PingEvery, pingEvery)
 }
 
-// setSilence sets silence. heartbeat is the venue's interval, or 0.
 func (s *session) setSilence(heartbeat time.Duration) {
 	byHeartbeat := time.Duration(silentHeartbeats * float64(cmp.Or(heartbeat, assumedHeartbeat)))
 	s.silence = cmp.Or(s.client.cfg.Protocol.Silence, byHeartbeat)
@@ -225,7 +221,6 @@ func (s *session) expire(now time.Time) error {
 	return nil
 }
 
-// arm sets the timer to the next deadline.
 func (s *session) arm(now time.Time) {
 	next := s.lastFrame.Add(s.silence)
 	for _, t := range []time.Time{s.writeBy, s.pongBy, s.phaseBy, s.idleBy} {
@@ -243,7 +238,6 @@ func (s *session) arm(now time.Time) {
 	}
 }
 
-// earlier returns the earlier of two times. The zero time stands for no time.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -251,8 +245,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// afterHello ends phaseHello. If the connection has credentials, afterHello begins phaseAuth and queues the auth request. If not,
-// it begins phaseOpen.
+// afterHello ends phaseHello. If the connection has credentials, phaseAuth begins, otherwise phaseOpen.
 func (s *session) afterHello(now time.Time) error {
 	s.queue.setLimits(s.limits)
 	s.liveAt = now

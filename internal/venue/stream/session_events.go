@@ -27,8 +27,7 @@ func (s *session) read(ctx context.Context) {
 	}
 }
 
-// deliver calls decode with the present time, and passes the resulting events to session.loop. It returns false if the session has
-// ended.
+// deliver passes the events of decode to session.loop. It returns false if the session has ended.
 func (s *session) deliver(ctx context.Context, decode func(now time.Time) []Event) bool {
 	s.decoding.Lock()
 	defer s.decoding.Unlock()
@@ -104,8 +103,7 @@ func (s *session) handle(events []Event) error {
 	return nil
 }
 
-// handleState handles an EventAck, EventMessage or EventBad, and ignores all other kinds. It drops messages of topics that are not
-// subscribed.
+// handleState handles an EventAck, EventMessage or EventBad. It drops messages of topics that are not subscribed.
 func (s *session) handleState(e *Event) {
 	switch {
 	case e.Kind == EventAck:
@@ -130,7 +128,6 @@ func (s *session) handleHello(e *Event) error {
 	return nil
 }
 
-// handleHeartbeat passes the sequence numbers of the subscribed topics to the Handler.
 func (s *session) handleHeartbeat(e *Event) {
 	for t := range e.Seqs {
 		if !s.queue.isSubscribed(t) {
@@ -160,7 +157,6 @@ func (s *session) handleError(e *Event) error {
 	return s.checkIdle(e.At)
 }
 
-// reportDown calls Handler.Down for all topics that are up.
 func (s *session) reportDown(err error) {
 	if topics := s.queue.upTopics(); len(topics) > 0 {
 		s.client.handler.Down(topics, err)

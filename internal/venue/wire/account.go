@@ -19,6 +19,7 @@ var (
 
 	fieldTradeID = NewField("tradeId", "id", "tradeID")
 	fieldFee     = NewField("fee")
+	fieldAmount  = NewField("amount", "usdcSize")
 )
 
 // Balance reads the balance of an account. If the venue sends no total, the total is positionsValue + cashBalance. If the venue
@@ -105,4 +106,12 @@ func (r *Row) UserTrade() market.Trade {
 		r.Fail(FieldMarketID, "is missing, like the token")
 	}
 	return t
+}
+
+// Record reads a row of an account's history without its id and kind, and without the side and price that only trades have.
+func (r *Row) Record() market.HistoryRecord {
+	return market.HistoryRecord{
+		Timestamp: r.RequireTime(FieldTradeAt), Amount: r.Decimal(fieldAmount), MarketID: r.ID(FieldMarketID), TokenID: r.ID(FieldUserToken),
+		Outcome: r.Text(FieldOutcome), Size: r.Decimal(FieldShares), TransactionHash: r.Text(FieldTxHash),
+	}
 }

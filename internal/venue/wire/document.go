@@ -80,8 +80,7 @@ func (v Value) JSON() []byte {
 	return v.in.text[n.start:n.end:n.end]
 }
 
-// bytes returns the decoded string or the literal of a number. For any other value, bytes returns nil. The result may share memory
-// with the document.
+// bytes returns the decoded string or the literal of a number, or nil. It may share memory with the document.
 func (v Value) bytes() []byte {
 	switch v.Kind() {
 	case String:

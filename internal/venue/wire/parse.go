@@ -71,14 +71,12 @@ type parser struct {
 	document
 }
 
-// release detaches the document from the parser and returns the parser to the pool.
 func (p *parser) release() {
 	p.text, p.document = bytes.Buffer{}, document{}
 	p.in.Reset(&p.text)
 	parsers.Put(p)
 }
 
-// offset returns the end of the token or value that was read last.
 func (p *parser) offset() uint32 { return uint32(p.in.InputOffset()) }
 
 // value reads the next value. It appends a node for the value and for each value inside the value. If the value is a member of an
@@ -117,7 +115,6 @@ func (p *parser) member() error {
 	return p.value(node{name: p.offset() - uint32(len(name)), nameEnd: p.offset(), escaped: p.escaped(name)})
 }
 
-// delimiter reads a bracket or brace and returns its offset.
 func (p *parser) delimiter() (at uint32, err error) {
 	_, err = p.in.ReadToken()
 	return p.offset() - 1, err

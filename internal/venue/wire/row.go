@@ -195,6 +195,31 @@ func (r *Row) Bool(f Field) *bool {
 	return &b
 }
 
+// Labels reads an optional list of texts, or of objects with a text in the field label. It leaves out what is unreadable.
+func (r *Row) Labels(f, label Field) []string {
+	v := r.Of(f)
+	if v.IsNull() || v.Is("") {
+		return nil
+	}
+	list, ok := v.List()
+	if !ok {
+		r.Unreadable(f)
+		return nil
+	}
+	labels := make([]string, 0, len(list))
+	for _, v := range list {
+		if v.Kind() == Object {
+			v = label.Of(v)
+		}
+		if v.Kind() != String || v.Is("") {
+			r.Unreadable(f)
+			continue
+		}
+		labels = append(labels, v.Interned())
+	}
+	return labels
+}
+
 // Time reads an optional time. An unreadable value counts as missing.
 func (r *Row) Time(f Field) time.Time {
 	v := r.Of(f)

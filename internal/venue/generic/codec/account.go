@@ -33,7 +33,6 @@ func accountFrame(kind messages.Kind, fill func(r *wire.Row, m *messages.Message
 	}
 }
 
-// rows decodes a required list in the JSON field f. If the list is missing or an element is bad, the frame is bad.
 func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	list, ok := r.Of(f).List()
 	if !ok {
@@ -46,7 +45,6 @@ func rows[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) []T {
 	return out
 }
 
-// element decodes the object v, which is in the JSON field f of a frame. If the object is bad, the frame is bad.
 func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row) T) T {
 	in := r.Child(v)
 	out := read(in)
@@ -56,7 +54,6 @@ func element[T any](r *wire.Row, f wire.Field, v wire.Value, read func(*wire.Row
 	return out
 }
 
-// readNested decodes the object in the JSON field f of a frame, or the frame itself if it has no such field.
 func readNested[T any](r *wire.Row, f wire.Field, read func(*wire.Row) T) T {
 	if v := r.Of(f); !v.IsNull() {
 		return element(r, f, v, read)

@@ -67,10 +67,9 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	"heartbeat": (*decoder).heartbeat,
 	"error":     (*decoder).failure,
 
-	"subscribed":        (*decoder).subscribed,
-	"unsubscribed":      (*decoder).acknowledged,
-	"authenticated":     (*decoder).acknowledged,
-	"subscribe_markets": (*decoder).acknowledged,
+	"subscribed":    (*decoder).subscribed,
+	"unsubscribed":  (*decoder).acknowledged,
+	"authenticated": (*decoder).acknowledged,
 
 	"price_update":       (*decoder).price,
 	"orderbook_snapshot": (*decoder).bookSnapshot,
@@ -79,7 +78,6 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	"trade":              (*decoder).trade,
 	"market_update":      (*decoder).marketUpdate,
 	"market_resolved":    (*decoder).marketResolved,
-	"market_snapshot":    (*decoder).marketSnapshot,
 
 	"user_snapshot": accountFrame(messages.KindUserSnapshot, func(r *wire.Row, m *messages.Message) {
 		m.Orders, m.Positions = rows(r, fieldOrders, (*wire.Row).Order), rows(r, fieldPositions, (*wire.Row).Position)
@@ -116,7 +114,6 @@ func (d *decoder) Decode(frame []byte, at time.Time) (events []stream.Event) {
 	return d.decodeOne(v, at)
 }
 
-// decodeOne decodes one frame, or one element of a frame that is a list.
 func (d *decoder) decodeOne(v wire.Value, at time.Time) []stream.Event {
 	r := &wire.Row{Object: v, Note: d.env.Observer.Drift}
 	var kind string
@@ -145,7 +142,6 @@ func (d *decoder) subscribed(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{e}
 }
 
-// listedIDs returns the readable ids in the lists of a frame.
 func listedIDs(r *wire.Row) (ids []string) {
 	for _, f := range []wire.Field{fieldTokenIDs, fieldMarketIDs} {
 		list, _ := r.Of(f).List()
@@ -183,7 +179,6 @@ func (d *decoder) hello(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{{Kind: stream.EventHello, Epoch: d.epoch, Hello: h}}
 }
 
-// count decodes an optional positive number. It returns 0 if the number is missing, unreadable or greater than 2^30.
 func count(r *wire.Row, f wire.Field) int {
 	n, ok := r.Of(f).Uint()
 	if !ok || n > 1<<30 || n == 0 && !r.Of(f).IsNull() {
@@ -193,8 +188,7 @@ func count(r *wire.Row, f wire.Field) int {
 	return int(n)
 }
 
-// sequence decodes an optional sequence number, which is 0 if it is missing. If the number is unreadable, the frame is bad, because
-// the frame cannot be ordered.
+// sequence decodes an optional sequence number. A frame with an unreadable one cannot be ordered, so it is bad.
 func sequence(r *wire.Row, f wire.Field) uint64 {
 	n, ok := r.Of(f).Uint()
 	if !ok {
@@ -268,8 +262,7 @@ func (d *decoder) failure(r *wire.Row, _ time.Time) []stream.Event {
 	return []stream.Event{e}
 }
 
-// message returns a message with the fields that all kinds have. useSeq reports whether the sequence numbers in the frame count the
-// messages of topic t.
+// message returns a message. useSeq reports whether the sequence numbers in the frame count the messages of topic t.
 func (d *decoder) message(r *wire.Row, t messages.Topic, kind messages.Kind, at time.Time, useSeq bool) *messages.Message {
 	m := &messages.Message{Topic: t, Kind: kind, Epoch: r.TextOrNumber(wire.FieldEpoch), Time: r.Time(fieldTime), ReceivedAt: at}
 	if m.Epoch == "" {
@@ -298,7 +291,6 @@ func badFrame(r *wire.Row, topics ...messages.Topic) []stream.Event {
 	return events
 }
 
-// noAddress reports the drift of a frame that does not name its token or market. It returns no events.
 func noAddress(r *wire.Row) []stream.Event {
 	r.Note("frame without address")
 	return nil

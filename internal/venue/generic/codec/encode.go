@@ -2,7 +2,7 @@ package codec
 
 import (
 	"encoding/json"
-	"strconv"
+	"fmt"
 
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
@@ -12,53 +12,44 @@ var verbs = [...]string{
 	stream.VerbSubscribe: "subscribe", stream.VerbUnsubscribe: "unsubscribe", stream.VerbResync: "resync", stream.VerbAuth: "auth", stream.VerbPing: "ping",
 }
 
-// encode returns the frame of a request. The JSON fields have the order of the venue's documentation.
+// request is a frame with the order of the venue's documentation.
+type request struct {
+	Type      string           `json:"type"`
+	Rid       string           `json:"rid"`
+	Channel   messages.Channel `json:"channel,omitempty"`
+	Address   string           `json:"address,omitempty"`
+	TokenID   string           `json:"tokenId,omitempty"`
+	TokenIDs  []string         `json:"tokenIds,omitempty"`
+	MarketID  string           `json:"marketId,omitempty"`
+	MarketIDs []string         `json:"marketIds,omitempty"`
+	Depth     int              `json:"depth,omitempty"`
+}
+
 func encode(r *stream.Request) []byte {
-	b := []byte(`{"type":"`)
-	b = append(b, verbs[r.Verb]...)
-	b = append(b, `","rid":`...)
-	b = appendText(b, r.Rid)
-	switch r.Verb {
-	case stream.VerbAuth:
-		b = append(b, `,"address":`...)
-		b = appendText(b, r.Topics[0].ID)
-		b = append(b, `,"credentials":`...)
-		b = append(b, r.Credentials.Wire()...)
-	case stream.VerbSubscribe, stream.VerbUnsubscribe, stream.VerbResync:
-		b = append(b, `,"channel":`...)
-		b = appendText(b, string(r.Topics[0].Channel))
-		b = appendIDs(b, r)
+	out := request{Type: verbs[r.Verb], Rid: r.Rid, Depth: r.Depth}
+	if len(r.Topics) > 0 && r.Verb != stream.VerbAuth {
+		out.Channel = r.Topics[0].Channel
 	}
-	if r.Depth > 0 {
-		b = append(b, `,"depth":`...)
-		b = strconv.AppendInt(b, int64(r.Depth), 10)
+	id, ids := &out.TokenID, &out.TokenIDs
+	if out.Channel == messages.ChannelMarket {
+		id, ids = &out.MarketID, &out.MarketIDs
 	}
-	return append(b, '}')
-}
-
-func appendIDs(b []byte, r *stream.Request) []byte {
-	member := "tokenId"
-	switch r.Topics[0].Channel {
-	case messages.ChannelUser:
-		return appendText(append(b, `,"address":`...), r.Topics[0].ID)
-	case messages.ChannelMarket:
-		member = "marketId"
-	}
-	b = append(append(b, `,"`...), member...)
-	if r.Verb == stream.VerbResync {
-		return appendText(append(b, `":`...), r.Topics[0].ID)
-	}
-	b = append(b, `s":[`...)
-	for i, t := range r.Topics {
-		if i > 0 {
-			b = append(b, ',')
+	switch {
+	case r.Verb == stream.VerbAuth, out.Channel == messages.ChannelUser:
+		out.Address = r.Topics[0].ID
+	case r.Verb == stream.VerbResync:
+		*id = r.Topics[0].ID
+	default:
+		for _, t := range r.Topics {
+			*ids = append(*ids, t.ID)
 		}
-		b = appendText(b, t.ID)
 	}
-	return append(b, ']')
-}
-
-func appendText(b []byte, s string) []byte {
-	text, _ := json.Marshal(s) // Marshal cannot fail for a string
-	return append(b, text...)
+	b, err := json.Marshal(out)
+	if err != nil {
+		panic(err) // the fields of request can always be encoded
+	}
+	if r.Credentials != nil {
+		b = fmt.Appendf(b[:len(b)-1], `,"credentials":%s}`, r.Credentials.Wire()) // as the client has sent them
+	}
+	return b
 }

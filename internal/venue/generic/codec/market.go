@@ -17,14 +17,12 @@ var (
 	fieldNoPrice  = wire.NewField("noPrice")
 
 	fieldChanges = wire.NewField("changes")
-	fieldBook    = wire.NewField("orderbook", "book")
 
 	fieldTrades = wire.NewField("trades")
 
 	fieldChange       = wire.NewField("change", "kind", "event")
 	fieldWinningToken = wire.NewField("winningTokenId", "winningAssetId")
 	fieldWinning      = wire.NewField("outcome", "winningOutcome")
-	fieldMarkets      = wire.NewField("markets")
 )
 
 // token returns the topic of a frame's token, or those of the market's YES and NO tokens if the frame names only a market. If it finds
@@ -66,7 +64,6 @@ func (d *decoder) token(r *wire.Row, c messages.Channel) (t, no messages.Topic, 
 	return t, no, false
 }
 
-// price decodes a price_update frame. The frame contains the price of a token, or the prices of both tokens of a market.
 func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
 	t, no, numbered := d.token(r, messages.ChannelPrices)
 	switch {
@@ -81,8 +78,7 @@ func (d *decoder) price(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// priceOf decodes the price of a frame. If the frame has no price, priceOf computes the price from the best bid and ask. If this is
-// impossible, the frame is bad.
+// priceOf decodes the price of a frame, or computes it from the best bid and ask. If it can do neither, the frame is bad.
 func priceOf(r *wire.Row, tokenID string, m *messages.Message) *market.Price {
 	p := &market.Price{TokenID: tokenID, Basis: market.BasisVenue, Timestamp: m.Time}
 	if stated := r.Unit(wire.FieldPrice); stated != nil {
@@ -122,7 +118,6 @@ func spread(r *wire.Row, tokenID string, at time.Time) *market.Spread {
 	return s
 }
 
-// prices decodes yesPrice and noPrice of a frame that contains a market but no token.
 func (d *decoder) prices(r *wire.Row, yes, no messages.Topic, at time.Time) []stream.Event {
 	var events []stream.Event
 	for _, side := range []struct {
@@ -181,7 +176,6 @@ func (d *decoder) bookUpdate(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// change decodes one element of the JSON field "changes". If the element is bad, the whole frame is bad.
 func change(r *wire.Row, v wire.Value) market.LevelChange {
 	in := r.Child(v)
 	var change market.LevelChange
@@ -201,7 +195,6 @@ func change(r *wire.Row, v wire.Value) market.LevelChange {
 	return change
 }
 
-// levels decodes a complete book. The book has no spread if it has no bids or no asks, or if the best bid is above the best ask.
 func (d *decoder) levels(r *wire.Row, m *messages.Message) *market.Book {
 	b := &market.Book{
 		TokenID:   m.Topic.ID,
@@ -270,8 +263,7 @@ func (d *decoder) trade(r *wire.Row, at time.Time) []stream.Event {
 	return deliver(r, m)
 }
 
-// tapeTrade decodes a public trade. If the trade has no token, it gets the token of the topic. If the trade has another token, the
-// frame is bad.
+// tapeTrade decodes a public trade. If it names another token than the topic, the frame is bad.
 func tapeTrade(r *wire.Row, topic messages.Topic) market.Trade {
 	t := r.Trade()
 	t.TokenID = cmp.Or(t.TokenID, topic.ID)
@@ -313,49 +305,10 @@ func (d *decoder) marketMessage(r *wire.Row, at time.Time, kind string) []stream
 	return deliver(r, m)
 }
 
-// resolve decodes the result of a market. If the frame has no status, the status is RESOLVED.
 func resolve(r *wire.Row, m *market.MarketChange) {
 	if m.StatusRaw == "" {
 		m.Status, m.StatusRaw = market.StatusResolved, string(market.StatusResolved)
 	}
 	m.At, m.Outcome = r.Time(fieldTime), r.Text(fieldWinning)
 	m.WinningTokenID = r.ID(fieldWinningToken)
-}
-
-// marketSnapshot decodes a market_snapshot frame, which is an older type of frame. The frame contains the prices of a market, its
-// book, or both. Instead, it may contain a list of markets with these fields.
-func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) []stream.Event {
-	list, ok := r.Of(fieldMarkets).List()
-	if !ok {
-		list = []wire.Value{r.Object}
-	}
-	stamp := r.Of(fieldTime)
-	var events []stream.Event
-	for _, v := range list {
-		in := r.Child(v)
-		if in.Err != nil {
-			r.Note("bad market in snapshot")
-			continue
-		}
-		if in.Of(fieldTime).IsNull() && !stamp.IsNull() {
-			in.Set(fieldTime, stamp)
-		}
-		if book := in.Of(fieldBook); book.Kind() == wire.Object {
-			for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
-				if f.PresentIn(book) {
-					in.Set(f, f.Of(book))
-				}
-			}
-		}
-		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
-			if yes, no, _ := d.token(in, messages.ChannelPrices); no.ID != "" {
-				events = append(events, d.prices(in, yes, no, at)...)
-			}
-		}
-		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
-			in.Err = nil // the book is usable even if the prices are bad
-			events = append(events, d.bookSnapshot(in, at)...)
-		}
-	}
-	return events
 }

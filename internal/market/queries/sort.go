@@ -1,10 +1,9 @@
-package rest
+package queries
 
 import (
 	"time"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 )
 
 // OutOfOrder returns how many pairs of neighbours are out of order. If they are more than a tenth of all pairs, the venue probably
@@ -25,12 +24,12 @@ type SortField struct {
 }
 
 // SortFields maps sorts to fields. Relevance has no field, because only the venue knows the relevance of a market.
-var SortFields = map[queries.Sort]SortField{
-	queries.SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
-	queries.SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
-	queries.SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
-	queries.SortStartsAt:  byTime(func(m *market.Market) time.Time { return m.StartsAt }),
-	queries.SortEndsAt:    byTime(func(m *market.Market) time.Time { return m.EndsAt }),
+var SortFields = map[Sort]SortField{
+	SortVolume:    byDecimal(func(m *market.Market) *market.Decimal { return m.Volume }),
+	SortVolume24h: byDecimal(func(m *market.Market) *market.Decimal { return m.Volume24h }),
+	SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
+	SortStartsAt:  byTime(func(m *market.Market) time.Time { return m.StartsAt }),
+	SortEndsAt:    byTime(func(m *market.Market) time.Time { return m.EndsAt }),
 }
 
 func byDecimal(of func(*market.Market) *market.Decimal) SortField {
@@ -48,7 +47,7 @@ func byTime(of func(*market.Market) time.Time) SortField {
 }
 
 // Comparer returns the function that compares two markets in direction d. In both directions, markets without the field come last.
-func (f SortField) Comparer(d queries.Direction) func(a, b *market.Market) int {
+func (f SortField) Comparer(d Direction) func(a, b *market.Market) int {
 	return func(a, b *market.Market) int {
 		switch {
 		case !f.Has(a) && !f.Has(b):
@@ -57,7 +56,7 @@ func (f SortField) Comparer(d queries.Direction) func(a, b *market.Market) int {
 			return 1
 		case !f.Has(b):
 			return -1
-		case d == queries.Ascending:
+		case d == Ascending:
 			return f.compare(a, b)
 		}
 		return f.compare(b, a)
