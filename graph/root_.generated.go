@@ -4972,7 +4972,7 @@ type QuestionLevel {
   size: Decimal!
   "Name of the venue."
   venue: String!
-  "What a taker pays at an ask, or gets at a bid, as ` + "`" + `QuestionQuote.priceAfterFee` + "`" + `."
+  "What a taker pays at an ask, or gets at a bid, after the fee; null as in ` + "`" + `QuestionQuote.priceAfterFee` + "`" + `."
   priceAfterFee: Decimal
 }
 

@@ -34,6 +34,9 @@ func (f *QuestionFile) Replace(s *questions.Set) {
 	}
 }
 
+// Len returns the number of questions.
+func (f *QuestionFile) Len() int { return len(f.version.Load().All()) }
+
 // questions returns the questions for the response of ctx, which then depends on the version of the file.
 func (r *Resolver) questions(ctx context.Context) *questions.Set {
 	if r.QuestionFile == nil {
