@@ -72,7 +72,7 @@ type legMarket struct {
 
 // bookChanged is the yield function of the embedded states. The event is made from their items.
 func (q *question) bookChanged(e Event[update[*market.Book]], _ error) bool {
-	q.change(e.Reason == Freshness)
+	q.change(e.Value.Continues && q.equal(e.Value.Previous, e.Value.Value))
 	return true
 }
 
