@@ -56,6 +56,7 @@ type question struct {
 	every       time.Duration
 	readMarkets ReadMarkets
 	markets     []*legMarket
+	venues      int // the number of venues
 	// changed is the reason of the next event, or empty. next is the time before which this event must not be sent.
 	changed Reason
 	next    time.Time
@@ -84,15 +85,20 @@ func (q *question) change(onlyFreshness bool) {
 	}
 }
 
-func (q *question) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
-	get, wake := q.states.nextRead(now, poll, venue)
-	if get != nil {
-		return get, wake
+// reads implements wideBody: a market that hangs must not delay the polls of the books.
+func (q *question) reads(venues int) int {
+	q.venues = venues
+	return 2 * venues
+}
+
+func (q *question) nextRead(now time.Time, poll bool, venue int) (get readFunc, wake time.Time) {
+	if venue < q.venues {
+		return q.states.nextRead(now, poll, venue)
 	}
 	var due []*legMarket
 	for _, m := range q.markets {
 		switch {
-		case m.venue != venue:
+		case m.venue != venue-q.venues:
 		case now.Before(m.due):
 			wake = earlierOf(wake, m.due)
 		default:
