@@ -350,7 +350,7 @@ func TestQuestionBookEqualsMerge(t *testing.T) {
 		x.watch(t, comparedBooks)
 		r := rand.New(rand.NewPCG(48, 1))
 		compared, refused, spoiledOnes := 0, 0, 0
-		var recent [200][]string // the merges after the last changes
+		seen := map[string]int{} // the number of the last change after which a venue had a level
 		compare := func(step string) {
 			t.Helper()
 			q := x.event(t)
@@ -378,7 +378,9 @@ func TestQuestionBookEqualsMerge(t *testing.T) {
 				if r.IntN(3) == 0 {
 					must(t, v.engine.Trade(addressOf3, x.token.TokenID, demo.Buy, demo.Size(100+r.IntN(500))))
 				}
-				recent[change*2%len(recent)], recent[change*2%len(recent)+1] = x.truth(true), x.truth(false)
+				for _, l := range append(x.truth(true), x.truth(false)...) {
+					seen[l] = block*changes + change
+				}
 				time.Sleep(200 * time.Millisecond)
 				if !spoiled {
 					compare(fmt.Sprint("block ", block, ", change ", change))
@@ -386,7 +388,7 @@ func TestQuestionBookEqualsMerge(t *testing.T) {
 					spoiledOnes++
 					for _, side := range []string{"bids", "asks"} {
 						for _, l := range questionLevels(t, list(q, "orderbook."+side)) {
-							if !slices.ContainsFunc(recent[:], func(merge []string) bool { return slices.Contains(merge, l) }) {
+							if last, ok := seen[l]; !ok || last < block*changes+change-changes {
 								t.Errorf("block %d, change %d: the %s have %s, which no venue had lately", block, change, side, l)
 							}
 						}
