@@ -27,6 +27,7 @@ type asked struct {
 	a, b  *simulated
 	token demo.Token
 	path  string
+	rules string // the rules text that confirm has confirmed last
 	// markets counts the calls for markets of both simulators.
 	markets atomic.Int64
 	last    any // the last event of watch
@@ -81,8 +82,8 @@ func (x *asked) write(t *testing.T, match, hash, differences string) {
 // confirm writes the file with the hash of the present rules text, and waits until it is in use.
 func (x *asked) confirm(t *testing.T, match, differences string) {
 	t.Helper()
-	rules := text(x.ask(t, `query ($id: String!) { token(tokenId: $id) { market { description } } }`, vars{"id": x.ids()[0]}, anonymous), "token.market.description")
-	x.write(t, match, questions.RulesHash(rules), differences)
+	x.rules = text(x.ask(t, `query ($id: String!) { token(tokenId: $id) { market { description } } }`, vars{"id": x.ids()[0]}, anonymous), "token.market.description")
+	x.write(t, match, questions.RulesHash(x.rules), differences)
 	time.Sleep(2 * time.Second)
 }
 
@@ -122,10 +123,16 @@ func codes(t *testing.T, q any) string {
 	return strings.Join(all, ", ")
 }
 
+// queried returns the question as a query shows it.
+func (x *asked) queried(t *testing.T) any {
+	t.Helper()
+	return at(x.ask(t, `{ question(questionId: "q") { `+comparison+` } }`, nil, anonymous), "question")
+}
+
 // want compares the reasons of a query and of the last event.
 func (x *asked) want(t *testing.T, step, want string) (queried any) {
 	t.Helper()
-	queried = at(x.ask(t, `{ question(questionId: "q") { `+comparison+` } }`, nil, anonymous), "question")
+	queried = x.queried(t)
 	if got := codes(t, queried); got != want {
 		t.Errorf("%s: a query has the reasons %q, want %q", step, got, want)
 	}
@@ -143,6 +150,19 @@ func TestQuestionReasons(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		x := askQuestion(t)
+		for range 2 { // without a subscription, which would read the market again
+			if got := x.queried(t); codes(t, got) != "" {
+				t.Fatalf("at the start, the question is %s", asJSON(got))
+			}
+		}
+		must(t, x.b.engine.Reword(x.token.MarketID, "Other rules."))
+		time.Sleep(freshTime)
+		if got := codes(t, x.queried(t)); got != "b RULES_CHANGED" {
+			t.Errorf("after the fresh time, the first query has the reasons %q, want the new rules", got)
+		}
+		x.confirm(t, "EXACT", "") // the rules of the first venue
+		must(t, x.b.engine.Reword(x.token.MarketID, x.rules))
+		time.Sleep(freshTime)
 		x.watch(t, comparison)
 		x.last = x.events.reason(t, "INITIAL")
 		q := x.want(t, "start", "")
@@ -204,7 +224,7 @@ func TestQuestionOfFailedVenue(t *testing.T) {
 		time.Sleep(freshTime)
 		x.want(t, "stale", "b STALE, b STALE")
 		time.Sleep(time.Hour)
-		if got := codes(t, at(x.ask(t, `{ question(questionId: "q") { `+comparison+` } }`, nil, anonymous), "question")); got != "b VENUE_FAILED, b VENUE_FAILED" {
+		if got := codes(t, x.queried(t)); got != "b VENUE_FAILED, b VENUE_FAILED" {
 			t.Errorf("after an hour, the reasons are %q", got)
 		}
 		late := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason question { `+comparison+` } } }`, nil)

@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -159,7 +160,7 @@ func (d *decoder) leg(venues Venues) (l Leg, err error) {
 				return d.errorf("%s", strings.TrimPrefix(err.Error(), string(market.CodeOf(err))+": "))
 			}
 			if m := venueForm.FindStringSubmatch(l.Token); m != nil && !venues.AnyID && venues.Names.Find(l.Token) < 0 {
-				return d.errorf("%q is no further venue; the further venues are: %s", m[1], strings.Join(venues.Names, ", "))
+				return d.errorf("%q is no further venue; the further venues are: %s", m[1], cmp.Or(strings.Join(venues.Names, ", "), "none"))
 			}
 			return nil
 		},
