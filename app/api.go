@@ -33,9 +33,10 @@ type files struct {
 	Accounts  *auth.Store   // nil if there is neither an accounts file nor demo tokens
 	verifier  *jwt.Verifier // nil without an identity provider
 	Documents *persisted.Store
+	Questions *questionsFile // nil without a file
 }
 
-// watch runs until ctx ends. It checks the files of the accounts and documents for changes, and requests the keys of the identity
+// watch runs until ctx ends. It checks the files of the accounts, documents and questions for changes, and requests the keys of the identity
 // provider periodically.
 func (f *files) watch(ctx context.Context) {
 	var g sync.WaitGroup
@@ -45,11 +46,14 @@ func (f *files) watch(ctx context.Context) {
 	if f.verifier != nil {
 		g.Go(func() { f.verifier.Run(ctx) })
 	}
+	if f.Questions != nil {
+		g.Go(func() { f.Questions.Run(ctx) })
+	}
 	g.Go(func() { f.Documents.Run(ctx) })
 	g.Wait()
 }
 
-// reload reads the files of the accounts and documents again. It returns an error for each invalid file, and keeps that file's
+// reload reads the files of the accounts, documents and questions again. It returns an error for each invalid file, and keeps that file's
 // previous content in use.
 func (f *files) reload() (wrong []error) {
 	if f.Accounts != nil {
@@ -60,12 +64,17 @@ func (f *files) reload() (wrong []error) {
 	if err := f.Documents.Reload(); err != nil {
 		wrong = append(wrong, err)
 	}
+	if f.Questions != nil {
+		if err := f.Questions.Reload(); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
 	return wrong
 }
 
 // valid reports whether the present content of each file is in use.
 func (f *files) valid() bool {
-	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil
+	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil && f.Questions.fault() == nil
 }
 
 func (f files) String() string {
@@ -73,7 +82,11 @@ func (f files) String() string {
 	if f.Accounts != nil {
 		accounts = f.Accounts.Status().Accounts
 	}
-	return fmt.Sprintf("%d accounts, %d trusted documents", accounts, f.Documents.Status().Trusted)
+	text := fmt.Sprintf("%d accounts, %d trusted documents", accounts, f.Documents.Status().Trusted)
+	if f.Questions != nil {
+		text += fmt.Sprintf(", %d questions", f.Questions.shown.Len())
+	}
+	return text
 }
 
 func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f files, err error) {
@@ -89,6 +102,11 @@ func openFiles(cfg *config.Config, front httpapi.Config, log *slog.Logger) (f fi
 	})
 	if err != nil {
 		wrong = append(wrong, fmt.Errorf("--documents-manifest (ODDSGRAPH_DOCUMENTS_MANIFEST): %w", err))
+	}
+	if cfg.QuestionsFile != "" {
+		if f.Questions, err = openQuestions(cfg, log); err != nil {
+			wrong = append(wrong, fmt.Errorf("--questions-file (ODDSGRAPH_QUESTIONS_FILE): %w", err))
+		}
 	}
 	return f, errors.Join(wrong...)
 }
@@ -180,6 +198,9 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 	}
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return err
+	}
+	if s.Files.Questions != nil {
+		root.QuestionFile = s.Files.Questions.shown
 	}
 	if s.Files.Accounts == nil && cfg.Demo.Driver == "generic" && s.hasPrivateDemo(cfg) {
 		if s.Files.Accounts, err = demoTokens(); err != nil {

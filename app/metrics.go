@@ -73,7 +73,7 @@ func (u *unit) expected() (e telemetry.Expected) {
 
 var processFamilies = []telemetry.Family[*App]{
 	boolGauge("oddsgraph_ready", "1 while this process may get requests, 0 while it starts or stops.", func(s *App) bool { return s.state() == nil }),
-	boolGauge("oddsgraph_reload_successful", "0 if the last reload failed or a file with accounts or documents is invalid, else 1.", func(s *App) bool {
+	boolGauge("oddsgraph_reload_successful", "0 if the last reload failed or a file with accounts, documents or questions is invalid, else 1.", func(s *App) bool {
 		_, failed := s.reloads.last()
 		return !failed && s.Files.valid()
 	}),

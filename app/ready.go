@@ -113,8 +113,8 @@ func (u *unit) firstCall(ctx context.Context) {
 	})
 }
 
-// impairment returns a text for operators that says what fails although the process is ready. With several venues, each line begins
-// with the name of the venue. It returns "" if nothing fails.
+// impairment returns a text for operators that says what fails although the process is ready. With several venues, each line about a
+// venue begins with its name. It returns "" if nothing fails.
 func (s *App) impairment() string {
 	var faults []string
 	for _, u := range s.units() {
@@ -124,6 +124,9 @@ func (s *App) impairment() string {
 			}
 			faults = append(faults, strings.TrimSuffix(line, "\n"))
 		}
+	}
+	if err := s.Files.Questions.fault(); err != nil {
+		faults = append(faults, "the earlier questions stay in use: "+err.Error())
 	}
 	return strings.Join(faults, "\n")
 }
@@ -151,6 +154,7 @@ func (s *App) Status(context.Context) model.ServiceStatus {
 		status.Venues = append(status.Venues, u.serviceVenue(u.status()))
 		status.Demo = status.Demo && u.demo != nil
 	}
+	status.Questions = s.Files.Questions.status()
 	return status
 }
 

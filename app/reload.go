@@ -96,7 +96,7 @@ func (r *reloader) reload() {
 	}
 	err = errors.Join(append(r.files.reload(), err)...)
 	r.outcome.note(err)
-	level, message := slog.LevelInfo, "reloaded log level, accounts and trusted documents"
+	level, message := slog.LevelInfo, "reloaded log level and files"
 	attrs := []any{"log_level", r.level.Level().String(), "files", r.files.String()}
 	if len(needRestart) > 0 {
 		level, message = slog.LevelWarn, "reloaded, but some changed settings need a restart"

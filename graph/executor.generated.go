@@ -32,6 +32,8 @@ func NewCompiler(cfg Config) *exec.Compiler {
 		portfolioSummary: cfg.Resolvers.PortfolioSummary(),
 		position:         cfg.Resolvers.Position(),
 		query:            cfg.Resolvers.Query(),
+		question:         cfg.Resolvers.Question(),
+		questionLeg:      cfg.Resolvers.QuestionLeg(),
 		subscription:     cfg.Resolvers.Subscription(),
 		token:            cfg.Resolvers.Token(),
 		trade:            cfg.Resolvers.Trade(),
@@ -233,9 +235,10 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"createdAt": {Number: 26},
-			"updatedAt": {Number: 27},
-			"freshness": {Number: 28},
+			"questions": {Number: 26},
+			"createdAt": {Number: 27},
+			"updatedAt": {Number: 28},
+			"freshness": {Number: 29},
 		}},
 		"MarketConnection": {Fields: map[string]exec.FieldOf{
 			"edges":      {Number: 1},
@@ -251,6 +254,11 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"reason": {Number: 1},
 			"change": {Number: 2},
 			"market": {Number: 3},
+		}},
+		"NotComparable": {Fields: map[string]exec.FieldOf{
+			"code":    {Number: 1},
+			"venue":   {Number: 2},
+			"message": {Number: 3},
 		}},
 		"Order": {Fields: map[string]exec.FieldOf{
 			"id":            {Number: 1},
@@ -723,9 +731,61 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"serviceStatus": {Number: 15},
-			"_service":      {Number: 16},
-			"_entities": {Number: 17, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"question": {Number: 15, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query_question_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQueryQuestion{
+					questionID: a["questionId"].(string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryQuestion](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryQuestion)
+					switch name {
+					case "questionId":
+						v, err := graphql.UnmarshalString(value)
+						a.questionID = v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"questions": {Number: 16, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Query_questions_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQueryQuestions{
+					query: a["query"].(string),
+					first: a["first"].(*int),
+					after: a["after"].(*string),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQueryQuestions](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQueryQuestions)
+					switch name {
+					case "query":
+						v, err := graphql.UnmarshalString(value)
+						a.query = v
+						return err == nil
+					case "first":
+						v, err := graphql.UnmarshalInt(value)
+						a.first = &v
+						return err == nil
+					case "after":
+						v, err := graphql.UnmarshalString(value)
+						a.after = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"serviceStatus": {Number: 17},
+			"_service":      {Number: 18},
+			"_entities": {Number: 19, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query__entities_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -735,7 +795,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 				}, nil
 			},
 			},
-			"__type": {Number: 18, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"__type": {Number: 20, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Query___type_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -756,7 +816,138 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"__schema": {Number: 19},
+			"__schema": {Number: 21},
+		}},
+		"Question": {Fields: map[string]exec.FieldOf{
+			"id":          {Number: 1},
+			"questionId":  {Number: 2},
+			"title":       {Number: 3},
+			"match":       {Number: 4},
+			"differences": {Number: 5},
+			"checkedAt":   {Number: 6},
+			"checkedBy":   {Number: 7},
+			"legs":        {Number: 8},
+			"comparable":  {Number: 9},
+			"reasons":     {Number: 10},
+			"best": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Question_best_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuestionBest{
+					side:   a["side"].(market.OrderSide),
+					anyway: a["anyway"].(*bool),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuestionBest](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuestionBest)
+					switch name {
+					case "anyway":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.anyway = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"spread": {Number: 12, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Question_spread_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuestionSpread{
+					anyway: a["anyway"].(*bool),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuestionSpread](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuestionSpread)
+					switch name {
+					case "anyway":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.anyway = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"orderbook": {Number: 13, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Question_orderbook_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfQuestionOrderbook{
+					depth:  a["depth"].(*int),
+					anyway: a["anyway"].(*bool),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfQuestionOrderbook](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfQuestionOrderbook)
+					switch name {
+					case "depth":
+						v, err := graphql.UnmarshalInt(value)
+						a.depth = &v
+						return err == nil
+					case "anyway":
+						v, err := graphql.UnmarshalBoolean(value)
+						a.anyway = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+		}},
+		"QuestionConnection": {Fields: map[string]exec.FieldOf{
+			"edges":      {Number: 1},
+			"nodes":      {Number: 2},
+			"pageInfo":   {Number: 3},
+			"totalCount": {Number: 4},
+		}},
+		"QuestionEdge": {Fields: map[string]exec.FieldOf{
+			"cursor": {Number: 1},
+			"node":   {Number: 2},
+		}},
+		"QuestionLeg": {Fields: map[string]exec.FieldOf{
+			"venue":        {Number: 1},
+			"token":        {Number: 2},
+			"market":       {Number: 3},
+			"currency":     {Number: 4},
+			"takerFeeRate": {Number: 5},
+			"rules":        {Number: 6},
+		}},
+		"QuestionLevel": {Fields: map[string]exec.FieldOf{
+			"price":         {Number: 1},
+			"size":          {Number: 2},
+			"venue":         {Number: 3},
+			"priceAfterFee": {Number: 4},
+		}},
+		"QuestionOrderbook": {Fields: map[string]exec.FieldOf{
+			"bids":       {Number: 1},
+			"asks":       {Number: 2},
+			"complete":   {Number: 3},
+			"missing":    {Number: 4},
+			"crossed":    {Number: 5},
+			"comparable": {Number: 6},
+			"freshness":  {Number: 7},
+		}},
+		"QuestionQuote": {Fields: map[string]exec.FieldOf{
+			"price":         {Number: 1},
+			"priceAfterFee": {Number: 2},
+			"size":          {Number: 3},
+			"leg":           {Number: 4},
+			"comparable":    {Number: 5},
+			"freshness":     {Number: 6},
+		}},
+		"QuestionUpdate": {Fields: map[string]exec.FieldOf{
+			"reason":   {Number: 1},
+			"question": {Number: 2},
+		}},
+		"QuestionsStatus": {Fields: map[string]exec.FieldOf{
+			"count":    {Number: 1},
+			"loadedAt": {Number: 2},
+			"error":    {Number: 3},
 		}},
 		"Resolution": {Fields: map[string]exec.FieldOf{
 			"winningToken":   {Number: 1},
@@ -774,6 +965,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"venue":             {Number: 7},
 			"currency":          {Number: 8},
 			"venues":            {Number: 9},
+			"questions":         {Number: 10},
 		}},
 		"ServiceVenue": {Fields: map[string]exec.FieldOf{
 			"name":              {Number: 1},
@@ -956,7 +1148,38 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"portfolioChanged": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"questionChanged": {Number: 6, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+				a, err := ec.field_Subscription_questionChanged_args(ctx, raw)
+				if err != nil {
+					return nil, err
+				}
+				return &argumentsOfSubscriptionQuestionChanged{
+					questionID:   a["questionId"].(string),
+					depth:        a["depth"].(*int),
+					maxPerSecond: a["maxPerSecond"].(*int),
+				}, nil
+			},
+				New: func(x *exec.Execution) any { return exec.Make[argumentsOfSubscriptionQuestionChanged](x) },
+				Set: func(to any, name string, value any) bool {
+					a := to.(*argumentsOfSubscriptionQuestionChanged)
+					switch name {
+					case "questionId":
+						v, err := graphql.UnmarshalString(value)
+						a.questionID = v
+						return err == nil
+					case "depth":
+						v, err := graphql.UnmarshalInt(value)
+						a.depth = &v
+						return err == nil
+					case "maxPerSecond":
+						v, err := graphql.UnmarshalInt(value)
+						a.maxPerSecond = &v
+						return err == nil
+					}
+					return false
+				},
+			},
+			"portfolioChanged": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_portfolioChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -993,7 +1216,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"ordersChanged": {Number: 7, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"ordersChanged": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_ordersChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1019,7 +1242,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"userTradesAdded": {Number: 8, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"userTradesAdded": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_userTradesAdded_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1045,7 +1268,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"balanceChanged": {Number: 9, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"balanceChanged": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_balanceChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1071,7 +1294,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
-			"streamStatusChanged": {Number: 10, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
+			"streamStatusChanged": {Number: 11, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
 				a, err := ec.field_Subscription_streamStatusChanged_args(ctx, raw)
 				if err != nil {
 					return nil, err
@@ -1255,6 +1478,7 @@ func NewCompiler(cfg Config) *exec.Compiler {
 					return false
 				},
 			},
+			"questions": {Number: 18},
 		}},
 		"TokenPrice": {Fields: map[string]exec.FieldOf{
 			"id":        {Number: 1},
@@ -1633,6 +1857,8 @@ type executor struct {
 	portfolioSummary PortfolioSummaryResolver
 	position         PositionResolver
 	query            QueryResolver
+	question         QuestionResolver
+	questionLeg      QuestionLegResolver
 	subscription     SubscriptionResolver
 	token            TokenResolver
 	trade            TradeResolver
@@ -1726,12 +1952,36 @@ type argumentsOfQuerySpreads struct {
 	tokenIds []string
 }
 
+type argumentsOfQueryQuestion struct {
+	questionID string
+}
+
+type argumentsOfQueryQuestions struct {
+	query string
+	first *int
+	after *string
+}
+
 type argumentsOfQuery_entities struct {
 	representations []any
 }
 
 type argumentsOfQuery__type struct {
 	name string
+}
+
+type argumentsOfQuestionBest struct {
+	side   market.OrderSide
+	anyway *bool
+}
+
+type argumentsOfQuestionSpread struct {
+	anyway *bool
+}
+
+type argumentsOfQuestionOrderbook struct {
+	depth  *int
+	anyway *bool
 }
 
 type argumentsOfSubscriptionPriceChanged struct {
@@ -1757,6 +2007,12 @@ type argumentsOfSubscriptionMarketChanged struct {
 
 type argumentsOfSubscriptionTradesAdded struct {
 	tokenIds []string
+}
+
+type argumentsOfSubscriptionQuestionChanged struct {
+	questionID   string
+	depth        *int
+	maxPerSecond *int
 }
 
 type argumentsOfSubscriptionPortfolioChanged struct {
@@ -2880,21 +3136,48 @@ func (g *executor) writeFieldsOfMarket(x *exec.Execution, s *exec.Selection, o *
 					x.Null()
 				}
 			}
-		case 26: // createdAt
+		case 26: // questions
+			v, err := g.market.Questions(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestion(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 27: // createdAt
 			v := obj.CreatedAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 27: // updatedAt
+		case 28: // updatedAt
 			v := obj.UpdatedAt()
 			if v == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *v)
 			}
-		case 28: // freshness
+		case 29: // freshness
 			v := obj.Freshness()
 			if !g.writeFreshness(x, f.Sub, &v) {
 				x.Missing(f)
@@ -3026,6 +3309,36 @@ func (g *executor) writeMarketUpdate(x *exec.Execution, s *exec.Selection, obj *
 				x.Missing(f)
 				o.Nullify()
 			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeNotComparable(x *exec.Execution, s *exec.Selection, obj *model.NotComparable) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"NotComparable"`...)
+		case 1: // code
+			if !x.Marshal(obj.Code) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // venue
+			if obj.Venue == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.Venue)
+			}
+		case 3: // message
+			x.Buf = exec.AppendString(x.Buf, obj.Message)
 		}
 	}
 	return x.Close(s, &o)
@@ -4452,7 +4765,45 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Unlist()
 				x.Buf = append(x.Buf, ']')
 			}
-		case 15: // serviceStatus
+		case 15: // question
+			a, ok := x.Arguments(f).(*argumentsOfQueryQuestion)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.query.Question(x.Enter(f), a.questionID)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeQuestion(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 16: // questions
+			a, ok := x.Arguments(f).(*argumentsOfQueryQuestions)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.query.Questions(x.Enter(f), a.query, a.first, a.after)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeQuestionConnection(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 17: // serviceStatus
 			v, err := g.query.ServiceStatus(x.Enter(f))
 			if err != nil {
 				x.Error(f, err)
@@ -4463,7 +4814,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 16: // _service
+		case 18: // _service
 			v, err := g.ec.__resolve__service(x.Enter(f))
 			if err != nil {
 				x.Error(f, err)
@@ -4474,7 +4825,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 17: // _entities
+		case 19: // _entities
 			a, ok := x.Arguments(f).(*argumentsOfQuery_entities)
 			if !ok {
 				o.Nullify()
@@ -4498,7 +4849,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 			}
 			x.Unlist()
 			x.Buf = append(x.Buf, ']')
-		case 18: // __type
+		case 20: // __type
 			a, ok := x.Arguments(f).(*argumentsOfQuery__type)
 			if !ok {
 				x.Null()
@@ -4517,7 +4868,7 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 					x.Null()
 				}
 			}
-		case 19: // __schema
+		case 21: // __schema
 			v, err := g.ec.IntrospectSchema()
 			if err != nil {
 				x.Error(f, err)
@@ -4533,6 +4884,562 @@ func (g *executor) writeFieldsOfQuery(x *exec.Execution, s *exec.Selection, o *e
 			}
 		}
 	}
+}
+
+func (g *executor) writeQuestion(x *exec.Execution, s *exec.Selection, obj *model.Question) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuestion(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfQuestion(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.Question) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"Question"`...)
+		case 1: // id
+			v := obj.ID()
+			x.ID(v)
+		case 2: // questionId
+			v := obj.QuestionID()
+			x.Buf = exec.AppendString(x.Buf, v)
+		case 3: // title
+			x.Buf = exec.AppendString(x.Buf, obj.Title)
+		case 4: // match
+			x.Buf = exec.AppendString(x.Buf, string(obj.Match))
+		case 5: // differences
+			v := obj.Differences()
+			x.Buf = append(x.Buf, '[')
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, v[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		case 6: // checkedAt
+			x.Buf = scalar.AppendDate(x.Buf, obj.CheckedAt)
+		case 7: // checkedBy
+			v := obj.CheckedBy()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *v)
+			}
+		case 8: // legs
+			v, err := g.question.Legs(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestionLeg(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 9: // comparable
+			v, err := g.question.Comparable(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			x.Buf = exec.AppendBoolean(x.Buf, v)
+		case 10: // reasons
+			v, err := g.question.Reasons(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeNotComparable(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 11: // best
+			a, ok := x.Arguments(f).(*argumentsOfQuestionBest)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.question.Best(x.Enter(f), obj, a.side, a.anyway)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeQuestionQuote(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 12: // spread
+			a, ok := x.Arguments(f).(*argumentsOfQuestionSpread)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.question.Spread(x.Enter(f), obj, a.anyway)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 13: // orderbook
+			a, ok := x.Arguments(f).(*argumentsOfQuestionOrderbook)
+			if !ok {
+				x.Null()
+				break
+			}
+			v, err := g.question.Orderbook(x.Enter(f), obj, a.depth, a.anyway)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeQuestionOrderbook(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		}
+	}
+}
+
+func (g *executor) writeQuestionConnection(x *exec.Execution, s *exec.Selection, obj *model.QuestionConnection) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionConnection"`...)
+		case 1: // edges
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Edges {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestionEdge(x, f.Sub, &obj.Edges[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // nodes
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Nodes {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestion(x, f.Sub, &obj.Nodes[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // pageInfo
+			if !g.writePageInfo(x, f.Sub, &obj.PageInfo) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 4: // totalCount
+			x.Buf = exec.AppendInt(x.Buf, obj.TotalCount)
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeQuestionEdge(x *exec.Execution, s *exec.Selection, obj *model.QuestionEdge) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionEdge"`...)
+		case 1: // cursor
+			x.Buf = exec.AppendString(x.Buf, obj.Cursor)
+		case 2: // node
+			if !g.writeQuestion(x, f.Sub, &obj.Node) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeQuestionLeg(x *exec.Execution, s *exec.Selection, obj *model.QuestionLeg) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuestionLeg(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfQuestionLeg(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.QuestionLeg) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionLeg"`...)
+		case 1: // venue
+			x.Buf = exec.AppendString(x.Buf, obj.Venue)
+		case 2: // token
+			v := obj.Token()
+			if !g.writeToken(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // market
+			v, err := g.questionLeg.Market(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				x.Null()
+				break
+			}
+			if v == nil {
+				x.Null()
+			} else {
+				if !g.writeMarket(x, f.Sub, v) {
+					x.Null()
+				}
+			}
+		case 4: // currency
+			if obj.Currency == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.Currency)
+			}
+		case 5: // takerFeeRate
+			if obj.TakerFeeRate == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *obj.TakerFeeRate)
+			}
+		case 6: // rules
+			v, err := g.questionLeg.Rules(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			if !x.Marshal(v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *executor) writeQuestionLevel(x *exec.Execution, s *exec.Selection, obj *model.QuestionLevel) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuestionLevel(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfQuestionLevel(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.QuestionLevel) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionLevel"`...)
+		case 1: // price
+			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
+		case 2: // size
+			x.Buf = scalar.AppendDecimal(x.Buf, obj.Size)
+		case 3: // venue
+			x.Buf = exec.AppendString(x.Buf, obj.Venue)
+		case 4: // priceAfterFee
+			v := obj.PriceAfterFee()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		}
+	}
+}
+
+func (g *executor) writeQuestionOrderbook(x *exec.Execution, s *exec.Selection, obj *model.QuestionOrderbook) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuestionOrderbook(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfQuestionOrderbook(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.QuestionOrderbook) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionOrderbook"`...)
+		case 1: // bids
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Bids {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestionLevel(x, f.Sub, &obj.Bids[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // asks
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range obj.Asks {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestionLevel(x, f.Sub, &obj.Asks[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 3: // complete
+			v := obj.Complete()
+			x.Buf = exec.AppendBoolean(x.Buf, v)
+		case 4: // missing
+			x.Buf = append(x.Buf, '[')
+			for i0 := range obj.Missing {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Buf = exec.AppendString(x.Buf, obj.Missing[i0])
+			}
+			x.Buf = append(x.Buf, ']')
+		case 5: // crossed
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Crossed)
+		case 6: // comparable
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Comparable)
+		case 7: // freshness
+			v := obj.Freshness()
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *executor) writeQuestionQuote(x *exec.Execution, s *exec.Selection, obj *model.QuestionQuote) bool {
+	o := x.Open()
+	for o.Next < len(s.Fields) {
+		g.writeFieldsOfQuestionQuote(x, s, &o, obj)
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeFieldsOfQuestionQuote(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.QuestionQuote) {
+	defer x.Recover(s, o)
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Field(o, f)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionQuote"`...)
+		case 1: // price
+			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
+		case 2: // priceAfterFee
+			v := obj.PriceAfterFee()
+			if v == nil {
+				x.Null()
+			} else {
+				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+			}
+		case 3: // size
+			x.Buf = scalar.AppendDecimal(x.Buf, obj.Size)
+		case 4: // leg
+			if !g.writeQuestionLeg(x, f.Sub, &obj.Leg) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 5: // comparable
+			x.Buf = exec.AppendBoolean(x.Buf, obj.Comparable)
+		case 6: // freshness
+			v := obj.Freshness()
+			if !g.writeFreshness(x, f.Sub, &v) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+}
+
+func (g *executor) writeQuestionUpdate(x *exec.Execution, s *exec.Selection, obj *model.QuestionUpdate) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionUpdate"`...)
+		case 1: // reason
+			if !x.Marshal(obj.Reason) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		case 2: // question
+			if !g.writeQuestion(x, f.Sub, &obj.Question) {
+				x.Missing(f)
+				o.Nullify()
+			}
+		}
+	}
+	return x.Close(s, &o)
+}
+
+func (g *executor) writeQuestionsStatus(x *exec.Execution, s *exec.Selection, obj *model.QuestionsStatus) bool {
+	o := x.Open()
+	for ; o.Next < len(s.Fields); o.Next++ {
+		f := &s.Fields[o.Next]
+		if len(x.Buf) > x.Limit && x.Full(f) {
+			o.Stop(s)
+			break
+		}
+		x.Buf = append(x.Buf, f.Key...)
+		switch f.Number {
+		case exec.Typename:
+			x.Buf = append(x.Buf, `"QuestionsStatus"`...)
+		case 1: // count
+			x.Buf = exec.AppendInt(x.Buf, obj.Count)
+		case 2: // loadedAt
+			x.Buf = scalar.AppendDateTime(x.Buf, obj.LoadedAt)
+		case 3: // error
+			if obj.Error == nil {
+				x.Null()
+			} else {
+				x.Buf = exec.AppendString(x.Buf, *obj.Error)
+			}
+		}
+	}
+	return x.Close(s, &o)
 }
 
 func (g *executor) writeResolution(x *exec.Execution, s *exec.Selection, obj *model.Resolution) bool {
@@ -4660,6 +5567,14 @@ func (g *executor) writeServiceStatus(x *exec.Execution, s *exec.Selection, obj 
 				x.Buf = x.Buf[:from0]
 				x.Missing(f)
 				o.Nullify()
+			}
+		case 10: // questions
+			if obj.Questions == nil {
+				x.Null()
+			} else {
+				if !g.writeQuestionsStatus(x, f.Sub, obj.Questions) {
+					x.Null()
+				}
 			}
 		}
 	}
@@ -5018,7 +5933,24 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 6: // portfolioChanged
+	case 6: // questionChanged
+		a, ok := x.Arguments(f).(*argumentsOfSubscriptionQuestionChanged)
+		if !ok {
+			return nil
+		}
+		events, err := g.subscription.QuestionChanged(x.Start(f), a.questionID, a.depth, a.maxPerSecond)
+		if err != nil {
+			x.Error(f, err)
+			return nil
+		}
+		return exec.EventsOf(events, func(x *exec.Execution, f *exec.Field, v model.QuestionUpdate) bool {
+			if !g.writeQuestionUpdate(x, f.Sub, &v) {
+				x.Missing(f)
+				return false
+			}
+			return true
+		})
+	case 7: // portfolioChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionPortfolioChanged)
 		if !ok {
 			return nil
@@ -5035,7 +5967,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 7: // ordersChanged
+	case 8: // ordersChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionOrdersChanged)
 		if !ok {
 			return nil
@@ -5052,7 +5984,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 8: // userTradesAdded
+	case 9: // userTradesAdded
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionUserTradesAdded)
 		if !ok {
 			return nil
@@ -5069,7 +6001,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 9: // balanceChanged
+	case 10: // balanceChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionBalanceChanged)
 		if !ok {
 			return nil
@@ -5086,7 +6018,7 @@ func (g *executor) streamSubscription(x *exec.Execution, f *exec.Field) exec.Eve
 			}
 			return true
 		})
-	case 10: // streamStatusChanged
+	case 11: // streamStatusChanged
 		a, ok := x.Arguments(f).(*argumentsOfSubscriptionStreamStatusChanged)
 		if !ok {
 			return nil
@@ -5397,6 +6329,33 @@ func (g *executor) writeFieldsOfToken(x *exec.Execution, s *exec.Selection, o *e
 				if !g.writeTradeConnection(x, f.Sub, v) {
 					x.Null()
 				}
+			}
+		case 18: // questions
+			v, err := g.token.Questions(x.Enter(f), obj)
+			if err != nil {
+				x.Error(f, err)
+				o.Nullify()
+				break
+			}
+			from0, whole0 := len(x.Buf), true
+			x.Buf = append(x.Buf, '[')
+			x.Enlist()
+			for i0 := range v {
+				if i0 > 0 {
+					x.Buf = append(x.Buf, ',')
+				}
+				x.Element(i0)
+				if !g.writeQuestion(x, f.Sub, &v[i0]) {
+					x.Missing(f)
+					whole0 = false
+				}
+			}
+			x.Unlist()
+			x.Buf = append(x.Buf, ']')
+			if !whole0 {
+				x.Buf = x.Buf[:from0]
+				x.Missing(f)
+				o.Nullify()
 			}
 		}
 	}

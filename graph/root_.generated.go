@@ -36,6 +36,8 @@ type ResolverRoot interface {
 	PortfolioSummary() PortfolioSummaryResolver
 	Position() PositionResolver
 	Query() QueryResolver
+	Question() QuestionResolver
+	QuestionLeg() QuestionLegResolver
 	Subscription() SubscriptionResolver
 	Token() TokenResolver
 	Trade() TradeResolver
@@ -172,6 +174,7 @@ type ComplexityRoot struct {
 		MarketID        func(childComplexity int) int
 		MinOrderSize    func(childComplexity int) int
 		Question        func(childComplexity int) int
+		Questions       func(childComplexity int) int
 		Resolution      func(childComplexity int) int
 		Slug            func(childComplexity int) int
 		StartsAt        func(childComplexity int) int
@@ -204,6 +207,12 @@ type ComplexityRoot struct {
 		Change func(childComplexity int) int
 		Market func(childComplexity int) int
 		Reason func(childComplexity int) int
+	}
+
+	NotComparable struct {
+		Code    func(childComplexity int) int
+		Message func(childComplexity int) int
+		Venue   func(childComplexity int) int
 	}
 
 	Order struct {
@@ -364,6 +373,8 @@ type ComplexityRoot struct {
 		Markets            func(childComplexity int, marketIds []string) int
 		Node               func(childComplexity int, id string) int
 		Nodes              func(childComplexity int, ids []string) int
+		Question           func(childComplexity int, questionID string) int
+		Questions          func(childComplexity int, query string, first *int, after *string) int
 		SearchEvents       func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) int
 		SearchMarkets      func(childComplexity int, query string, filter *model.MarketSearchFilter, sort *queries.Sort, order *queries.Direction, first *int, after *string, venues []string) int
 		ServiceStatus      func(childComplexity int) int
@@ -377,6 +388,80 @@ type ComplexityRoot struct {
 		__resolve_entities func(childComplexity int, representations []any) int
 	}
 
+	Question struct {
+		Best        func(childComplexity int, side market.OrderSide, anyway *bool) int
+		CheckedAt   func(childComplexity int) int
+		CheckedBy   func(childComplexity int) int
+		Comparable  func(childComplexity int) int
+		Differences func(childComplexity int) int
+		ID          func(childComplexity int) int
+		Legs        func(childComplexity int) int
+		Match       func(childComplexity int) int
+		Orderbook   func(childComplexity int, depth *int, anyway *bool) int
+		QuestionID  func(childComplexity int) int
+		Reasons     func(childComplexity int) int
+		Spread      func(childComplexity int, anyway *bool) int
+		Title       func(childComplexity int) int
+	}
+
+	QuestionConnection struct {
+		Edges      func(childComplexity int) int
+		Nodes      func(childComplexity int) int
+		PageInfo   func(childComplexity int) int
+		TotalCount func(childComplexity int) int
+	}
+
+	QuestionEdge struct {
+		Cursor func(childComplexity int) int
+		Node   func(childComplexity int) int
+	}
+
+	QuestionLeg struct {
+		Currency     func(childComplexity int) int
+		Market       func(childComplexity int) int
+		Rules        func(childComplexity int) int
+		TakerFeeRate func(childComplexity int) int
+		Token        func(childComplexity int) int
+		Venue        func(childComplexity int) int
+	}
+
+	QuestionLevel struct {
+		Price         func(childComplexity int) int
+		PriceAfterFee func(childComplexity int) int
+		Size          func(childComplexity int) int
+		Venue         func(childComplexity int) int
+	}
+
+	QuestionOrderbook struct {
+		Asks       func(childComplexity int) int
+		Bids       func(childComplexity int) int
+		Comparable func(childComplexity int) int
+		Complete   func(childComplexity int) int
+		Crossed    func(childComplexity int) int
+		Freshness  func(childComplexity int) int
+		Missing    func(childComplexity int) int
+	}
+
+	QuestionQuote struct {
+		Comparable    func(childComplexity int) int
+		Freshness     func(childComplexity int) int
+		Leg           func(childComplexity int) int
+		Price         func(childComplexity int) int
+		PriceAfterFee func(childComplexity int) int
+		Size          func(childComplexity int) int
+	}
+
+	QuestionUpdate struct {
+		Question func(childComplexity int) int
+		Reason   func(childComplexity int) int
+	}
+
+	QuestionsStatus struct {
+		Count    func(childComplexity int) int
+		Error    func(childComplexity int) int
+		LoadedAt func(childComplexity int) int
+	}
+
 	Resolution struct {
 		ResolvedAt     func(childComplexity int) int
 		Source         func(childComplexity int) int
@@ -387,6 +472,7 @@ type ComplexityRoot struct {
 	ServiceStatus struct {
 		Currency          func(childComplexity int) int
 		Demo              func(childComplexity int) int
+		Questions         func(childComplexity int) int
 		Shared            func(childComplexity int) int
 		Stream            func(childComplexity int) int
 		ThrottledUntil    func(childComplexity int) int
@@ -460,6 +546,7 @@ type ComplexityRoot struct {
 		PortfolioChanged    func(childComplexity int, address market.Address, basis *market.PriceBasis, maxPerSecond *int, positionIds []string, venue *string) int
 		PriceChanged        func(childComplexity int, tokenIds []string, maxPerSecond *int) int
 		PricesChanged       func(childComplexity int, tokenIds []string, maxPerSecond *int) int
+		QuestionChanged     func(childComplexity int, questionID string, depth *int, maxPerSecond *int) int
 		StreamStatusChanged func(childComplexity int, venue *string) int
 		TradesAdded         func(childComplexity int, tokenIds []string) int
 		UserTradesAdded     func(childComplexity int, address market.Address, venue *string) int
@@ -477,6 +564,7 @@ type ComplexityRoot struct {
 		OutcomeKind  func(childComplexity int) int
 		Price        func(childComplexity int) int
 		Price24hAgo  func(childComplexity int) int
+		Questions    func(childComplexity int) int
 		RecentPrices func(childComplexity int) int
 		Sparkline    func(childComplexity int, points *int) int
 		Spread       func(childComplexity int) int
@@ -1134,6 +1222,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Market.Question(childComplexity), true
+	case "Market.questions":
+		if e.ComplexityRoot.Market.Questions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Market.Questions(childComplexity), true
 	case "Market.resolution":
 		if e.ComplexityRoot.Market.Resolution == nil {
 			break
@@ -1285,6 +1379,25 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.MarketUpdate.Reason(childComplexity), true
+
+	case "NotComparable.code":
+		if e.ComplexityRoot.NotComparable.Code == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotComparable.Code(childComplexity), true
+	case "NotComparable.message":
+		if e.ComplexityRoot.NotComparable.Message == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotComparable.Message(childComplexity), true
+	case "NotComparable.venue":
+		if e.ComplexityRoot.NotComparable.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.NotComparable.Venue(childComplexity), true
 
 	case "Order.createdAt":
 		if e.ComplexityRoot.Order.CreatedAt == nil {
@@ -1975,6 +2088,28 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Query.Nodes(childComplexity, args["ids"].([]string)), true
+	case "Query.question":
+		if e.ComplexityRoot.Query.Question == nil {
+			break
+		}
+
+		args, err := ec.field_Query_question_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Question(childComplexity, args["questionId"].(string)), true
+	case "Query.questions":
+		if e.ComplexityRoot.Query.Questions == nil {
+			break
+		}
+
+		args, err := ec.field_Query_questions_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Query.Questions(childComplexity, args["query"].(string), args["first"].(*int), args["after"].(*string)), true
 	case "Query.searchEvents":
 		if e.ComplexityRoot.Query.SearchEvents == nil {
 			break
@@ -2082,6 +2217,312 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.Query.__resolve_entities(childComplexity, args["representations"].([]any)), true
 
+	case "Question.best":
+		if e.ComplexityRoot.Question.Best == nil {
+			break
+		}
+
+		args, err := ec.field_Question_best_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Question.Best(childComplexity, args["side"].(market.OrderSide), args["anyway"].(*bool)), true
+	case "Question.checkedAt":
+		if e.ComplexityRoot.Question.CheckedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.CheckedAt(childComplexity), true
+	case "Question.checkedBy":
+		if e.ComplexityRoot.Question.CheckedBy == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.CheckedBy(childComplexity), true
+	case "Question.comparable":
+		if e.ComplexityRoot.Question.Comparable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Comparable(childComplexity), true
+	case "Question.differences":
+		if e.ComplexityRoot.Question.Differences == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Differences(childComplexity), true
+	case "Question.id":
+		if e.ComplexityRoot.Question.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.ID(childComplexity), true
+	case "Question.legs":
+		if e.ComplexityRoot.Question.Legs == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Legs(childComplexity), true
+	case "Question.match":
+		if e.ComplexityRoot.Question.Match == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Match(childComplexity), true
+	case "Question.orderbook":
+		if e.ComplexityRoot.Question.Orderbook == nil {
+			break
+		}
+
+		args, err := ec.field_Question_orderbook_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Question.Orderbook(childComplexity, args["depth"].(*int), args["anyway"].(*bool)), true
+	case "Question.questionId":
+		if e.ComplexityRoot.Question.QuestionID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.QuestionID(childComplexity), true
+	case "Question.reasons":
+		if e.ComplexityRoot.Question.Reasons == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Reasons(childComplexity), true
+	case "Question.spread":
+		if e.ComplexityRoot.Question.Spread == nil {
+			break
+		}
+
+		args, err := ec.field_Question_spread_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Question.Spread(childComplexity, args["anyway"].(*bool)), true
+	case "Question.title":
+		if e.ComplexityRoot.Question.Title == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Question.Title(childComplexity), true
+
+	case "QuestionConnection.edges":
+		if e.ComplexityRoot.QuestionConnection.Edges == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionConnection.Edges(childComplexity), true
+	case "QuestionConnection.nodes":
+		if e.ComplexityRoot.QuestionConnection.Nodes == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionConnection.Nodes(childComplexity), true
+	case "QuestionConnection.pageInfo":
+		if e.ComplexityRoot.QuestionConnection.PageInfo == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionConnection.PageInfo(childComplexity), true
+	case "QuestionConnection.totalCount":
+		if e.ComplexityRoot.QuestionConnection.TotalCount == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionConnection.TotalCount(childComplexity), true
+
+	case "QuestionEdge.cursor":
+		if e.ComplexityRoot.QuestionEdge.Cursor == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionEdge.Cursor(childComplexity), true
+	case "QuestionEdge.node":
+		if e.ComplexityRoot.QuestionEdge.Node == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionEdge.Node(childComplexity), true
+
+	case "QuestionLeg.currency":
+		if e.ComplexityRoot.QuestionLeg.Currency == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.Currency(childComplexity), true
+	case "QuestionLeg.market":
+		if e.ComplexityRoot.QuestionLeg.Market == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.Market(childComplexity), true
+	case "QuestionLeg.rules":
+		if e.ComplexityRoot.QuestionLeg.Rules == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.Rules(childComplexity), true
+	case "QuestionLeg.takerFeeRate":
+		if e.ComplexityRoot.QuestionLeg.TakerFeeRate == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.TakerFeeRate(childComplexity), true
+	case "QuestionLeg.token":
+		if e.ComplexityRoot.QuestionLeg.Token == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.Token(childComplexity), true
+	case "QuestionLeg.venue":
+		if e.ComplexityRoot.QuestionLeg.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLeg.Venue(childComplexity), true
+
+	case "QuestionLevel.price":
+		if e.ComplexityRoot.QuestionLevel.Price == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLevel.Price(childComplexity), true
+	case "QuestionLevel.priceAfterFee":
+		if e.ComplexityRoot.QuestionLevel.PriceAfterFee == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLevel.PriceAfterFee(childComplexity), true
+	case "QuestionLevel.size":
+		if e.ComplexityRoot.QuestionLevel.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLevel.Size(childComplexity), true
+	case "QuestionLevel.venue":
+		if e.ComplexityRoot.QuestionLevel.Venue == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionLevel.Venue(childComplexity), true
+
+	case "QuestionOrderbook.asks":
+		if e.ComplexityRoot.QuestionOrderbook.Asks == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Asks(childComplexity), true
+	case "QuestionOrderbook.bids":
+		if e.ComplexityRoot.QuestionOrderbook.Bids == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Bids(childComplexity), true
+	case "QuestionOrderbook.comparable":
+		if e.ComplexityRoot.QuestionOrderbook.Comparable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Comparable(childComplexity), true
+	case "QuestionOrderbook.complete":
+		if e.ComplexityRoot.QuestionOrderbook.Complete == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Complete(childComplexity), true
+	case "QuestionOrderbook.crossed":
+		if e.ComplexityRoot.QuestionOrderbook.Crossed == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Crossed(childComplexity), true
+	case "QuestionOrderbook.freshness":
+		if e.ComplexityRoot.QuestionOrderbook.Freshness == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Freshness(childComplexity), true
+	case "QuestionOrderbook.missing":
+		if e.ComplexityRoot.QuestionOrderbook.Missing == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionOrderbook.Missing(childComplexity), true
+
+	case "QuestionQuote.comparable":
+		if e.ComplexityRoot.QuestionQuote.Comparable == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.Comparable(childComplexity), true
+	case "QuestionQuote.freshness":
+		if e.ComplexityRoot.QuestionQuote.Freshness == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.Freshness(childComplexity), true
+	case "QuestionQuote.leg":
+		if e.ComplexityRoot.QuestionQuote.Leg == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.Leg(childComplexity), true
+	case "QuestionQuote.price":
+		if e.ComplexityRoot.QuestionQuote.Price == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.Price(childComplexity), true
+	case "QuestionQuote.priceAfterFee":
+		if e.ComplexityRoot.QuestionQuote.PriceAfterFee == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.PriceAfterFee(childComplexity), true
+	case "QuestionQuote.size":
+		if e.ComplexityRoot.QuestionQuote.Size == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionQuote.Size(childComplexity), true
+
+	case "QuestionUpdate.question":
+		if e.ComplexityRoot.QuestionUpdate.Question == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionUpdate.Question(childComplexity), true
+	case "QuestionUpdate.reason":
+		if e.ComplexityRoot.QuestionUpdate.Reason == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionUpdate.Reason(childComplexity), true
+
+	case "QuestionsStatus.count":
+		if e.ComplexityRoot.QuestionsStatus.Count == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionsStatus.Count(childComplexity), true
+	case "QuestionsStatus.error":
+		if e.ComplexityRoot.QuestionsStatus.Error == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionsStatus.Error(childComplexity), true
+	case "QuestionsStatus.loadedAt":
+		if e.ComplexityRoot.QuestionsStatus.LoadedAt == nil {
+			break
+		}
+
+		return e.ComplexityRoot.QuestionsStatus.LoadedAt(childComplexity), true
+
 	case "Resolution.resolvedAt":
 		if e.ComplexityRoot.Resolution.ResolvedAt == nil {
 			break
@@ -2119,6 +2560,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.ServiceStatus.Demo(childComplexity), true
+	case "ServiceStatus.questions":
+		if e.ComplexityRoot.ServiceStatus.Questions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.ServiceStatus.Questions(childComplexity), true
 	case "ServiceStatus.shared":
 		if e.ComplexityRoot.ServiceStatus.Shared == nil {
 			break
@@ -2473,6 +2920,17 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Subscription.PricesChanged(childComplexity, args["tokenIds"].([]string), args["maxPerSecond"].(*int)), true
+	case "Subscription.questionChanged":
+		if e.ComplexityRoot.Subscription.QuestionChanged == nil {
+			break
+		}
+
+		args, err := ec.field_Subscription_questionChanged_args(ctx, rawArgs)
+		if err != nil {
+			return 0, false
+		}
+
+		return e.ComplexityRoot.Subscription.QuestionChanged(childComplexity, args["questionId"].(string), args["depth"].(*int), args["maxPerSecond"].(*int)), true
 	case "Subscription.streamStatusChanged":
 		if e.ComplexityRoot.Subscription.StreamStatusChanged == nil {
 			break
@@ -2593,6 +3051,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.Token.Price24hAgo(childComplexity), true
+	case "Token.questions":
+		if e.ComplexityRoot.Token.Questions == nil {
+			break
+		}
+
+		return e.ComplexityRoot.Token.Questions(childComplexity), true
 	case "Token.recentPrices":
 		if e.ComplexityRoot.Token.RecentPrices == nil {
 			break
@@ -3285,6 +3749,23 @@ type Query {
     "The venue's token identifiers, at most 500."
     tokenIds: [String!]!
   ): [Spread] @deprecated(reason: "Use ` + "`" + `tokens { spread { … } }` + "`" + `, which makes the same upstream calls.")
+  """
+  One question of the operator's file, which names the same bet on several venues. Null when the file has no such question,
+  or the service has no file. Costs no upstream call by itself.
+  """
+  question(
+    "The id in the operator's file, not the global ` + "`" + `id` + "`" + `."
+    questionId: String!
+  ): Question
+  "The questions of the operator's file, in its order; empty without a file. Costs no upstream call by itself."
+  questions(
+    "Words that the title must contain, ignoring case. Empty: all questions."
+    query: String! = ""
+    "Page size, 1 to 100."
+    first: Int = 20
+    "` + "`" + `endCursor` + "`" + ` of the previous page, with the same ` + "`" + `query` + "`" + `. Omit for the first page."
+    after: String
+  ): QuestionConnection
   "Health of this service and of its connections to the venue. Never costs an upstream call."
   serviceStatus: ServiceStatus!
 }
@@ -3920,6 +4401,8 @@ type Market implements Node {
     "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): TradeConnection
+  "Questions of the operator's file that have a token of this market; empty if there are none. No upstream call."
+  questions: [Question!]!
   "When the venue listed the market; null if it does not say."
   createdAt: DateTime
   "When the venue last changed the market; null if it does not say."
@@ -4139,6 +4622,8 @@ type Token implements Node {
     "` + "`" + `endCursor` + "`" + ` of the previous page. Omit for the first page."
     after: String
   ): TradeConnection
+  "Questions of the operator's file that have this token; empty if there are none. No upstream call."
+  questions: [Question!]!
 }
 
 "Present price of a token."
@@ -4300,6 +4785,207 @@ type FillEstimate {
   complete: Boolean!
   "Age and source of the book that was used."
   freshness: Freshness!
+}
+
+"""
+One question on several venues, as a person has confirmed it in the operator's file. The service never finds or scores
+such pairs itself. Prices of the legs are compared only while ` + "`" + `comparable` + "`" + ` is true.
+"""
+type Question {
+  "Key for client caches; not a ` + "`" + `Node` + "`" + ` id."
+  id: ID!
+  "The id in the operator's file."
+  questionId: String!
+  "The question in the operator's words."
+  title: String!
+  "How closely the rules of the legs agree."
+  match: MatchKind!
+  "How the rules of the legs differ, in the operator's words; empty for EXACT."
+  differences: [String!]!
+  "The day on which a person compared the rules."
+  checkedAt: Date!
+  "Who compared the rules; null if the file does not say."
+  checkedBy: String
+  "One token at each of 2 to 8 venues, in the order of the file."
+  legs: [QuestionLeg!]!
+  """
+  True if the match is EXACT, the rules of all legs are CONFIRMED, all their markets are open, and all their markets and
+  books are fresh. Otherwise ` + "`" + `reasons` + "`" + ` says why not. Reads the market and the book of each leg. Data that are not fresh are
+  read again first. The other fields of this type share these reads.
+  """
+  comparable: Boolean!
+  "Why the legs are not comparable; empty if they are. Costs as much as ` + "`" + `comparable` + "`" + `."
+  reasons: [NotComparable!]!
+  """
+  What is best for a taker: of the best price at each venue, the best one after fees if all these venues have a fee rate,
+  otherwise the best one before fees. Null when the legs are not comparable, or nobody offers. Costs as much as ` + "`" + `comparable` + "`" + `.
+  """
+  best(
+    "BUY takes the asks, SELL takes the bids. UNKNOWN is refused."
+    side: OrderSide!
+    "True: also if the legs are not comparable. Not for RELATED."
+    anyway: Boolean = false
+  ): QuestionQuote
+  """
+  Lowest ask of all venues − highest bid of all venues, per share and before fees; negative if they cross. Null when the
+  legs are not comparable, or a side is empty. Costs as much as ` + "`" + `comparable` + "`" + `.
+  """
+  spread(
+    "True: also if the legs are not comparable. Not for RELATED."
+    anyway: Boolean = false
+  ): Decimal
+  """
+  The books of all legs in one. Null when the legs are not comparable, or no leg has a book. Costs as much as ` + "`" + `comparable` + "`" + `.
+  """
+  orderbook(
+    "Price levels per side, 1 to 200. In an event, at most the depth of the subscription."
+    depth: Int = 20
+    "True: also if the legs are not comparable. Not for RELATED."
+    anyway: Boolean = false
+  ): QuestionOrderbook
+}
+
+"How closely the rules of a question's legs agree, in the judgement of a person."
+enum MatchKind {
+  "The rules are the same bet. Prices are compared."
+  EXACT
+  "The headline is the same, but the rules have differences, which are listed. Prices are compared only on demand (` + "`" + `anyway` + "`" + `)."
+  NEAR
+  "The questions are related. Prices are never compared."
+  RELATED
+}
+
+"The token of a question at one venue."
+type QuestionLeg {
+  "Name of the venue, one of ` + "`" + `ServiceStatus.venues` + "`" + `."
+  venue: String!
+  "The token."
+  token: Token!
+  "The token's market; null when the venue does not know the token. Reads the market, again if it is not fresh."
+  market: Market
+  "The currency of prices, sizes and money at this venue; null if none is configured."
+  currency: String
+  """
+  The operator's statement of the rate r of the taker fee r × price × (1 − price) per share, 0 to 1; null if the file states
+  none.
+  """
+  takerFeeRate: Decimal
+  "Whether the rules text of the venue is the confirmed one. Reads the market, again if it is not fresh."
+  rules: RulesState!
+}
+
+"Whether a venue's rules text (` + "`" + `Market.description` + "`" + `) is, byte for byte, the text that a person has confirmed."
+enum RulesState {
+  "The text is unchanged. That does not promise that the venues settle equally: a venue may have other rules elsewhere."
+  CONFIRMED
+  "The text is not the confirmed one."
+  CHANGED
+  "Nobody has confirmed a text, the venue gives none, or no fresh market could be read."
+  UNKNOWN
+}
+
+"A reason why the legs of a question are not comparable."
+type NotComparable {
+  "The kind of reason. Clients must accept new values."
+  code: NotComparableCode!
+  "Name of the leg's venue; null if the reason concerns the question."
+  venue: String
+  "The reason in words."
+  message: String!
+}
+
+"Kind of reason why the legs of a question are not comparable."
+enum NotComparableCode {
+  "The match is NEAR."
+  NEAR
+  "The match is RELATED. No other reasons are given."
+  RELATED
+  "The rules text is not the confirmed one."
+  RULES_CHANGED
+  "The file has no confirmed rules text for the leg, or the venue gives no text."
+  RULES_UNKNOWN
+  "The venue does not know the token."
+  MARKET_UNKNOWN
+  "The market is not open, or takes no orders now."
+  MARKET_NOT_OPEN
+  "The venue has no order book for the token."
+  NO_BOOK
+  "The market or the book is older than its fresh time, and no newer one could be read yet."
+  STALE
+  "The market or the book could not be read."
+  VENUE_FAILED
+}
+
+"The best price of a question for a taker."
+type QuestionQuote {
+  "Price before fees, 0 to 1 per share."
+  price: Decimal!
+  """
+  What a taker pays (BUY) or gets (SELL) for a share after the fee r × price × (1 − price), an estimate before rounding. Null
+  if the file states no rate r for the leg.
+  """
+  priceAfterFee: Decimal
+  "Shares at this price at this venue."
+  size: Decimal!
+  "The leg that offers the price."
+  leg: QuestionLeg!
+  "` + "`" + `Question.comparable` + "`" + `. It can be false only with ` + "`" + `anyway` + "`" + `."
+  comparable: Boolean!
+  "Age of the data that were compared: that of the oldest market or book."
+  freshness: Freshness!
+}
+
+"""
+The order books of a question's legs in one list for each side. A level belongs to one venue and its currency: sizes of
+different venues are never added. Of equal prices, the one that is better after fees comes first, then one with a known fee.
+"""
+type QuestionOrderbook {
+  "Buy levels, best (highest) price first."
+  bids: [QuestionLevel!]!
+  "Sell levels, best (lowest) price first."
+  asks: [QuestionLevel!]!
+  "True if the book has the levels of all legs. It can be false only with ` + "`" + `anyway` + "`" + `."
+  complete: Boolean!
+  "Names of the venues without a book here."
+  missing: [String!]!
+  "True if the highest bid is above the lowest ask. Such books are at different venues."
+  crossed: Boolean!
+  "` + "`" + `Question.comparable` + "`" + `. It can be false only with ` + "`" + `anyway` + "`" + `."
+  comparable: Boolean!
+  "Age of the data that were compared: that of the oldest market or book."
+  freshness: Freshness!
+}
+
+"Page of questions."
+type QuestionConnection {
+  "Questions with their cursors."
+  edges: [QuestionEdge!]!
+  "The same questions without cursors."
+  nodes: [Question!]!
+  "Where this page is in the list."
+  pageInfo: PageInfo!
+  "Number of questions on all pages."
+  totalCount: Int!
+}
+
+"A question in a page."
+type QuestionEdge {
+  "Opaque cursor. Pass it as ` + "`" + `after` + "`" + ` to continue after this question."
+  cursor: String!
+  "The question itself."
+  node: Question!
+}
+
+"All resting orders at one price of one venue."
+type QuestionLevel {
+  "Limit price before fees, 0 to 1 per share."
+  price: Decimal!
+  "Shares resting at this price at this venue."
+  size: Decimal!
+  "Name of the venue."
+  venue: String!
+  "What a taker pays at an ask, or gets at a bid, after the fee; null as in ` + "`" + `QuestionQuote.priceAfterFee` + "`" + `."
+  priceAfterFee: Decimal
 }
 
 "Page of positions."
@@ -4506,6 +5192,8 @@ type ServiceStatus {
   currency: String
   "All venues that the service reads, the first venue first. The other fields describe the first venue."
   venues: [ServiceVenue!]!
+  "The operator's file of questions; null without one."
+  questions: QuestionsStatus
 }
 
 "One venue that the service reads, and the connections to it."
@@ -4526,6 +5214,16 @@ type ServiceVenue {
   shared: SharedStatus
   "The kind of venue, and what it does not serve."
   status: VenueStatus!
+}
+
+"The operator's file of questions, which is read again when it changes."
+type QuestionsStatus {
+  "Number of questions in use."
+  count: Int!
+  "When the questions in use were read."
+  loadedAt: DateTime!
+  "What is wrong with the present content of the file, with its position; null if it is in use. The last valid content stays in use."
+  error: String
 }
 
 "A kind of venue, what it does not serve, and what its search can do."
@@ -4693,6 +5391,19 @@ type Subscription {
     tokenIds: [String!]!
   ): TradesUpdate!
   """
+  A question on several venues: an event for each change of a leg's book, rules, market or freshness. While the legs are not
+  comparable, prices are null and ` + "`" + `reasons` + "`" + ` says why. The market of each leg is read once in its fresh time. An unknown id
+  is ` + "`" + `BAD_USER_INPUT` + "`" + `, also after the file has lost it. A changed file causes a ` + "`" + `RESYNC` + "`" + `.
+  """
+  questionChanged(
+    "The id in the operator's file."
+    questionId: String!
+    "Levels per side, 1 to 200."
+    depth: Int = 5
+    "Maximum number of events per second, 1 to 20. Each event has the newest state."
+    maxPerSecond: Int = 4
+  ): QuestionUpdate!
+  """
   Positions of a wallet. The service values them again when prices move or fills change the positions. Needs the wallet's
   credentials, unless ` + "`" + `VenueStatus.publicAccounts` + "`" + ` is true.
   """
@@ -4840,6 +5551,16 @@ type PricesUpdate implements Update {
   reason: UpdateReason!
   "One entry for each token whose price or freshness has changed since the previous event. Each entry has its own ` + "`" + `reason` + "`" + `."
   prices: [PriceUpdate!]!
+}
+
+"""
+Change of a question on several venues.
+"""
+type QuestionUpdate implements Update {
+  "Why the event was sent."
+  reason: UpdateReason!
+  "The question now. Its fields, and the books and markets of its legs, are those of the event."
+  question: Question!
 }
 
 """
@@ -5213,6 +5934,8 @@ func (ec *executionContext) childFields_Market(ctx context.Context, field graphq
 		return ec.fieldContext_Market_resolution(ctx, field)
 	case "trades":
 		return ec.fieldContext_Market_trades(ctx, field)
+	case "questions":
+		return ec.fieldContext_Market_questions(ctx, field)
 	case "createdAt":
 		return ec.fieldContext_Market_createdAt(ctx, field)
 	case "updatedAt":
@@ -5257,6 +5980,18 @@ func (ec *executionContext) childFields_MarketUpdate(ctx context.Context, field 
 		return ec.fieldContext_MarketUpdate_market(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type MarketUpdate", field.Name)
+}
+
+func (ec *executionContext) childFields_NotComparable(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "code":
+		return ec.fieldContext_NotComparable_code(ctx, field)
+	case "venue":
+		return ec.fieldContext_NotComparable_venue(ctx, field)
+	case "message":
+		return ec.fieldContext_NotComparable_message(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type NotComparable", field.Name)
 }
 
 func (ec *executionContext) childFields_Order(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
@@ -5561,6 +6296,154 @@ func (ec *executionContext) childFields_PricesUpdate(ctx context.Context, field 
 	return nil, fmt.Errorf("no field named %q was found under type PricesUpdate", field.Name)
 }
 
+func (ec *executionContext) childFields_Question(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "id":
+		return ec.fieldContext_Question_id(ctx, field)
+	case "questionId":
+		return ec.fieldContext_Question_questionId(ctx, field)
+	case "title":
+		return ec.fieldContext_Question_title(ctx, field)
+	case "match":
+		return ec.fieldContext_Question_match(ctx, field)
+	case "differences":
+		return ec.fieldContext_Question_differences(ctx, field)
+	case "checkedAt":
+		return ec.fieldContext_Question_checkedAt(ctx, field)
+	case "checkedBy":
+		return ec.fieldContext_Question_checkedBy(ctx, field)
+	case "legs":
+		return ec.fieldContext_Question_legs(ctx, field)
+	case "comparable":
+		return ec.fieldContext_Question_comparable(ctx, field)
+	case "reasons":
+		return ec.fieldContext_Question_reasons(ctx, field)
+	case "best":
+		return ec.fieldContext_Question_best(ctx, field)
+	case "spread":
+		return ec.fieldContext_Question_spread(ctx, field)
+	case "orderbook":
+		return ec.fieldContext_Question_orderbook(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type Question", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionConnection(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "edges":
+		return ec.fieldContext_QuestionConnection_edges(ctx, field)
+	case "nodes":
+		return ec.fieldContext_QuestionConnection_nodes(ctx, field)
+	case "pageInfo":
+		return ec.fieldContext_QuestionConnection_pageInfo(ctx, field)
+	case "totalCount":
+		return ec.fieldContext_QuestionConnection_totalCount(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionConnection", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionEdge(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "cursor":
+		return ec.fieldContext_QuestionEdge_cursor(ctx, field)
+	case "node":
+		return ec.fieldContext_QuestionEdge_node(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionEdge", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionLeg(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "venue":
+		return ec.fieldContext_QuestionLeg_venue(ctx, field)
+	case "token":
+		return ec.fieldContext_QuestionLeg_token(ctx, field)
+	case "market":
+		return ec.fieldContext_QuestionLeg_market(ctx, field)
+	case "currency":
+		return ec.fieldContext_QuestionLeg_currency(ctx, field)
+	case "takerFeeRate":
+		return ec.fieldContext_QuestionLeg_takerFeeRate(ctx, field)
+	case "rules":
+		return ec.fieldContext_QuestionLeg_rules(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionLeg", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionLevel(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "price":
+		return ec.fieldContext_QuestionLevel_price(ctx, field)
+	case "size":
+		return ec.fieldContext_QuestionLevel_size(ctx, field)
+	case "venue":
+		return ec.fieldContext_QuestionLevel_venue(ctx, field)
+	case "priceAfterFee":
+		return ec.fieldContext_QuestionLevel_priceAfterFee(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionLevel", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionOrderbook(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "bids":
+		return ec.fieldContext_QuestionOrderbook_bids(ctx, field)
+	case "asks":
+		return ec.fieldContext_QuestionOrderbook_asks(ctx, field)
+	case "complete":
+		return ec.fieldContext_QuestionOrderbook_complete(ctx, field)
+	case "missing":
+		return ec.fieldContext_QuestionOrderbook_missing(ctx, field)
+	case "crossed":
+		return ec.fieldContext_QuestionOrderbook_crossed(ctx, field)
+	case "comparable":
+		return ec.fieldContext_QuestionOrderbook_comparable(ctx, field)
+	case "freshness":
+		return ec.fieldContext_QuestionOrderbook_freshness(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionOrderbook", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionQuote(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "price":
+		return ec.fieldContext_QuestionQuote_price(ctx, field)
+	case "priceAfterFee":
+		return ec.fieldContext_QuestionQuote_priceAfterFee(ctx, field)
+	case "size":
+		return ec.fieldContext_QuestionQuote_size(ctx, field)
+	case "leg":
+		return ec.fieldContext_QuestionQuote_leg(ctx, field)
+	case "comparable":
+		return ec.fieldContext_QuestionQuote_comparable(ctx, field)
+	case "freshness":
+		return ec.fieldContext_QuestionQuote_freshness(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionQuote", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionUpdate(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "reason":
+		return ec.fieldContext_QuestionUpdate_reason(ctx, field)
+	case "question":
+		return ec.fieldContext_QuestionUpdate_question(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionUpdate", field.Name)
+}
+
+func (ec *executionContext) childFields_QuestionsStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+	switch field.Name {
+	case "count":
+		return ec.fieldContext_QuestionsStatus_count(ctx, field)
+	case "loadedAt":
+		return ec.fieldContext_QuestionsStatus_loadedAt(ctx, field)
+	case "error":
+		return ec.fieldContext_QuestionsStatus_error(ctx, field)
+	}
+	return nil, fmt.Errorf("no field named %q was found under type QuestionsStatus", field.Name)
+}
+
 func (ec *executionContext) childFields_Resolution(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
 	case "winningToken":
@@ -5595,6 +6478,8 @@ func (ec *executionContext) childFields_ServiceStatus(ctx context.Context, field
 		return ec.fieldContext_ServiceStatus_currency(ctx, field)
 	case "venues":
 		return ec.fieldContext_ServiceStatus_venues(ctx, field)
+	case "questions":
+		return ec.fieldContext_ServiceStatus_questions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type ServiceStatus", field.Name)
 }
@@ -5747,6 +6632,8 @@ func (ec *executionContext) childFields_Token(ctx context.Context, field graphql
 		return ec.fieldContext_Token_fillEstimate(ctx, field)
 	case "trades":
 		return ec.fieldContext_Token_trades(ctx, field)
+	case "questions":
+		return ec.fieldContext_Token_questions(ctx, field)
 	}
 	return nil, fmt.Errorf("no field named %q was found under type Token", field.Name)
 }

@@ -40,6 +40,7 @@ var hints = map[string]hint{
 	"Spread":              {maxAge: time.Second},
 	"Orderbook":           {maxAge: time.Second},
 	"FillEstimate":        {maxAge: time.Second},
+	"Question":            {maxAge: time.Second},
 	"User":                {private: true},
 	"Position":            {private: true},
 	"Order":               {private: true},

@@ -70,6 +70,7 @@ var parts = []string{
 	"PageInfo", "Balance", "PortfolioSummary", "Valuation", "Trade", "HistoryRecord", "Resolution", "OrderbookLevel", "PricePoint", "StreamStatus", "SharedStatus", "SharedLimit", "SharedStream", "VenueStatus", "ServiceVenue",
 	"PositionConnection", "PositionEdge", "OrderConnection", "OrderEdge", "TradeConnection", "TradeEdge", "HistoryConnection", "HistoryEdge",
 	"MarketConnection", "MarketEdge", "EventConnection", "EventEdge",
+	"QuestionConnection", "QuestionEdge", "QuestionLeg", "QuestionLevel", "QuestionOrderbook", "QuestionQuote", "QuestionsStatus", "NotComparable",
 	"Token", // its fields have hints
 }
 

@@ -381,3 +381,43 @@ func TestPanicInALookup(t *testing.T) {
 		t.Errorf("key c: got %+v, error %v; want ErrPending", r, err)
 	}
 }
+
+// TestGetFresh checks that GetFresh reads a stale value again once, also if the new value is stale, and that it reads nothing after Fail.
+func TestGetFresh(t *testing.T) {
+	s := prices("fresh", "stale", "old")
+	s.isFresh["stale"], s.isFresh["old"] = false, false
+	s.fetch = func(_ context.Context, keys []string) results {
+		out := make(results, len(keys))
+		for i, key := range keys {
+			out[i] = s.answer(key)
+			out[i].Value.Stale = key == "old"
+		}
+		return out
+	}
+	_, set, _ := With(t.Context(), Sources{Prices: s})
+	if first := getMany(set, "stale"); !first[0].Value.Stale {
+		t.Errorf("Get: got %+v, want a stale value", first[0])
+	}
+	for key, want := range map[string]error{"fresh": nil, "stale": ErrPending, "old": ErrPending} {
+		if _, err := set.Prices.GetFresh(key); err != want {
+			t.Errorf("%s: got the error %v, want %v", key, err, want)
+		}
+	}
+	fetch(t, set)
+	for key, stale := range map[string]bool{"fresh": false, "stale": false, "old": true} {
+		if r, err := set.Prices.GetFresh(key); err != nil || r.Stale != stale {
+			t.Errorf("%s after Fetch: got %+v and the error %v, want stale %v", key, r, err, stale)
+		}
+	}
+	set.Done()
+	if len(s.fetches) != 1 || len(s.fetches[0]) != 2 || s.refreshed != nil {
+		t.Errorf("got the fetches %v and refreshes %v, want one fetch of two keys", s.fetches, s.refreshed)
+	}
+
+	_, set, _ = With(t.Context(), Sources{Prices: s})
+	defer set.Done()
+	set.Fail(context.Canceled)
+	if r, err := set.Prices.GetFresh("stale"); err != nil || !r.Stale {
+		t.Errorf("after Fail: got %+v and the error %v, want the stale value", r, err)
+	}
+}

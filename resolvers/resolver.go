@@ -28,6 +28,8 @@ type Resolver struct {
 	Timeout time.Duration
 	// ListOrders keeps the orders of lists while clients read them page by page. If it is nil, no order is kept.
 	ListOrders *ListOrders
+	// QuestionFile has the questions on several venues. It is nil without a file.
+	QuestionFile *QuestionFile
 }
 
 // Venue is the venue that the resolvers read.
@@ -65,6 +67,8 @@ type (
 	portfolioSummaryResolver struct{ *Resolver }
 	positionResolver         struct{ *Resolver }
 	queryResolver            struct{ *Resolver }
+	questionResolver         struct{ *Resolver }
+	questionLegResolver      struct{ *Resolver }
 	subscriptionResolver     struct{ *Resolver }
 	tokenResolver            struct{ *Resolver }
 	tradeResolver            struct{ *Resolver }
@@ -96,6 +100,12 @@ func (r *Resolver) Position() graph.PositionResolver { return &positionResolver{
 
 // Query implements graph.ResolverRoot.
 func (r *Resolver) Query() graph.QueryResolver { return &queryResolver{r} }
+
+// Question implements graph.ResolverRoot.
+func (r *Resolver) Question() graph.QuestionResolver { return &questionResolver{r} }
+
+// QuestionLeg implements graph.ResolverRoot.
+func (r *Resolver) QuestionLeg() graph.QuestionLegResolver { return &questionLegResolver{r} }
 
 // Subscription implements graph.ResolverRoot.
 func (r *Resolver) Subscription() graph.SubscriptionResolver { return &subscriptionResolver{r} }

@@ -142,6 +142,16 @@ type MarketUpdate struct {
 
 func (MarketUpdate) IsUpdate() {}
 
+// A reason why the legs of a question are not comparable.
+type NotComparable struct {
+	// The kind of reason. Clients must accept new values.
+	Code NotComparableCode `json:"code"`
+	// Name of the leg's venue; null if the reason concerns the question.
+	Venue *string `json:"venue,omitempty"`
+	// The reason in words.
+	Message string `json:"message"`
+}
+
 // Page of orders.
 type OrderConnection struct {
 	// Orders with their cursors.
@@ -220,6 +230,46 @@ type PositionEdge struct {
 	Node Position `json:"node"`
 }
 
+// Page of questions.
+type QuestionConnection struct {
+	// Questions with their cursors.
+	Edges []QuestionEdge `json:"edges"`
+	// The same questions without cursors.
+	Nodes []Question `json:"nodes"`
+	// Where this page is in the list.
+	PageInfo PageInfo `json:"pageInfo"`
+	// Number of questions on all pages.
+	TotalCount int `json:"totalCount"`
+}
+
+// A question in a page.
+type QuestionEdge struct {
+	// Opaque cursor. Pass it as `after` to continue after this question.
+	Cursor string `json:"cursor"`
+	// The question itself.
+	Node Question `json:"node"`
+}
+
+// Change of a question on several venues.
+type QuestionUpdate struct {
+	// Why the event was sent.
+	Reason UpdateReason `json:"reason"`
+	// The question now. Its fields, and the books and markets of its legs, are those of the event.
+	Question Question `json:"question"`
+}
+
+func (QuestionUpdate) IsUpdate() {}
+
+// The operator's file of questions, which is read again when it changes.
+type QuestionsStatus struct {
+	// Number of questions in use.
+	Count int `json:"count"`
+	// When the questions in use were read.
+	LoadedAt time.Time `json:"loadedAt"`
+	// What is wrong with the present content of the file, with its position; null if it is in use. The last valid content stays in use.
+	Error *string `json:"error,omitempty"`
+}
+
 // Health of this service and of its connections to the venue.
 type ServiceStatus struct {
 	// Version of the running service.
@@ -242,6 +292,8 @@ type ServiceStatus struct {
 	Currency *string `json:"currency,omitempty"`
 	// All venues that the service reads, the first venue first. The other fields describe the first venue.
 	Venues []ServiceVenue `json:"venues"`
+	// The operator's file of questions; null without one.
+	Questions *QuestionsStatus `json:"questions,omitempty"`
 }
 
 // One venue that the service reads, and the connections to it.
@@ -532,6 +584,146 @@ func (e *ErrorCode) UnmarshalJSON(b []byte) error {
 }
 
 func (e ErrorCode) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Kind of reason why the legs of a question are not comparable.
+type NotComparableCode string
+
+const (
+	// The match is NEAR.
+	NotComparableCodeNear NotComparableCode = "NEAR"
+	// The match is RELATED. No other reasons are given.
+	NotComparableCodeRelated NotComparableCode = "RELATED"
+	// The rules text is not the confirmed one.
+	NotComparableCodeRulesChanged NotComparableCode = "RULES_CHANGED"
+	// The file has no confirmed rules text for the leg, or the venue gives no text.
+	NotComparableCodeRulesUnknown NotComparableCode = "RULES_UNKNOWN"
+	// The venue does not know the token.
+	NotComparableCodeMarketUnknown NotComparableCode = "MARKET_UNKNOWN"
+	// The market is not open, or takes no orders now.
+	NotComparableCodeMarketNotOpen NotComparableCode = "MARKET_NOT_OPEN"
+	// The venue has no order book for the token.
+	NotComparableCodeNoBook NotComparableCode = "NO_BOOK"
+	// The market or the book is older than its fresh time, and no newer one could be read yet.
+	NotComparableCodeStale NotComparableCode = "STALE"
+	// The market or the book could not be read.
+	NotComparableCodeVenueFailed NotComparableCode = "VENUE_FAILED"
+)
+
+var AllNotComparableCode = []NotComparableCode{
+	NotComparableCodeNear,
+	NotComparableCodeRelated,
+	NotComparableCodeRulesChanged,
+	NotComparableCodeRulesUnknown,
+	NotComparableCodeMarketUnknown,
+	NotComparableCodeMarketNotOpen,
+	NotComparableCodeNoBook,
+	NotComparableCodeStale,
+	NotComparableCodeVenueFailed,
+}
+
+func (e NotComparableCode) IsValid() bool {
+	switch e {
+	case NotComparableCodeNear, NotComparableCodeRelated, NotComparableCodeRulesChanged, NotComparableCodeRulesUnknown, NotComparableCodeMarketUnknown, NotComparableCodeMarketNotOpen, NotComparableCodeNoBook, NotComparableCodeStale, NotComparableCodeVenueFailed:
+		return true
+	}
+	return false
+}
+
+func (e NotComparableCode) String() string {
+	return string(e)
+}
+
+func (e *NotComparableCode) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = NotComparableCode(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid NotComparableCode", str)
+	}
+	return nil
+}
+
+func (e NotComparableCode) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *NotComparableCode) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e NotComparableCode) MarshalJSON() ([]byte, error) {
+	var buf bytes.Buffer
+	e.MarshalGQL(&buf)
+	return buf.Bytes(), nil
+}
+
+// Whether a venue's rules text (`Market.description`) is, byte for byte, the text that a person has confirmed.
+type RulesState string
+
+const (
+	// The text is unchanged. That does not promise that the venues settle equally: a venue may have other rules elsewhere.
+	RulesStateConfirmed RulesState = "CONFIRMED"
+	// The text is not the confirmed one.
+	RulesStateChanged RulesState = "CHANGED"
+	// Nobody has confirmed a text, the venue gives none, or no fresh market could be read.
+	RulesStateUnknown RulesState = "UNKNOWN"
+)
+
+var AllRulesState = []RulesState{
+	RulesStateConfirmed,
+	RulesStateChanged,
+	RulesStateUnknown,
+}
+
+func (e RulesState) IsValid() bool {
+	switch e {
+	case RulesStateConfirmed, RulesStateChanged, RulesStateUnknown:
+		return true
+	}
+	return false
+}
+
+func (e RulesState) String() string {
+	return string(e)
+}
+
+func (e *RulesState) UnmarshalGQL(v any) error {
+	str, ok := v.(string)
+	if !ok {
+		return fmt.Errorf("enums must be strings")
+	}
+
+	*e = RulesState(str)
+	if !e.IsValid() {
+		return fmt.Errorf("%s is not a valid RulesState", str)
+	}
+	return nil
+}
+
+func (e RulesState) MarshalGQL(w io.Writer) {
+	_, _ = fmt.Fprint(w, strconv.Quote(e.String()))
+}
+
+func (e *RulesState) UnmarshalJSON(b []byte) error {
+	s, err := strconv.Unquote(string(b))
+	if err != nil {
+		return err
+	}
+	return e.UnmarshalGQL(s)
+}
+
+func (e RulesState) MarshalJSON() ([]byte, error) {
 	var buf bytes.Buffer
 	e.MarshalGQL(&buf)
 	return buf.Bytes(), nil

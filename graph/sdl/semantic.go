@@ -29,6 +29,7 @@ var nonNull = map[string][]int{
 	"Query.searchMarkets": onlyField,
 	"Query.searchEvents":  onlyField,
 	"Query.categories":    onlyField,
+	"Query.questions":     onlyField,
 	"Query.token":         onlyField,
 	"Query.tokens":        fieldAndItems,
 	"Query.tokenPrices":   onlyField,

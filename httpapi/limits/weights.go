@@ -21,6 +21,8 @@ const (
 	accountRows = 50
 	// outcomes is the assumed number of tokens of a market.
 	outcomes = 2
+	// legs is the assumed number of venues of a question.
+	legs = 2
 	// matches is the assumed number of markets of an event that match a search.
 	matches = 5
 	// descriptionPoints is the cost of a market's description. A description is about as long as 20 other values.
@@ -168,6 +170,22 @@ var table = map[string]weight{
 	"Token.change24h":    {needs: price | lastDay},
 	"Token.price24hAgo":  {needs: lastDay},
 
+	"Query.questions":        {pageSize: first(100)},
+	"Market.questions":       {items: about(1)},
+	"Token.questions":        {items: about(1)},
+	"Question.legs":          {items: about(legs)},
+	"Question.comparable":    {needs: details | book, calls: about(legs)},
+	"Question.reasons":       {needs: details | book, calls: about(legs), items: about(legs)},
+	"Question.best":          {needs: details | book, calls: about(legs)},
+	"Question.spread":        {needs: details | book, calls: about(legs)},
+	"Question.orderbook":     {needs: details | book, calls: about(legs), pageSize: depth()},
+	"QuestionLeg.market":     {needs: details, knows: details},
+	"QuestionLeg.rules":      {needs: details},
+	"QuestionOrderbook.bids": {items: ofPage},
+	"QuestionOrderbook.asks": {items: ofPage},
+
+	"QuestionConnection.edges": {items: ofPage},
+	"QuestionConnection.nodes": {items: ofPage},
 	"PositionConnection.edges": {items: ofPage},
 	"PositionConnection.nodes": {items: ofPage},
 	"OrderConnection.edges":    {items: ofPage},
@@ -196,6 +214,8 @@ var table = map[string]weight{
 	"Subscription.ordersChanged":    {needs: orders, pageSize: about(accountRows)},
 	"Subscription.userTradesAdded":  {needs: listPage, pageSize: about(accountRows)},
 	"Subscription.balanceChanged":   {needs: balance},
+	"Subscription.questionChanged":  {needs: details | book, calls: about(legs)},
+	"QuestionUpdate.question":       {knows: details | book},
 	"PriceUpdate.token":             {knows: price},
 	"PricesUpdate.prices":           {each: price, items: ofPage, knows: price},
 	"OrderbookUpdate.token":         {knows: book},

@@ -2,6 +2,10 @@ package e2e
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"net"
 	"net/http"
@@ -17,6 +21,7 @@ import (
 	"oddsgraph/internal/demo/kalshi"
 	"oddsgraph/internal/demo/polymarket"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -40,7 +45,7 @@ func simulate(t *testing.T, driver string, cfg demo.Config, rig func(http.Handle
 	var h http.Handler
 	switch driver {
 	case "kalshi":
-		sim := kalshi.New(kalshi.Config{Demo: cfg})
+		sim := kalshi.New(kalshi.Config{Demo: cfg, Keys: map[string]*rsa.PublicKey{"key": &kalshiKey().PublicKey}})
 		h, v.engine, v.id, v.path = sim, sim.Engine(), sim.ID, kalshi.Path
 		t.Cleanup(sim.Close)
 	case "polymarket":
@@ -65,6 +70,24 @@ func simulate(t *testing.T, driver string, cfg demo.Config, rig func(http.Handle
 	go func() { _ = server.Serve(v.listener) }()
 	t.Cleanup(func() { _ = server.Close() })
 	return v
+}
+
+// kalshiKey is the key with which a service may use the stream of a simulator of Kalshi; see withSimulatedStream.
+var kalshiKey = sync.OnceValue(func() *rsa.PrivateKey {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+// withSimulatedStream makes a service use the stream of its simulator of Polymarket or Kalshi.
+func withSimulatedStream(w *app.Wiring) {
+	w.Stream.URL = "ws://venue.invalid/ws/market"
+	if w.Client.Driver == "kalshi" {
+		w.Stream.URL = "ws://venue.invalid" + kalshi.StreamPath
+		w.Client.Key = drivers.APIKey{ID: "key", PEM: pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(kalshiKey())})}
+	}
 }
 
 // set replaces the faults.

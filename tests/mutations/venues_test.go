@@ -77,4 +77,24 @@ var venues = []mutation{
 		file: "app/admin.go", oldText: "of = s.More[i : i+1]", newText: "of = s.units()[:1]",
 		run: "^TestEqualTokensOfTwoVenues$", message: "after the flush of b:",
 	},
+	{
+		name: "old market data are compared",
+		file: "loaders/fresh.go", oldText: "err != nil || !read.Stale", newText: "true || !read.Stale",
+		run: "^TestGetFresh$",
+	},
+	{
+		name: "a market that cannot be read again stays comparable",
+		file: "internal/feed/follow/questions.go", oldText: "m.read.Value.MarkStale(reads.CauseExpired)", newText: "",
+		run: "^TestQuestionOverFailure$",
+	},
+	{
+		name: "a cached comparison outlives the fresh time of its data", tests: "tests/e2e",
+		file: "resolvers/compare.go", oldText: "d.Until(time.Unix(0, m.Handle.FreshUntil()))", newText: "_ = time.Unix",
+		run: "^TestQuestionReasons$",
+	},
+	{
+		name: "a cached response outlives the questions that it shows", tests: "tests/e2e",
+		file: "resolvers/questions.go", oldText: "old.handle.Invalidate()", newText: "_ = old.handle",
+		run: "^TestQuestionsFile$", message: "was sent again",
+	},
 }

@@ -18,6 +18,7 @@ export const possibleTypes: Record<string, string[]> = {
     "PortfolioUpdate",
     "PriceUpdate",
     "PricesUpdate",
+    "QuestionUpdate",
     "TradesUpdate"
   ]
 }
@@ -36,6 +37,7 @@ export const embeddedTypes: string[] = [
   "MarketConnection",
   "MarketEdge",
   "MarketUpdate",
+  "NotComparable",
   "OrderConnection",
   "OrderEdge",
   "Orderbook",
@@ -50,6 +52,14 @@ export const embeddedTypes: string[] = [
   "PricePoint",
   "PriceUpdate",
   "PricesUpdate",
+  "QuestionConnection",
+  "QuestionEdge",
+  "QuestionLeg",
+  "QuestionLevel",
+  "QuestionOrderbook",
+  "QuestionQuote",
+  "QuestionUpdate",
+  "QuestionsStatus",
   "Resolution",
   "ServiceStatus",
   "ServiceVenue",
@@ -72,6 +82,9 @@ export const connections: Record<string, Record<string, string[]>> = {
     "trades": []
   },
   "Query": {
+    "questions": [
+      "query"
+    ],
     "searchEvents": [
       "query",
       "filter",

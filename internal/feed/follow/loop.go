@@ -40,6 +40,10 @@ type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
+// wideBody is a body that reads two kinds of data of each venue at the same time. If the parameter venue of nextRead is at least
+// venues, nextRead returns a read of the second kind, of the venue with the index venue-venues.
+type wideBody interface{ reads(venues int) int }
+
 // readFunc reads over REST. The loop calls it on a new goroutine. Afterwards the loop calls the returned function apply on the
 // goroutine of loop.run. apply handles the result.
 type readFunc func(ctx context.Context) (apply func() error)
@@ -73,7 +77,7 @@ type loop struct {
 	notBefore map[*feed.Watch]time.Time
 
 	results chan result
-	// reading reports for each venue whether a read is running.
+	// reading reports for each venue whether a read is running. With a wideBody, it has two elements for each venue.
 	reading []bool
 	// joinedAt is the time when the first of the waiting readers wanted to join. It is zero if no reader waits.
 	joinedAt time.Time
@@ -89,6 +93,9 @@ func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
 	l.reading = make([]bool, 1+len(l.More))
+	if w, ok := l.body.(wideBody); ok {
+		l.reading = make([]bool, w.reads(len(l.reading)))
+	}
 	l.results = make(chan result, len(l.reading))
 	defer func() {
 		end()

@@ -1,0 +1,94 @@
+package model
+
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
+)
+
+// Question is a question on several venues. State is the state of its legs in an event of a subscription. It is nil if no event
+// contained the question; resolvers then read the state.
+type Question struct {
+	*questions.Question
+	State *QuestionState
+}
+
+// QuestionState has the market and the book of each leg of a question. The value of a market or a book is nil if the venue does not
+// have it.
+type QuestionState struct {
+	Markets []reads.Result[*market.Market]
+	Books   []reads.Result[*market.Book]
+}
+
+// ID returns a key for the caches of clients.
+func (q Question) ID() string { return EncodeID("Question", q.Question.ID) }
+
+// QuestionID returns the id in the file.
+func (q Question) QuestionID() string { return q.Question.ID }
+
+// Differences returns how the legs differ.
+func (q Question) Differences() []string { return append([]string{}, q.Question.Differences...) }
+
+// CheckedBy returns who compared the rules, or nil.
+func (q Question) CheckedBy() *string { return text(&q.Question.CheckedBy) }
+
+// QuestionLeg is the token of a question at a venue. State and Index are the state of the question's legs and the index of this leg in
+// it. State is nil if no event contained the leg.
+type QuestionLeg struct {
+	questions.Leg
+	Venue    string
+	Currency *string
+	State    *QuestionState
+	Index    int
+}
+
+// Token returns the leg's token, with the book of the event.
+func (l QuestionLeg) Token() Token {
+	t := Token{TokenID: l.Leg.Token}
+	if l.State == nil {
+		return t
+	}
+	if b := l.State.Books[l.Index]; b.Err == nil && b.Value.Value != nil {
+		t.Preloaded = &Preloaded{Book: &Orderbook{Book: b.Value.Value, Meta: b.Value.Meta}}
+	}
+	return t
+}
+
+// QuestionQuote is the best price of a question for a taker. Meta is that of the compared data.
+type QuestionQuote struct {
+	questions.Level
+	Leg        QuestionLeg
+	Comparable bool
+	Meta       reads.Meta
+}
+
+// PriceAfterFee returns the price after the fee, or nil if no fee is known.
+func (q QuestionQuote) PriceAfterFee() *market.Decimal { return q.AfterFee }
+
+// Freshness returns the age of the compared data.
+func (q QuestionQuote) Freshness() Freshness { return freshness(q.Meta) }
+
+// QuestionLevel is a level of the book of one leg. Venue is the name of the leg's venue.
+type QuestionLevel struct {
+	questions.Level
+	Venue string
+}
+
+// PriceAfterFee returns the price after the fee, or nil if no fee is known.
+func (l QuestionLevel) PriceAfterFee() *market.Decimal { return l.AfterFee }
+
+// QuestionOrderbook has the levels of the books of several legs. Missing are the names of the venues without a book. Meta is that of
+// the compared data.
+type QuestionOrderbook struct {
+	Bids, Asks []QuestionLevel
+	Missing    []string
+	Crossed    bool
+	Comparable bool
+	Meta       reads.Meta
+}
+
+// Complete reports whether the book has the levels of all legs.
+func (b QuestionOrderbook) Complete() bool { return len(b.Missing) == 0 }
+
+// Freshness returns the age of the compared data.
+func (b QuestionOrderbook) Freshness() Freshness { return freshness(b.Meta) }

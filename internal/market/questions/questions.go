@@ -1,0 +1,98 @@
+// Package questions compares one question on several venues. A person has confirmed in a file that the tokens of different venues are
+// the same bet. The package reads this file, merges the order books of the tokens, and knows what forbids a comparison. It makes no
+// call and never looks for pairs.
+package questions
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+
+	"oddsgraph/internal/market"
+)
+
+// Match is how closely the legs of a question agree.
+type Match string
+
+// The matches. Only the prices of Exact legs are comparable. The legs of Near have the same headline, and the differences of their
+// rules are listed. The legs of Related are never compared.
+const (
+	Exact   Match = "EXACT"
+	Near    Match = "NEAR"
+	Related Match = "RELATED"
+)
+
+// Question is one question on several venues. It is immutable.
+type Question struct {
+	ID, Title string
+	Match     Match
+	// Differences say how the rules of the legs differ. Exact questions have none.
+	Differences []string
+	// CheckedAt is the day on which CheckedBy compared the rules. CheckedBy may be empty.
+	CheckedAt market.Date
+	CheckedBy string
+	// Legs has 2 to market.MaxVenues legs, each at another venue.
+	Legs []Leg
+}
+
+// Leg is the token that stands for a question on one venue.
+type Leg struct {
+	// Token is the token's id in the graph, which begins with the name of a further venue.
+	Token string
+	// RulesSHA256 is the RulesHash of the rules text that was compared. It is empty while nobody has confirmed the text.
+	RulesSHA256 string
+	// TakerFeeRate is the rate of TakerFee, from 0 to 1. It is nil if the file states none.
+	TakerFeeRate *market.Decimal
+}
+
+// Set has the questions of a file. It is immutable. A nil Set is empty.
+type Set struct {
+	all     []*Question
+	byID    map[string]*Question
+	byToken map[string][]*Question
+}
+
+// All returns the questions in the order of the file. The slice must not be changed.
+func (s *Set) All() []*Question {
+	if s == nil {
+		return nil
+	}
+	return s.all
+}
+
+// Find returns the question with an id, or nil.
+func (s *Set) Find(id string) *Question {
+	if s == nil {
+		return nil
+	}
+	return s.byID[id]
+}
+
+// OfToken returns the questions that have a token as a leg, in the order of the file.
+func (s *Set) OfToken(token string) []*Question {
+	if s == nil {
+		return nil
+	}
+	return s.byToken[token]
+}
+
+// RulesHash returns the SHA-256 of a market's rules text in lower-case hexadecimal. The text is hashed as the venue sends it, and
+// nothing is normalised: a change of one space is a change of the rules, which a person has to look at.
+func RulesHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+var one = market.NewDecimal(1, 0)
+
+// TakerFee returns rate × price × (1 − price): what a taker pays for each share at a price, before the venue rounds it for the whole
+// order. It returns nil if rate is nil.
+//
+// Kalshi documents 0.07 × contracts × price × (1 − price), rounded up to the next cent, with another rate for some series
+// (https://kalshi.com/docs/kalshi-fee-schedule.pdf). Polymarket documents shares × rate × price × (1 − price) with a rate for each
+// category of markets (https://docs.polymarket.com/trading/fees).
+func TakerFee(rate *market.Decimal, price market.Decimal) *market.Decimal {
+	if rate == nil {
+		return nil
+	}
+	return new(rate.Mul(price).Mul(one.Sub(price)).Reduce())
+}

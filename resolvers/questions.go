@@ -1,0 +1,177 @@
+package resolvers
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+
+	"oddsgraph/graph/model"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
+	"oddsgraph/internal/request"
+	"oddsgraph/loaders"
+)
+
+// QuestionFile has the questions of a file, which may change. A nil QuestionFile has none. It is safe for concurrent use.
+type QuestionFile struct {
+	version atomic.Pointer[questionVersion]
+}
+
+// questionVersion is a version of the file. The handle is valid and next is open until the next version replaces it.
+type questionVersion struct {
+	*questions.Set
+	handle *reads.Handle
+	next   chan struct{}
+}
+
+// Replace replaces the questions. Cached responses with questions of the previous version are not sent again.
+func (f *QuestionFile) Replace(s *questions.Set) {
+	old := f.version.Swap(&questionVersion{s, reads.NewStreamHandle(&reads.Session{}), make(chan struct{})})
+	if old != nil {
+		old.handle.Invalidate()
+		close(old.next)
+	}
+}
+
+// Len returns the number of questions.
+func (f *QuestionFile) Len() int { return len(f.version.Load().All()) }
+
+// questions returns the questions for the response of ctx, which then depends on the version of the file.
+func (r *Resolver) questions(ctx context.Context) *questions.Set {
+	if r.QuestionFile == nil {
+		return nil
+	}
+	v := r.QuestionFile.version.Load()
+	request.From(ctx).Dependencies.Record(v.handle)
+	return v.Set
+}
+
+func (r *queryResolver) Question(ctx context.Context, questionID string) (*model.Question, error) {
+	q := r.questions(ctx).Find(questionID)
+	if q == nil {
+		return nil, nil
+	}
+	return object(ctx, model.Question{Question: q}), nil
+}
+
+func (r *queryResolver) Questions(ctx context.Context, query string, first *int, after *string) (*model.QuestionConnection, error) {
+	n, err := pageSize(first, 20, maxUpstreamPage)
+	if err != nil {
+		return nil, err
+	}
+	if len(query) > 1000 {
+		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
+	}
+	c, err := parsePageArguments(listHash("questions", query), &n, after)
+	if err != nil {
+		return nil, err
+	}
+	words := strings.Fields(strings.ToLower(query))
+	var found []*questions.Question
+	for _, q := range r.questions(ctx).All() {
+		if containsAll(strings.ToLower(q.Title), words) {
+			found = append(found, q)
+		}
+	}
+	p := cutPage(ctx, found, func(q **questions.Question) uint64 { return keyHash((*q).ID) }, c)
+	nodes := questionsOf(p.items)
+	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Question) model.QuestionEdge {
+		return model.QuestionEdge{Cursor: cursor, Node: node}
+	})
+	return &model.QuestionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: *p.total}, nil
+}
+
+func containsAll(text string, words []string) bool {
+	for _, w := range words {
+		if !strings.Contains(text, w) {
+			return false
+		}
+	}
+	return true
+}
+
+func questionsOf(list []*questions.Question) []model.Question {
+	out := make([]model.Question, len(list))
+	for i, q := range list {
+		out[i] = model.Question{Question: q}
+	}
+	return out
+}
+
+func (r *tokenResolver) Questions(ctx context.Context, t *model.Token) ([]model.Question, error) {
+	return questionsOf(r.questions(ctx).OfToken(t.TokenID)), nil
+}
+
+// Questions returns the questions in the order of the market's outcomes, and each of them once.
+func (r *marketResolver) Questions(ctx context.Context, m *model.Market) ([]model.Question, error) {
+	set, seen := r.questions(ctx), map[*questions.Question]bool{}
+	var found []*questions.Question
+	for i := range m.Outcomes {
+		for _, q := range set.OfToken(m.Outcomes[i].TokenID) {
+			if !seen[q] {
+				seen[q], found = true, append(found, q)
+			}
+		}
+	}
+	return questionsOf(found), nil
+}
+
+func (r *questionResolver) Legs(_ context.Context, q *model.Question) ([]model.QuestionLeg, error) {
+	out := make([]model.QuestionLeg, len(q.Question.Legs))
+	for i := range out {
+		out[i] = r.leg(q, i)
+	}
+	return out, nil
+}
+
+// leg returns the leg of a question with an index.
+func (r *Resolver) leg(q *model.Question, i int) model.QuestionLeg {
+	v := r.venueOf(q.Question.Legs[i].Token)
+	return model.QuestionLeg{Leg: q.Question.Legs[i], Venue: v.Title, Currency: v.Currency, State: q.State, Index: i}
+}
+
+// marketOfLeg returns the market of a leg: that of the event, or else a fresh one.
+func marketOfLeg(ctx context.Context, l *model.QuestionLeg) (reads.Value[*market.Market], error) {
+	if l.State != nil {
+		return l.State.Markets[l.Index].Value, l.State.Markets[l.Index].Err
+	}
+	return freshMarket(loaders.From(ctx), l.Leg.Token)
+}
+
+// freshMarket reads the market of a token with its rules.
+func freshMarket(set *loaders.Set, tokenID string) (reads.Value[*market.Market], error) {
+	read, err := set.Markets.GetFresh(byToken(tokenID))
+	if err == nil && read.Value != nil && read.Value.Summary {
+		return set.Markets.GetFresh(byID(read.Value.MarketID))
+	}
+	return read, err
+}
+
+func (r *questionLegResolver) Market(ctx context.Context, l *model.QuestionLeg) (*model.Market, error) {
+	read, err := marketOfLeg(ctx, l)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
+}
+
+func (r *questionLegResolver) Rules(ctx context.Context, l *model.QuestionLeg) (model.RulesState, error) {
+	read, err := marketOfLeg(ctx, l)
+	if err != nil {
+		return model.RulesStateUnknown, err
+	}
+	endWhenStale(ctx, read.Meta)
+	return rulesOf(&l.Leg, read), nil
+}
+
+// rulesOf compares the rules text of a market with the confirmed one.
+func rulesOf(l *questions.Leg, read reads.Value[*market.Market]) model.RulesState {
+	switch {
+	case read.Stale || read.Value == nil || read.Value.Description == "" || l.RulesSHA256 == "":
+		return model.RulesStateUnknown
+	case questions.RulesHash(read.Value.Description) == l.RulesSHA256:
+		return model.RulesStateConfirmed
+	}
+	return model.RulesStateChanged
+}
