@@ -192,6 +192,7 @@ func TestAGapIsNotClosedInTime(t *testing.T) {
 				f.want(showTrades, "INITIAL ?", "RESYNC t1 ")
 				s.disconnect(tapeOf("T"))
 				r.fail(test.err)
+				r.slow(time.Millisecond) // so that the trade arrives first
 				s.connect(tapeOf("T"))
 				s.trade("T", "t4")
 				time.Sleep(test.within)
