@@ -15,18 +15,8 @@ const versionV1, versionV2 = "v1", "v2"
 // no counterpart at the demo venue.
 const OldMarkets = 3
 
-// Some binary markets have one of the properties below. The periods are primes, so a market can have several of them.
-
+// isV2 reports whether a binary market is one of protocol V2.
 func isV2(number int) bool { return number%11 == 5 }
-
-func hasTeams(number int) bool { return number%7 == 6 }
-
-var teams = [...]string{"Badgers", "Comets", "Dolphins", "Falcons", "Hornets", "Lynx", "Otters", "Ravens"}
-
-func teamsOf(number int) [2]string {
-	first := number % len(teams)
-	return [2]string{teams[first], teams[(first+1+number/len(teams)%(len(teams)-1))%len(teams)]}
-}
 
 // conditionV2 returns a condition id of protocol V2 with 64 digits. It has the layout that Polymarket documents: a module of 8 bits,
 // which is 1 for binary markets, a hash of 128 bits, and 112 bits that are 0, followed by 8 bits for the outcome, which are 0, too.

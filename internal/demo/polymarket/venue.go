@@ -137,7 +137,7 @@ func (v *Venue) addMarket(s demo.Market, outcome int) {
 		demoMarket: s.MarketID, demoTokens: s.TokenIDs[outcome : outcome+1],
 		oneSided: n%29 == 7, untraded: n%11 == 3 || n%58 == 7 || s.Status == "UPCOMING", subs: map[*conn]int{},
 	}
-	if s.Binary && n%17 == 4 {
+	if s.Binary && strings.HasSuffix(s.EventTitle, " up or down") {
 		m.labels = [2]string{"Up", "Down"} // Polymarket names the outcomes of many markets otherwise than Yes and No
 	}
 	if !s.Binary {
@@ -147,9 +147,6 @@ func (v *Venue) addMarket(s demo.Market, outcome int) {
 	m.tokenIDs = [2]string{tokenID(demoToken, 0), tokenID(demoToken, 1)}
 	if s.Binary && isV2(n) {
 		m.setV2(demoToken)
-	}
-	if s.Binary && hasTeams(n) {
-		m.labels = teamsOf(n)
 	}
 	if s.Binary {
 		m.demoTokens = s.TokenIDs
