@@ -10,7 +10,7 @@ import { isLasting, useLive } from './live'
 import { colourOf, labelOf, questionOf } from './names'
 import { Price } from './Price'
 import { useDays, usePrices, type Quote } from './prices'
-import { eventPath, tokenPath, useTitle } from './route'
+import { eventPath, questionPath, tokenPath, useTitle } from './route'
 import { changeOf } from './sorts'
 import { Source } from './Source'
 import { Star } from './Star'
@@ -138,6 +138,9 @@ function Outcomes({ market, marketId, tokenId, quotes }: OutcomesProps) {
           <span className="word">{token.outcome}</span> <Price quote={quotes[token.tokenId]} exact={exact} />
         </a>
       )) ?? <span className="waiting long" />}
+      {market?.questions.map(({ id, questionId, title }) => (
+        <a key={id} href={questionPath(questionId)} title={title}>Compare venues{market.questions.length > 1 && `: ${title}`}</a>
+      ))}
     </nav>
   )
 }
