@@ -91,18 +91,16 @@ interface LadderProps {
   spread: string | null | undefined
   /** Whether the levels have been read. */
   known?: boolean
-  /** Shows a dash in place of each figure. */
-  hidden?: boolean
   /** Is called when the user picks a level; without it, levels are not buttons. */
   onPick?: (draft: Draft) => void
 }
 
 /** The levels of a book: asks above, bids below, the midpoint between them. */
-export function Ladder({ bids, asks, midpoint, spread, known = true, hidden = false, onPick }: LadderProps) {
+export function Ladder({ bids, asks, midpoint, spread, known = true, onPick }: LadderProps) {
   const levels = [...bids, ...asks]
   const shape = {
     decimals: centDecimals(levels.map(({ price }) => price)), fraction: sizeDecimals(levels.map(({ size }) => size)),
-    most: Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0), known, hidden, onPick,
+    most: Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0), known, onPick,
   }
   return (
     <table className="ladder">
@@ -117,8 +115,8 @@ export function Ladder({ bids, asks, midpoint, spread, known = true, hidden = fa
       <tbody>
         <tr className="mid">
           <td colSpan={3}>
-            {midpoint && !hidden ? exactCents(midpoint) : '–'}
-            <span className="spread">Spread <strong data-spread={hidden ? undefined : spread}>{spread && !hidden ? exactCents(spread) : '–'}</strong></span>
+            {midpoint ? exactCents(midpoint) : '–'}
+            <span className="spread">Spread <strong data-spread={spread}>{spread ? exactCents(spread) : '–'}</strong></span>
           </td>
         </tr>
       </tbody>
@@ -135,16 +133,14 @@ interface SideProps {
   decimals: number
   fraction: number
   known: boolean
-  hidden: boolean
   onPick: ((draft: Draft) => void) | undefined
 }
 
-function Side({ name, levels, most, decimals, fraction, known, hidden, onPick }: SideProps) {
+function Side({ name, levels, most, decimals, fraction, known, onPick }: SideProps) {
   const side = name === 'asks' ? 'BUY' : 'SELL'
   return (
     <tbody className={name}>
-      {hidden && levels.map((_, i) => <tr key={i}><td className="figure level">–</td><td className="figure">–</td><td className="figure total">–</td></tr>)}
-      {!hidden && levels.map(({ price, size, total }) => (
+      {levels.map(({ price, size, total }) => (
         <tr key={price} data-price={price} data-size={size} style={{ '--depth': `${(100 * total) / most}%` } as CSSProperties}>
           <td className="figure level">
             {onPick ? (

@@ -6,8 +6,8 @@ import { useConnection } from './connection'
 import { date, exactCents, reason } from './format'
 import { isLasting, useLive } from './live'
 import { usePrices } from './prices'
-import { LegBooks, Prices } from './QuestionPrices'
-import { matches } from './Questions'
+import { LegBooks, NotComparable, Prices } from './QuestionPrices'
+import { MatchTag } from './Questions'
 import { useTitle } from './route'
 import { Rules, type Question } from './Rules'
 import { Source } from './Source'
@@ -18,8 +18,8 @@ const Compare = lazy(() => import('./Compare'))
 export type Heard = Question & { session: number; ended: boolean }
 
 const reasons: Readonly<Record<NotComparableCode, string>> = {
-  NEAR: 'the headline is the same, but the rules differ',
-  RELATED: 'the questions are only related, so their prices are never compared',
+  NEAR: 'The headline is the same, but the rules differ',
+  RELATED: 'The questions are only related, so their prices are never compared',
   RULES_CHANGED: 'the rules text is not the one that was compared',
   RULES_UNKNOWN: 'nobody has confirmed the rules text, or the venue gives none',
   MARKET_UNKNOWN: 'the venue does not know this market',
@@ -39,30 +39,25 @@ export function QuestionPage({ questionId }: { questionId: string }) {
   const question = data && { ...data, ended }
   useTitle(question?.title ?? 'Question')
   if (isLasting(error)) return <Unknown problem={reason(error!)} />
-  const related = question?.match === 'RELATED'
-  const shown = question !== undefined && !related && (question.comparable || anyway)
+  const shown = question !== undefined && question.match !== 'RELATED' && (question.comparable || anyway)
   return (
     <>
-      <p className="crumbs"><a href="#/">Markets</a> · <a href="#/questions">Questions</a></p>
+      <p className="crumbs"><a href="#/">Markets</a> · <a href="#/questions">Questions</a> {question && <MatchTag match={question.match} />}</p>
       <div className="title">
         <h1 tabIndex={-1}>{question?.title ?? 'Reading the question…'}</h1>
         <Source of="Question" document={QuestionDocument} variables={variables} />
       </div>
       {error && !question && <p role="alert">{reason(error)}</p>}
-      {question && <>
-        <Verdict question={question} anyway={anyway} onAnyway={setAnyway} />
-        {!related && <Best question={question} shown={shown} />}
-        <div className={related ? 'question related' : 'question'}>
-          {!related && <>
-            <Prices question={question} shown={shown} />
-            <LegBooks question={question} shown={shown} />
-            {shown
-              ? <Spread question={question} />
-              : <section className="panel chart" aria-labelledby="compare"><h2 id="compare">Prices, last 7 days</h2><p className="ended">Not shown, because it is not comparable.</p></section>}
-          </>}
-          <Rules question={question} />
-        </div>
-      </>}
+      {question && <Verdict question={question} anyway={anyway} onAnyway={setAnyway} />}
+      {question && shown && <Best question={question} />}
+      <div className={shown ? 'question shown' : 'question'} aria-busy={!question}>
+        {question && shown && <>
+          <Prices question={question} />
+          <LegBooks question={question} />
+          <History question={question} />
+        </>}
+        {question && <Rules question={question} />}
+      </div>
     </>
   )
 }
@@ -76,6 +71,8 @@ interface VerdictProps {
 /** Says whether the legs are comparable, or why they are not. */
 function Verdict({ question, anyway, onAnyway }: VerdictProps) {
   const { comparable, checkedAt, checkedBy, match, differences } = question
+  // A leg can have one reason twice, for its market and for its book.
+  const different = [...new Map(question.reasons.map(reason => [`${reason.code} ${reason.venue}`, reason])).values()]
   if (comparable) {
     return (
       <div className="verdict good" role="status">
@@ -86,10 +83,10 @@ function Verdict({ question, anyway, onAnyway }: VerdictProps) {
   return (
     <div className="verdict bad">
       <div role="status">
-        <p><strong>Not comparable.</strong> {match !== 'RELATED' && (anyway ? 'The prices are of different bets, or may be wrong.' : 'No prices are shown.')}</p>
+        <p><strong>Not comparable.</strong> {match !== 'RELATED' && (anyway ? 'These prices may be old, or of different bets.' : 'No prices are shown.')}</p>
         <ul>
-          {question.reasons.map(({ code, venue, message }) => (
-            <li key={`${code} ${venue} ${message}`}>
+          {different.map(({ code, venue, message }) => (
+            <li key={`${code} ${venue}`}>
               {venue ? `${venue}: ` : ''}{reasons[code] ?? message}
               {venue === null && differences.length > 0 && <ul>{differences.map(text => <li key={text}>{text}</li>)}</ul>}
             </li>
@@ -102,21 +99,24 @@ function Verdict({ question, anyway, onAnyway }: VerdictProps) {
 }
 
 /** Where a taker buys and sells best, and how far the venues are apart. */
-function Best({ question: { match, buy, sell, spread }, shown }: { question: Heard; shown: boolean }) {
-  const at = (best: Question['buy']) => (shown && best ? <><strong>{exactCents(best.priceAfterFee ?? best.price)}</strong> {best.leg.venue}</> : '–')
-  const fee = buy?.priceAfterFee || sell?.priceAfterFee ? ', after the fee' : ''
+function Best({ question }: { question: Heard }) {
+  const { buy, sell, spread } = question
+  const at = (best: Question['buy']) => (best ? <><strong>{exactCents(best.priceAfterFee ?? best.price)}</strong> {best.leg.venue}</> : '–')
+  const fee = (best: Question['buy']) => best?.priceAfterFee && ', after the fee'
   return (
-    <dl className="facts">
-      <div><dt>Buy best{fee}</dt><dd data-best="buy">{at(buy)}</dd></div>
-      <div><dt>Sell best{fee}</dt><dd data-best="sell">{at(sell)}</dd></div>
-      <div><dt>Spread, before fees</dt><dd data-spread={spread}>{shown && spread ? exactCents(spread).replace('-', '−') : '–'}{shown && Number(spread) < 0 && ', the prices cross'}</dd></div>
-      <div><dt>Match</dt><dd>{matches[match]}</dd></div>
+    <dl className="facts best">
+      <div><dt>Buy best{fee(buy)}</dt><dd data-best="buy">{at(buy)}</dd></div>
+      <div><dt>Sell best{fee(sell)}</dt><dd data-best="sell">{at(sell)}</dd></div>
+      <div>
+        <dt>Spread, before fees</dt>
+        <dd data-spread={spread}>{spread ? exactCents(spread).replace('-', '−') : '–'}{Number(spread) < 0 && ', the prices cross'} <NotComparable question={question} /></dd>
+      </div>
     </dl>
   )
 }
 
 /** The prices of the legs in one chart, with their distance. */
-function Spread({ question: { legs } }: { question: Heard }) {
+function History({ question: { legs } }: { question: Heard }) {
   const { quotes } = usePrices(legs.map(({ token }) => token.tokenId))
   return (
     <Suspense fallback={<section className="panel chart" />}>

@@ -7,37 +7,32 @@ import type { Heard } from './QuestionPage'
 import { tokenPath } from './route'
 import type { Leg } from './Rules'
 
-interface Props {
-  question: Heard
-  /** Whether prices may be shown: the legs are comparable, or the user wants them anyway. */
-  shown: boolean
-}
-
 /** What a taker pays (sign 1) or gets (sign -1) for a share after the fee, before rounding; undefined if the fee is not known. */
 const afterFee = (price: string | undefined, rate: string | null | undefined, sign: 1 | -1) =>
   price === undefined || rate == null ? undefined : String(Number(price) + sign * Number(rate) * Number(price) * (1 - Number(price)))
 
-const NotComparable = ({ question }: { question: Heard }) => !question.comparable && <span className="tag no">Not comparable</span>
+/** Marks prices that are shown although they are not comparable. */
+export const NotComparable = ({ question }: { question: Heard }) => !question.comparable && <span className="tag no">Not comparable</span>
 
 /** The best price of each leg for a taker, before and after the fee. */
-export function Prices({ question, shown }: Props) {
+export function Prices({ question }: { question: Heard }) {
   const { legs, buy, sell } = question
   const tops = legs.map(({ token: { orderbook } }) => ({ ask: orderbook?.asks[0]?.price, bid: orderbook?.bids[0]?.price }))
   const decimals = centDecimals(tops.flatMap(({ ask, bid }) => [ask ?? '', bid ?? '']))
   const units = [...new Set(legs.map(({ currency }) => currency))]
   const cells = (leg: Leg, price: string | undefined, best: typeof buy, sign: 1 | -1) => {
-    const isBest = shown && best?.leg.venue === leg.venue
+    const isBest = best?.leg.venue === leg.venue
     const net = afterFee(price, leg.takerFeeRate, sign)
     return (
       <>
-        <td className="figure">{shown && price ? plainCents(price, decimals) : '–'}</td>
-        <td className="figure">{isBest && <span className="tag won">Best</span>} {shown && net ? plainCents(net, 2) : '–'}</td>
+        <td className="figure">{price ? plainCents(price, decimals) : '–'}</td>
+        <td className="figure">{isBest && <span className="tag won">Best</span>} {net ? plainCents(net, 2) : '–'}</td>
       </>
     )
   }
   return (
     <section className="panel prices" aria-labelledby="prices">
-      <h2 id="prices">Best prices {shown && <NotComparable question={question} />}</h2>
+      <h2 id="prices">Best prices <NotComparable question={question} /></h2>
       <table>
         <thead>
           <tr>
@@ -69,18 +64,18 @@ export function Prices({ question, shown }: Props) {
   )
 }
 
-/** The books of the legs side by side. Without shown they keep their places, but have no figures. */
-export function LegBooks({ question, shown }: Props) {
+/** The books of the legs side by side. */
+export function LegBooks({ question }: { question: Heard }) {
   return (
     <section className="panel books" aria-labelledby="books">
-      <h2 id="books">Order books {shown && <NotComparable question={question} />}</h2>
+      <h2 id="books">Order books <NotComparable question={question} /></h2>
       <div>
         {question.legs.map(({ venue, token: { orderbook } }) => {
           const heard = orderbook ? { freshness: orderbook.freshness, session: question.session, ended: question.ended } : undefined
           return (
             <section key={venue} className="book" aria-label={venue}>
               <h3><span className="tag venue">{venue}</span> {orderbook && <Freshness heard={heard} />}</h3>
-              {orderbook ? <Ladder bids={summed(orderbook.bids)} asks={summed(orderbook.asks)} midpoint={orderbook.midpoint} spread={orderbook.spread} hidden={!shown} /> : <p className="ended">There is no book now.</p>}
+              {orderbook ? <Ladder bids={summed(orderbook.bids)} asks={summed(orderbook.asks)} midpoint={orderbook.midpoint} spread={orderbook.spread} /> : <p className="ended">There is no book now.</p>}
             </section>
           )
         })}

@@ -7,8 +7,10 @@ import { useAgain } from './live'
 import { questionPath, useTitle } from './route'
 import { Source } from './Source'
 
-/** How closely the rules of a question's legs agree, in words. */
-export const matches: Readonly<Record<MatchKind, string>> = { EXACT: 'The same bet', NEAR: 'Other rules', RELATED: 'Only related' }
+const matches: Readonly<Record<MatchKind, string>> = { EXACT: 'Same bet', NEAR: 'Rules differ', RELATED: 'Only related' }
+
+/** How closely the rules of a question's legs agree, in the judgement of a person. */
+export const MatchTag = ({ match }: { match: MatchKind }) => <span className={match === 'EXACT' ? 'tag won' : 'tag no'}>{matches[match]}</span>
 
 export function Questions() {
   useTitle('Questions')
@@ -36,7 +38,7 @@ export function Questions() {
         {list?.nodes.map(({ id, questionId, title, match, checkedAt, legs }) => (
           <li key={id}>
             <a href={questionPath(questionId)}>{title}</a>
-            <span className={match === 'EXACT' ? 'tag won' : 'tag no'}>{matches[match]}</span>
+            <MatchTag match={match} />
             {legs.map(({ venue }) => <span key={venue} className="tag venue">{venue}</span>)}
             <span className="detail">Compared on {date(checkedAt)}</span>
           </li>

@@ -9,7 +9,7 @@ export type Question = QuestionSubscription['questionChanged']['question']
 export type Leg = Question['legs'][number]
 
 const states: Readonly<Record<RulesState, string>> = {
-  CONFIRMED: 'The text is the one that was compared.', CHANGED: 'The text is not the one that was compared.', UNKNOWN: 'Nobody has confirmed this text.',
+  CONFIRMED: 'The text is the one that was compared.', CHANGED: 'The text is not the one that was compared.', UNKNOWN: 'Whether the text is the one that was compared is not known.',
 }
 
 /** Shows the texts. The first one is compared with the second, and each other one with the first. */
