@@ -2,7 +2,7 @@
 import { lazy, Suspense, useState } from 'react'
 import { useQuery } from 'urql'
 import { QuestionDocument, ServiceDocument, type NotComparableCode, type QuestionSubscription, type QuestionSubscriptionVariables } from './__generated__/operations'
-import { useConnection } from './connection'
+import { useConnection, useLink } from './connection'
 import { date, exactCents, reason } from './format'
 import { isLasting, useLive } from './live'
 import { usePrices } from './prices'
@@ -36,7 +36,9 @@ export function QuestionPage({ questionId }: { questionId: string }) {
   const { data, error, ended } = useLive<QuestionSubscription, Omit<Heard, 'ended'>, QuestionSubscriptionVariables>(
     { query: QuestionDocument, variables }, (_, { questionChanged: { question } }) => ({ ...question, session: link().session }),
   )
-  const question = data && { ...data, ended }
+  const { state, session } = useLink()
+  const behind = data !== undefined && (ended || state !== 'open' || session !== data.session)
+  const question = data && { ...data, ended, comparable: data.comparable && !behind }
   useTitle(question?.title ?? 'Question')
   if (isLasting(error)) return <Unknown problem={reason(error!)} />
   const shown = question !== undefined && question.match !== 'RELATED' && (question.comparable || anyway)
@@ -48,7 +50,7 @@ export function QuestionPage({ questionId }: { questionId: string }) {
         <Source of="Question" document={QuestionDocument} variables={variables} />
       </div>
       {error && !question && <p role="alert">{reason(error)}</p>}
-      {question && <Verdict question={question} anyway={anyway} onAnyway={setAnyway} />}
+      {question && <Verdict question={question} behind={behind} anyway={anyway} onAnyway={setAnyway} />}
       {question && shown && <Best question={question} />}
       <div className={shown ? 'question shown' : 'question'} aria-busy={!question}>
         {question && shown && <>
@@ -64,12 +66,14 @@ export function QuestionPage({ questionId }: { questionId: string }) {
 
 interface VerdictProps {
   question: Heard
+  /** Whether the question may have changed since its last event. */
+  behind: boolean
   anyway: boolean
   onAnyway: (anyway: boolean) => void
 }
 
 /** Says whether the legs are comparable, or why they are not. */
-function Verdict({ question, anyway, onAnyway }: VerdictProps) {
+function Verdict({ question, behind, anyway, onAnyway }: VerdictProps) {
   const { comparable, checkedAt, checkedBy, match, differences } = question
   // A leg can have one reason twice, for its market and for its book.
   const different = [...new Map(question.reasons.map(reason => [`${reason.code} ${reason.venue}`, reason])).values()]
@@ -85,6 +89,7 @@ function Verdict({ question, anyway, onAnyway }: VerdictProps) {
       <div role="status">
         <p><strong>Not comparable.</strong> {match !== 'RELATED' && (anyway ? 'These prices may be old, or of different bets.' : 'No prices are shown.')}</p>
         <ul>
+          {behind && <li>The connection to this service is interrupted</li>}
           {different.map(({ code, venue, message }) => (
             <li key={`${code} ${venue}`}>
               {venue ? `${venue}: ` : ''}{reasons[code] ?? message}

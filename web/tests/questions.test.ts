@@ -119,6 +119,25 @@ for (const [width, height] of [[390, 844], [800, 1100], [1440, 900]] as const) {
   })
 }
 
+test('a lost connection ends the comparison until it is back', async t => {
+  const { page } = await visit(t, 'about:blank')
+  let cut = () => {}
+  let down = false
+  await page.routeWebSocket('**/graphql', socket => {
+    if (down) return void socket.close({ code: 1011 })
+    socket.connectToServer()
+    cut = () => void socket.close({ code: 1011 })
+  })
+  await page.goto(`/live${path('exact')}`)
+  await page.locator('.prices').waitFor()
+  down = true
+  cut()
+  await page.getByText('The connection to this service is interrupted').waitFor()
+  assert.equal(await page.locator('.prices, .books, .chart').count(), 0)
+  down = false
+  await page.locator('.prices').waitFor()
+})
+
 test('rules that change end the comparison, and their words are marked', async t => {
   const { page } = await visit(t, `/live${path('exact')}`)
   await page.locator('.prices').waitFor()
