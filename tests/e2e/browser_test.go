@@ -53,6 +53,12 @@ func TestBrowser(t *testing.T) {
 				runNodeTest(t, "web", checks, env, "--demo-markets=1200", "--documents-trusted=require", "--documents-manifest="+manifest)
 			case "several":
 				runNodeTest(t, "web", checks, env, "--demo-driver=polymarket,kalshi", "--demo-markets=60")
+			case "questions":
+				file := filepath.Join(t.TempDir(), "questions.json")
+				if err := os.WriteFile(file, []byte(`{"version": 1, "questions": []}`), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				runNodeTest(t, "web", checks, append(env, "QUESTIONS="+file), "--demo-driver=polymarket,kalshi", "--demo-markets=60", "--demo-still", "--cache-market-fresh=2s", "--questions-file="+file)
 			case "venues":
 				runOverSimulators(t, "web", checks, env)
 			case "react-apollo", "react-relay":

@@ -206,7 +206,7 @@ func (p *program) venueURL(t testing.TB) string {
 	t.Helper()
 	for line := range strings.Lines(p.log.String()) {
 		var entry struct{ Venue string }
-		if json.Unmarshal([]byte(line), &entry) == nil && entry.Venue != "" {
+		if json.Unmarshal([]byte(line), &entry) == nil && strings.HasPrefix(entry.Venue, "http") { // with several venues, other lines name one
 			return entry.Venue
 		}
 	}

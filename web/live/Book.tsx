@@ -68,12 +68,7 @@ export function Book({ tokenId, closed, onPick, onTop }: Props) {
   const side = (name: 'bids' | 'asks') => summed(grouped(book?.levels[name] ?? [], step, name).slice(0, rows))
   const bids = side('bids')
   const asks = side('asks')
-  const levels = [...bids, ...asks]
-  const shape = {
-    decimals: centDecimals(levels.map(({ price }) => price)), fraction: sizeDecimals(levels.map(({ size }) => size)),
-    most: Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0), known: book !== undefined, onPick,
-  }
-  const empty = closed !== '' && levels.length === 0
+  const empty = closed !== '' && bids.length + asks.length === 0
   return (
     <section className="panel book" aria-labelledby="book" data-sequence={book?.levels.sequence}>
       <h2 id="book">Order book <Freshness heard={book} final={empty} /> <Source of="Order book" document={BookDocument} variables={{ tokenId, depth }} /></h2>
@@ -81,29 +76,52 @@ export function Book({ tokenId, closed, onPick, onTop }: Props) {
         {steps.map(s => <button key={s} type="button" aria-pressed={s === step} onClick={() => setStep(s)}>{s === 0 ? 'All' : `${s / 100}¢`}</button>)}
       </div>}
       {error && <p role="alert">{reason(error)}</p>}
-      {empty ? <p className="ended">{closed}</p> : (
-        <table className="ladder">
-          <thead>
-            <tr>
-              <th scope="col" className="figure">Price ¢</th>
-              <th scope="col" className="figure">Shares</th>
-              <th scope="col" className="figure total">Total</th>
-            </tr>
-          </thead>
-          <Side name="asks" levels={asks.toReversed()} {...shape} />
-          <tbody>
-            <tr className="mid">
-              <td colSpan={3}>
-                {book?.midpoint ? exactCents(book.midpoint) : '–'}
-                <span className="spread">Spread <strong data-spread={book?.spread}>{book?.spread ? exactCents(book.spread) : '–'}</strong></span>
-              </td>
-            </tr>
-          </tbody>
-          <Side name="bids" levels={bids} {...shape} />
-        </table>
-      )}
+      {empty
+        ? <p className="ended">{closed}</p>
+        : <Ladder bids={bids} asks={asks} midpoint={book?.midpoint} spread={book?.spread} known={book !== undefined} onPick={onPick} />}
       {!empty && <Depth bids={bids} asks={asks} />}
     </section>
+  )
+}
+
+interface LadderProps {
+  bids: Summed[]
+  asks: Summed[]
+  midpoint: string | null | undefined
+  spread: string | null | undefined
+  /** Whether the levels have been read. */
+  known?: boolean
+  /** Is called when the user picks a level; without it, levels are not buttons. */
+  onPick?: (draft: Draft) => void
+}
+
+/** The levels of a book: asks above, bids below, the midpoint between them. */
+export function Ladder({ bids, asks, midpoint, spread, known = true, onPick }: LadderProps) {
+  const levels = [...bids, ...asks]
+  const shape = {
+    decimals: centDecimals(levels.map(({ price }) => price)), fraction: sizeDecimals(levels.map(({ size }) => size)),
+    most: Math.max(bids.at(-1)?.total ?? 0, asks.at(-1)?.total ?? 0), known, onPick,
+  }
+  return (
+    <table className="ladder">
+      <thead>
+        <tr>
+          <th scope="col" className="figure">Price ¢</th>
+          <th scope="col" className="figure">Shares</th>
+          <th scope="col" className="figure total">Total</th>
+        </tr>
+      </thead>
+      <Side name="asks" levels={asks.toReversed()} {...shape} />
+      <tbody>
+        <tr className="mid">
+          <td colSpan={3}>
+            {midpoint ? exactCents(midpoint) : '–'}
+            <span className="spread">Spread <strong data-spread={spread}>{spread ? exactCents(spread) : '–'}</strong></span>
+          </td>
+        </tr>
+      </tbody>
+      <Side name="bids" levels={bids} {...shape} />
+    </table>
   )
 }
 
@@ -115,7 +133,7 @@ interface SideProps {
   decimals: number
   fraction: number
   known: boolean
-  onPick: (draft: Draft) => void
+  onPick: ((draft: Draft) => void) | undefined
 }
 
 function Side({ name, levels, most, decimals, fraction, known, onPick }: SideProps) {
@@ -125,9 +143,11 @@ function Side({ name, levels, most, decimals, fraction, known, onPick }: SidePro
       {levels.map(({ price, size, total }) => (
         <tr key={price} data-price={price} data-size={size} style={{ '--depth': `${(100 * total) / most}%` } as CSSProperties}>
           <td className="figure level">
-            <button type="button" aria-label={`${side === 'BUY' ? 'Buy' : 'Sell'} ${shares(total)} at ${exactCents(price)} or better`} onClick={() => onPick({ side, by: 'size', text: String(Math.round(total * 100) / 100) })}>
-              {plainCents(price, decimals)}
-            </button>
+            {onPick ? (
+              <button type="button" aria-label={`${side === 'BUY' ? 'Buy' : 'Sell'} ${shares(total)} at ${exactCents(price)} or better`} onClick={() => onPick({ side, by: 'size', text: String(Math.round(total * 100) / 100) })}>
+                {plainCents(price, decimals)}
+              </button>
+            ) : plainCents(price, decimals)}
           </td>
           <td className="figure"><span key={size} className="flash">{shares(size, fraction)}</span></td>
           <td className="figure total">{total < 1000 ? shares(total, fraction) : compact(total)}</td>

@@ -62,7 +62,7 @@ export function EventPage({ eventId }: { eventId: string }) {
           </div>
         </section>
         {event && <Suspense fallback={<section className="panel chart" />}>
-          {ready ? <Compare outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <section className="panel chart" />}
+          {ready ? <Compare title="Leading outcomes" outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <section className="panel chart" />}
         </Suspense>}
         {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">{event?.description || !example ? 'Rules' : `Rules of ${nameOf(example, example.tokens[0]?.outcome, markets.length)}`}</h2><p>{rules}</p></section>}
       </div>

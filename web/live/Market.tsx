@@ -11,7 +11,7 @@ import { colourOf, labelOf, questionOf } from './names'
 import { Picture } from './Picture'
 import { Price } from './Price'
 import { useDays, usePrices, type Quote } from './prices'
-import { eventPath, tokenPath, useTitle } from './route'
+import { eventPath, questionPath, tokenPath, useTitle } from './route'
 import { changeOf } from './sorts'
 import { Source } from './Source'
 import { Star } from './Star'
@@ -140,6 +140,9 @@ function Outcomes({ market, marketId, tokenId, quotes }: OutcomesProps) {
           <span className="word">{token.outcome}</span> <Price quote={quotes[token.tokenId]} exact={exact} />
         </a>
       )) ?? <span className="waiting long" />}
+      {market?.questions.map(({ id, questionId, title }) => (
+        <a key={id} href={questionPath(questionId)} title={title}>Compare venues{market.questions.length > 1 && `: ${title}`}</a>
+      ))}
     </nav>
   )
 }

@@ -64,6 +64,16 @@ export function resolution(points: readonly Point[], least: number): number {
   return lengths.find(step => step >= least && fits(step)) ?? least
 }
 
+/** Returns the distance of the highest from the lowest of several lines, at each time that all of them have. */
+export function distances(lines: readonly (readonly Bar[])[]): Bar[] {
+  const [first = [], ...others] = lines
+  const values = others.map(line => new Map(line.map(({ time, value }) => [time, value])))
+  return first.flatMap(({ time, value }) => {
+    const all = [value, ...values.flatMap(at => at.get(time) ?? [])]
+    return all.length === lines.length ? [{ time, value: Math.max(...all) - Math.min(...all) }] : []
+  })
+}
+
 /** Returns the traded volume of each step that has points with a volume. */
 export function volumes(points: readonly Point[], step = tenMinutes): Bar[] {
   const sums = new Map<UTCTimestamp, number>()

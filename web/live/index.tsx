@@ -11,6 +11,8 @@ import { useKeys } from './keys'
 import { useAgain } from './live'
 import { Market } from './Market'
 import { Markets } from './Markets'
+import { QuestionPage } from './QuestionPage'
+import { Questions } from './Questions'
 import { parse, useHash, usePlaces, useTitle } from './route'
 import { QueriesContext, useQueries } from './Source'
 import { Status } from './Status'
@@ -56,6 +58,7 @@ function Board() {
             {link('watchlist', '#/watchlist', 'Watchlist')}
             {link('portfolio', '#/portfolio', 'Portfolio')}
             <a href="./">GraphiQL</a>
+            {data?.serviceStatus.questions?.count ? link('questions', '#/questions', 'Questions') : undefined}
           </nav>
           <button type="button" className="tool find" onClick={() => setPalette(true)}>Go to<kbd>Ctrl K</kbd></button>
           <button type="button" className="tool" aria-pressed={queries} aria-label="Queries behind the panels" title="Show the query behind each panel" onClick={toggleQueries}>{'</>'}</button>
@@ -67,6 +70,8 @@ function Board() {
           {route.page === 'markets' && <Markets listing={route.listing} />}
           {route.page === 'market' && <Market key={route.marketId} {...route} />}
           {route.page === 'event' && <EventPage key={route.eventId} {...route} />}
+          {route.page === 'question' && <QuestionPage key={route.questionId} {...route} />}
+          {route.page === 'questions' && <Questions />}
           {route.page === 'watchlist' && <Watchlist />}
           {route.page === 'portfolio' && <Wallets demo={demo} accounts={accounts} cash={!venue?.unsupported.includes('cash')} wallet={wallet} onWallet={setWallet} />}
           {route.page === 'unknown' && <Unknown />}

@@ -16,7 +16,8 @@ export type Route =
   | { page: 'markets'; listing: Listing }
   | { page: 'market'; marketId: string; tokenId: string }
   | { page: 'event'; eventId: string }
-  | { page: 'watchlist' | 'portfolio' | 'unknown' }
+  | { page: 'question'; questionId: string }
+  | { page: 'watchlist' | 'portfolio' | 'questions' | 'unknown' }
 
 /**
  * The address of a token's page. The address also contains the market's id. So the page can subscribe to the market and to the
@@ -25,6 +26,9 @@ export type Route =
 export const tokenPath = (marketId: string, tokenId: string) => `#/market/${encodeURIComponent(marketId)}/${encodeURIComponent(tokenId)}`
 
 export const eventPath = (eventId: string) => `#/event/${encodeURIComponent(eventId)}`
+
+/** The address of a question on several venues. */
+export const questionPath = (questionId: string) => `#/question/${encodeURIComponent(questionId)}`
 
 /** The address of a list. It omits empty values. */
 export function listPath(listing: Listing): string {
@@ -42,7 +46,8 @@ export function parse(hash: string): Route {
   }
   if (page === 'market' && first && second && more.length === 0) return { page, marketId: first, tokenId: second }
   if (page === 'event' && first && !second) return { page, eventId: first }
-  if ((page === 'portfolio' || page === 'watchlist') && !first) return { page }
+  if (page === 'question' && first && !second) return { page, questionId: first }
+  if ((page === 'portfolio' || page === 'watchlist' || page === 'questions') && !first) return { page }
   return { page: 'unknown' }
 }
 
