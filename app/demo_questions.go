@@ -35,8 +35,8 @@ func demoQuestions(units []*unit) (*questions.Set, error) {
 		return pairs.Entry{
 			ID: id, Title: m.Question, Match: &match, Differences: append([]string{}, differences...),
 			CheckedAt: market.DateOf(units[0].started).String(), CheckedBy: "the demo", Legs: []pairs.EntryLeg{
-				{Token: a.engine.ID(m.TokenIDs[0]), RulesSHA256: questions.RulesHash(m.Description), TakerFeeRate: a.takerFeeRate()},
-				{Token: market.Qualify(units[1].name, b.engine.ID(m.TokenIDs[0])), RulesSHA256: questions.RulesHash(rules), TakerFeeRate: b.takerFeeRate()},
+				{Token: a.engine.ID(m.TokenIDs[0]), RulesSHA256: questions.RulesHash(m.Description), TakerFeeRate: takerFeeRates[units[0].cfg.Demo.Driver]},
+				{Token: market.Qualify(units[1].name, b.engine.ID(m.TokenIDs[0])), RulesSHA256: questions.RulesHash(rules), TakerFeeRate: takerFeeRates[units[1].cfg.Demo.Driver]},
 			},
 		}
 	}
@@ -78,16 +78,8 @@ func (d *demoVenue) shows(tokenID string) bool {
 	return d.Polymarket.Labels(id)[0] == "Yes" && len(book.Bids) > 0 && len(book.Asks) > 0
 }
 
-// takerFeeRate returns the rate that the simulated venue documents, or "" if there is none.
-func (d *demoVenue) takerFeeRate() string {
-	switch {
-	case d.Kalshi != nil:
-		return "0.07"
-	case d.Polymarket != nil:
-		return "0"
-	}
-	return ""
-}
+// takerFeeRates are the rates that simulated venues document.
+var takerFeeRates = map[string]string{"kalshi": "0.07", "polymarket": "0"}
 
 // rulesChange is the time after which the second venue changes the rules of a demo question.
 const rulesChange = time.Minute

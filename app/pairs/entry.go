@@ -29,15 +29,15 @@ type EntryLeg struct {
 
 // File returns the questions file with the given entries.
 func File(entries ...Entry) []byte {
-	return encode(map[string]any{"version": 1, "questions": entries}, "  ")
+	return encode(map[string]any{"version": 1, "questions": entries})
 }
 
 // encode returns v as indented JSON, which ends with a newline.
-func encode(v any, indent string) []byte {
+func encode(v any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	e.SetIndent("", indent)
+	e.SetIndent("", "  ")
 	_ = e.Encode(v) // entries have no value that JSON lacks
 	return b.Bytes()
 }

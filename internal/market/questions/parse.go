@@ -162,10 +162,15 @@ func (d *decoder) leg(venues Venues) (l Leg, err error) {
 			if m := venueForm.FindStringSubmatch(l.Token); m != nil && !venues.AnyID && venues.Names.Find(l.Token) < 0 {
 				return d.errorf("%q is no further venue; the further venues are: %s", m[1], cmp.Or(strings.Join(venues.Names, ", "), "none"))
 			}
+			if end := int(d.json.InputOffset()); l.RulesSHA256 == "" {
+				l.hash = span{end, end}
+			}
 			return nil
 		},
 		"rulesSha256": func() error {
-			return d.match(&l.RulesSHA256, hashForm, "64 lower-case hexadecimal digits")
+			err := d.match(&l.RulesSHA256, hashForm, "64 lower-case hexadecimal digits")
+			l.hash = span{d.at, int(d.json.InputOffset())}
+			return err
 		},
 		"takerFeeRate": func() error {
 			var text string
