@@ -74,7 +74,7 @@ func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, s
 }
 
 // questionCheck is the check of one question. It is wrong if a leg has no rules text or one that is not confirmed, unless accept
-// confirms it. The legs of a RELATED question are never compared, so their texts may change.
+// confirms it. The legs of a RELATED question are never compared, so their texts may change, and their markets may end.
 type questionCheck struct {
 	units         []*unit
 	markets       map[string]reads.Result[*market.Market]
@@ -100,7 +100,7 @@ func (c *questionCheck) add(q *questions.Question, l questions.Leg) {
 		c.legs = append(c.legs, pairs.Leg{Venue: title(c.units[c.units[0].names.Find(l.Token)+1].cfg), Market: m})
 	}
 	if state != "" {
-		c.wrong = true
+		c.wrong = c.wrong || c.accept || q.Match != questions.Related
 	} else {
 		hash := questions.RulesHash(m.Description)
 		c.hashes = append(c.hashes, hash)

@@ -20,7 +20,7 @@ const (
 	endsWithin = 7 * 24 * time.Hour
 	// least is the least part of the weight of two titles that their common words have. A candidate also has at least the part near
 	// of the most that any candidate with one of its markets has.
-	least, near = 0.4, 0.85
+	least, near = 0.3, 0.85
 	// A rare word is in at most rareCount titles, or in at most one title in rarePart.
 	rareCount, rarePart = 100, 50
 )

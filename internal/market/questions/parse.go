@@ -99,7 +99,9 @@ func (d *decoder) question(venues Venues) (*Question, error) {
 		"id":    func() error { return d.match(&q.ID, idForm, "1 to 64 letters, digits, dots, hyphens and underscores") },
 		"title": func() error { return d.text(&q.Title, 1) },
 		"match": func() error {
-			if err := d.text((*string)(&q.Match), 1); err != nil || q.Match == Exact || q.Match == Near || q.Match == Related {
+			t, err := d.token()
+			text, _ := t.(string)
+			if q.Match = Match(text); err != nil || q.Match == Exact || q.Match == Near || q.Match == Related {
 				return err
 			}
 			return d.errorf("must be EXACT, NEAR or RELATED")
