@@ -199,8 +199,8 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 	if s.Files, err = openFiles(cfg, front, s.log); err != nil {
 		return err
 	}
-	if s.Files.Questions != nil {
-		root.QuestionFile = s.Files.Questions.shown
+	if root.QuestionFile, err = s.questions(); err != nil {
+		return err
 	}
 	if s.Files.Accounts == nil && cfg.Demo.Driver == "generic" && s.hasPrivateDemo(cfg) {
 		if s.Files.Accounts, err = demoTokens(); err != nil {

@@ -30,6 +30,8 @@ import (
 // engine is an embedded venue. Run changes its prices and markets until the context ends. Close ends its streams.
 type engine interface {
 	control.Venue
+	// ID returns the venue's identifier for one of the engine.
+	ID(demoID string) string
 	Run(context.Context) error
 	Close()
 }
@@ -47,6 +49,7 @@ type demoVenue struct {
 	keyID            string // id of an API key for the stream; empty if the stream needs no key
 	key              []byte // private key of the API key as PEM text
 	still            bool
+	newRules         func() error // called rulesChange after the start; nil without demo questions
 }
 
 // marketEvery is the time between two changes of the demo venue's markets. A change opens, closes or resolves a market.
@@ -155,6 +158,16 @@ func (d *demoVenue) serve(ctx context.Context) error {
 				return err
 			}
 			return nil
+		})
+	}
+	if !d.still && d.newRules != nil {
+		g.Go(func() error {
+			select {
+			case <-ctx.Done():
+				return nil
+			case <-time.After(rulesChange):
+				return d.newRules()
+			}
 		})
 	}
 	return g.Wait()

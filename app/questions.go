@@ -36,6 +36,20 @@ func openQuestions(cfg *config.Config, log *slog.Logger) (*questionsFile, error)
 	return f, err
 }
 
+// questions returns the questions of the file, or without a file those of the embedded venues.
+func (s *App) questions() (*resolvers.QuestionFile, error) {
+	if s.Files.Questions != nil {
+		return s.Files.Questions.shown, nil
+	}
+	set, err := demoQuestions(s.units())
+	if set == nil {
+		return nil, err
+	}
+	f := &resolvers.QuestionFile{}
+	f.Replace(set)
+	return f, nil
+}
+
 // questionVenues returns the venues whose tokens a question may name.
 func questionVenues(cfg *config.Config) questions.Venues {
 	v := questions.Venues{AnyID: cfg.Venue.Driver == drivers.Generic}

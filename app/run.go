@@ -85,6 +85,10 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 		return Healthcheck(ctx, cfg.HealthcheckURL())
 	case config.CommandConfigCheck:
 		return check(ctx, cfg, log, stdout)
+	case config.CommandPropose:
+		return propose(ctx, cfg, log, stdout)
+	case config.CommandQuestions:
+		return checkQuestions(ctx, cfg, log, stdout)
 	default:
 		return cfg.Show(stdout)
 	}

@@ -28,6 +28,8 @@ const (
 	CommandHealthcheck Command = "healthcheck"
 	CommandConfigCheck Command = "config check"
 	CommandConfigShow  Command = "config show"
+	CommandPropose     Command = "questions propose"
+	CommandQuestions   Command = "questions check"
 )
 
 // usesSettings reports whether the command uses settings from the environment and the configuration file.
@@ -44,6 +46,9 @@ type Config struct {
 	Command Command `kong:"-"`
 	// Ask is the flag --ask of CommandConfigCheck, and Semantic the flag --semantic of CommandSchema.
 	Ask, Semantic bool `kong:"-"`
+	// Between is the flag --venues of CommandPropose. Accept is the flag --accept of CommandQuestions, whose file replaces QuestionsFile.
+	Between List   `kong:"-"`
+	Accept  string `kong:"-"`
 
 	// More are the configurations of the further venues, those of --demo-driver first. They differ from this one only in Venue, StreamURL,
 	// StreamTopics and Demo.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,16 @@ type grammar struct {
 		} `cmd:"" help:"Check the configuration and the files that it names, without starting anything; exit 1 if there is an error."`
 		Show struct{} `cmd:"" help:"Print every setting with its value and its source."`
 	} `cmd:"" name:"config" help:"Check or print the configuration."`
+
+	Questions struct {
+		Propose struct {
+			Venues List `check:"name" placeholder:"NAMES" help:"The two venues, by their names, separated by commas. Empty takes the first two."`
+		} `cmd:"" help:"Print open markets of two venues that may ask the same question, with both rules texts and an entry for the questions file. Pairs of --questions-file are left out. It reads at most 50,000 markets of each venue, for at most ten minutes."`
+		Check struct {
+			File   string `arg:"" optional:"" check:"file" help:"The file; --questions-file by default."`
+			Accept string `check:"text" placeholder:"ID" help:"Write the hashes of the present rules texts of this question into the file."`
+		} `cmd:"" help:"Check a questions file, and whether the venues' rules texts are those that it confirms; exit 1 if not."`
+	} `cmd:"" help:"Find and check questions that several venues share."`
 
 	Schema struct {
 		Semantic bool `help:"Add @semanticNonNull to the nullable fields that are null only together with an error."`
@@ -82,7 +93,9 @@ func (p *parser) parse(args []string) (*Config, error) {
 		// kong has stopped before reading the environment. Parse again without arguments, to report the problems of the environment, too.
 		_, _ = k.Parse(nil)
 	} else {
-		g.Command, g.Ask, g.Semantic = Command(ctx.Command()), g.Settings.Check.Ask, g.Schema.Semantic
+		g.Command, g.Ask, g.Semantic = commandOf(ctx), g.Settings.Check.Ask, g.Schema.Semantic
+		g.Between, g.Accept = g.Questions.Propose.Venues, g.Questions.Check.Accept
+		g.QuestionsFile = cmp.Or(g.Questions.Check.File, g.QuestionsFile)
 		for _, path := range ctx.Path {
 			if path.Flag != nil && isSetting(path.Flag) && !path.Resolved {
 				p.origins[path.Flag.Name] = "--" + path.Flag.Name
@@ -135,7 +148,7 @@ func (p *parser) kong(g *grammar) *kong.Kong {
 // resolve looks up a flag in the environment, then in the configuration file. It returns nil if neither sets the flag, if the flag
 // is no setting, or if the command ignores the environment and the file.
 func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
-	if !isSetting(flag) || !Command(ctx.Command()).usesSettings() {
+	if !isSetting(flag) || !commandOf(ctx).usesSettings() {
 		return nil, nil
 	}
 	p.loadFile(ctx)
@@ -145,6 +158,11 @@ func (p *parser) resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (any,
 	}
 	p.origins[flag.Name] = v.origin
 	return v.value, nil
+}
+
+// commandOf returns the command without its arguments.
+func commandOf(ctx *kong.Context) Command {
+	return Command(strings.TrimSuffix(ctx.Command(), " <file>"))
 }
 
 // decoder is kong's mapper for the values of one Go type.

@@ -54,8 +54,11 @@ type Balance struct {
 	PortfolioValue, CashBalance, TotalValue Money
 }
 
-// Engine returns the venue. It and DemoID are for the control of venues, whose dialects have an engine and identifiers of their own.
+// Engine returns the venue. It, ID and DemoID are for venues whose dialects have an engine and identifiers of their own.
 func (v *Venue) Engine() *Venue { return v }
+
+// ID returns the identifier.
+func (v *Venue) ID(id string) string { return id }
 
 // DemoID returns the identifier.
 func (v *Venue) DemoID(id string) string { return id }

@@ -78,6 +78,21 @@ var venues = []mutation{
 		run: "^TestEqualTokensOfTwoVenues$", message: "after the flush of b:",
 	},
 	{
+		name: "a terminal executes control characters of a rules text",
+		file: "app/pairs/print.go", oldText: "if unicode.IsPrint(r) {", newText: "if unicode.IsPrint(r) || true {",
+		run: "^TestText$", message: "the text is not whole",
+	},
+	{
+		name: "--accept confirms a rules text that could not be read", tests: "tests/e2e",
+		file: "app/questions_check.go", oldText: "c.wrong = c.wrong || c.accept || q.Match != questions.Related", newText: "c.hashes = append(c.hashes, questions.RulesHash(\"\"))",
+		run: "^TestQuestionsCheck$", message: "rules that could not be read were accepted",
+	},
+	{
+		name: "questions check passes changed rules", tests: "tests/e2e",
+		file: "app/questions_check.go", oldText: "hash != l.RulesSHA256 && q.Match != questions.Related", newText: "l.RulesSHA256 == \"\" && q.Match != questions.Related",
+		run: "^TestQuestionsCheck$", message: "new rules",
+	},
+	{
 		name: "old market data are compared",
 		file: "loaders/fresh.go", oldText: "err != nil || !read.Stale", newText: "true || !read.Stale",
 		run: "^TestGetFresh$",

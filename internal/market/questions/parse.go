@@ -99,7 +99,9 @@ func (d *decoder) question(venues Venues) (*Question, error) {
 		"id":    func() error { return d.match(&q.ID, idForm, "1 to 64 letters, digits, dots, hyphens and underscores") },
 		"title": func() error { return d.text(&q.Title, 1) },
 		"match": func() error {
-			if err := d.text((*string)(&q.Match), 1); err != nil || q.Match == Exact || q.Match == Near || q.Match == Related {
+			t, err := d.token()
+			text, _ := t.(string)
+			if q.Match = Match(text); err != nil || q.Match == Exact || q.Match == Near || q.Match == Related {
 				return err
 			}
 			return d.errorf("must be EXACT, NEAR or RELATED")
@@ -162,10 +164,15 @@ func (d *decoder) leg(venues Venues) (l Leg, err error) {
 			if m := venueForm.FindStringSubmatch(l.Token); m != nil && !venues.AnyID && venues.Names.Find(l.Token) < 0 {
 				return d.errorf("%q is no further venue; the further venues are: %s", m[1], cmp.Or(strings.Join(venues.Names, ", "), "none"))
 			}
+			if end := int(d.json.InputOffset()); l.RulesSHA256 == "" {
+				l.hash = span{end, end}
+			}
 			return nil
 		},
 		"rulesSha256": func() error {
-			return d.match(&l.RulesSHA256, hashForm, "64 lower-case hexadecimal digits")
+			err := d.match(&l.RulesSHA256, hashForm, "64 lower-case hexadecimal digits")
+			l.hash = span{d.at, int(d.json.InputOffset())}
+			return err
 		},
 		"takerFeeRate": func() error {
 			var text string

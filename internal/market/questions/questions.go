@@ -42,7 +42,12 @@ type Leg struct {
 	RulesSHA256 string
 	// TakerFeeRate is the rate of TakerFee, from 0 to 1. It is nil if the file states none.
 	TakerFeeRate *market.Decimal
+	// hash is the place of the value of rulesSha256 in the file. If there is none, it is the place after the token.
+	hash span
 }
+
+// span is a part of a file.
+type span struct{ from, to int }
 
 // Set has the questions of a file. It is immutable. A nil Set is empty.
 type Set struct {

@@ -66,7 +66,7 @@ func TestParseErrors(t *testing.T) {
 		{`"id": "a"`, `"id": "a b"`, "questions[0].id: must be 1 to 64 letters"},
 		{`"id": "b"`, `"id": "a"`, `questions[1]: the id "a" is that of an earlier question`},
 		{`"NEAR"`, `"near"`, "questions[1].match: must be EXACT, NEAR or RELATED"},
-		{`"NEAR"`, `null`, "questions[1].match: must be a text"},
+		{`"NEAR"`, `null`, "questions[1].match: must be EXACT, NEAR or RELATED"},
 		{`"NEAR"`, `"EXACT"`, "questions[1]: is EXACT with differences"},
 		{`"differences": ["ends a day later"], `, ``, "line 4, column 3: questions[1]: is NEAR without differences"},
 		{`["ends a day later"]`, `[""]`, "questions[1].differences[0]: has 0 bytes"},
@@ -198,5 +198,25 @@ func TestMergeKeepsAllLevels(t *testing.T) {
 				t.Fatalf("leg %d: got %v, want %v", i, own, b.Asks)
 			}
 		}
+	}
+}
+
+// TestAccept checks that Accept changes and adds hashes, and keeps every other byte.
+func TestAccept(t *testing.T) {
+	content := strings.Replace(valid, `{"token": "kalshi:K:yes", "takerFeeRate": "0.07"}`, "{ \"takerFeeRate\" :\"0.07\",\n\t\"token\" : \"kalshi:K:yes\"\n}", 1)
+	content = strings.Replace(content, `{"token": "1", "rulesSha256": "`+hash+`"`, `{"rulesSha256" :"`+hash+`" , "token": "1"`, 1)
+	s, err := Parse([]byte(content), venues)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := RulesHash("first"), RulesHash("second")
+	want := strings.Replace(content, hash, first, 1)
+	want = strings.Replace(want, `"kalshi:K:yes"`, `"kalshi:K:yes", "rulesSha256": "`+second+`"`, 1)
+	got := Accept([]byte(content), s.Find("a"), []string{first, second})
+	if string(got) != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if _, err = Parse(got, venues); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,172 @@
+package app
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"oddsgraph/app/pairs"
+	"oddsgraph/internal/config"
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
+)
+
+const (
+	proposePages  = 500              // of a hundred markets, from each venue
+	questionsTime = 10 * time.Minute // of a command, which may wait for the rate limits of the venues
+	defaultWidth  = 120              // of an output that is no terminal
+)
+
+// withVenues opens the venues without their streams, and calls f.
+func withVenues(ctx context.Context, cfg *config.Config, log *slog.Logger, f func(context.Context, []*unit) error) error {
+	if err := validate(cfg); err != nil {
+		return err
+	}
+	if cfg.Log.Level > slog.LevelDebug {
+		log = slog.New(slog.DiscardHandler) // the errors have all reasons
+	}
+	a := &App{process: process{log: log, clock: market.SystemClock{}, started: time.Now()}}
+	defer func() { a.opened.close() }()
+	if _, err := a.openUnits(cfg, nil); err != nil {
+		return err
+	}
+	var demos sync.WaitGroup
+	defer demos.Wait()
+	ctx, cancel := context.WithTimeout(ctx, questionsTime)
+	defer cancel()
+	for _, u := range a.units() {
+		if u.demo != nil {
+			u.demo.still = true
+			demos.Go(func() { _ = u.demo.serve(ctx) })
+		}
+	}
+	return f(ctx, a.units())
+}
+
+const proposeHead = `Read: %d open markets of %s, %d of %s. %d pairs may ask the same question. The
+most similar titles are first, which proves nothing.
+
+Read both rules texts, and check that the tokens stand for the same outcome.
+Then set "match" to EXACT (the same bet), NEAR (list the "differences") or
+RELATED (never compared, and not proposed again), write your name into
+"checkedBy", and put the entry into the list of your questions file:
+{"version": 1, "questions": [ ]}
+`
+
+// propose prints markets of two venues that may ask the same question. If a venue cannot be read to the end, it prints what there is,
+// and returns the error.
+func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+	two, err := between(cfg)
+	if err != nil {
+		return err
+	}
+	_, known, err := readQuestions(cfg)
+	if err != nil {
+		return err
+	}
+	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
+		a, b := units[two[0]], units[two[1]]
+		var ofA, ofB []*market.Market
+		var failed [3]error
+		var group sync.WaitGroup
+		group.Go(func() { ofA, failed[0] = a.openMarkets(ctx) })
+		group.Go(func() { ofB, failed[1] = b.openMarkets(ctx) })
+		group.Wait()
+		candidates := slices.DeleteFunc(pairs.Candidates(ofA, ofB), func(c pairs.Candidate) bool { return c.IsIn(known) })
+		var tokens []string
+		for _, c := range candidates {
+			tokens = append(tokens, c.Tokens()...)
+		}
+		markets := readMarkets(ctx, units, tokens)
+		out := bufio.NewWriter(stdout)
+		_, _ = fmt.Fprintf(out, proposeHead, len(ofA), title(a.cfg), len(ofB), title(b.cfg), len(candidates)) // Flush returns the error
+		ids := make(map[string]int)
+		for i := range candidates {
+			first, second := markets[tokens[2*i]], markets[tokens[2*i+1]]
+			failed[2] = cmp.Or(failed[2], first.Err, second.Err)
+			if c := (pairs.Candidate{first.Value.Value, second.Value.Value}); c[0] != nil && c[1] != nil {
+				_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates),
+					pairs.Text(width(), pairs.Leg{Venue: title(a.cfg), Market: c[0]}, pairs.Leg{Venue: title(b.cfg), Market: c[1]}), c.Skeleton(time.Now(), ids))
+			}
+		}
+		return errors.Join(append(failed[:], out.Flush())...)
+	})
+}
+
+// between returns the indexes of the two venues of --venues.
+func between(cfg *config.Config) (two [2]int, err error) {
+	names, wanted := titles(cfg), cfg.Between
+	switch {
+	case len(names) < 2:
+		return two, errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
+	case len(wanted) == 0:
+		wanted = names[:2]
+	case len(wanted) == 2:
+	default:
+		wanted = append(wanted, "", "")
+	}
+	for i := range two {
+		two[i] = slices.Index(names, wanted[i])
+	}
+	if min(two[0], two[1]) < 0 || two[0] == two[1] || len(cfg.Between) > 2 {
+		err = fmt.Errorf("--venues is %q; want two of %s", cfg.Between, strings.Join(names, ", "))
+	}
+	return two, err
+}
+
+// openMarkets returns the open markets of the venue, at most proposePages pages.
+func (u *unit) openMarkets(ctx context.Context) (all []*market.Market, err error) {
+	search := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: 100}
+	for range proposePages {
+		read := u.Cache.Searches().Fetch(ctx, []queries.SearchKey{search.Key()})[0]
+		if read.Err != nil {
+			return all, fmt.Errorf("%s: after %d markets: %w", title(u.cfg), len(all), read.Err)
+		}
+		all = append(all, read.Value.Value.Markets...)
+		if search.Page = read.Value.Value.Next; search.Page == "" {
+			return all, nil
+		}
+	}
+	return all, fmt.Errorf("%s has more open markets; only the first %d were compared", title(u.cfg), len(all))
+}
+
+// readMarkets reads the markets of tokens as the service reads them for a question.
+func readMarkets(ctx context.Context, units []*unit, tokens []string) map[string]reads.Result[*market.Market] {
+	out := make(map[string]reads.Result[*market.Market])
+	for i, u := range units {
+		var keys []market.MarketRef
+		for _, token := range tokens {
+			if u.names.Find(token) == i-1 {
+				keys = append(keys, market.MarketRef{By: market.ByToken, Value: token})
+			}
+		}
+		for k, result := range u.Cache.Markets().Fetch(ctx, keys) {
+			out[keys[k].Value] = result
+		}
+	}
+	return out
+}
+
+// readQuestions returns the content of --questions-file, and its questions. Without a file, both are nil.
+func readQuestions(cfg *config.Config) (content []byte, set *questions.Set, err error) {
+	if cfg.QuestionsFile == "" {
+		return nil, nil, nil
+	}
+	if content, err = os.ReadFile(cfg.QuestionsFile); err == nil {
+		if set, err = questions.Parse(content, questionVenues(cfg)); err != nil {
+			err = fmt.Errorf("%s: %w", cfg.QuestionsFile, err)
+		}
+	}
+	return content, set, err
+}
