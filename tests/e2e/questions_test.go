@@ -363,14 +363,17 @@ func questionLevels(t *testing.T, side []any) (out []string) {
 	return out
 }
 
-// TestQuestionBookEqualsMerge compares the book of each event with a merge that the test computes from both simulators, over 10,000
-// changes. In every second block, faults spoil the streams and calls of both. Then nobody knows that the frame that was lost last is
+// TestQuestionBookEqualsMerge compares the book of each event with a merge that the test computes from both simulators, in make
+// nightly over 10,000 changes. In every second block, faults spoil the streams and calls of both. Then nobody knows that the frame that was lost last is
 // lost, so each level of a comparable book must be one that the venue has had in its last changes. When the faults have ended, the book
 // must be equal again.
 func TestQuestionBookEqualsMerge(t *testing.T) {
 	tool.CheckTier(t)
 	t.Parallel()
-	const blocks, changes = 100, 100
+	blocks, changes := 16, 100
+	if tool.Nightly() {
+		blocks = 100
+	}
 	synctest.Test(t, func(t *testing.T) {
 		x := askQuestion(t)
 		x.watch(t, comparedBooks)
