@@ -180,7 +180,7 @@ func TestPolymarketChaos(t *testing.T) {
 				s.setFaults(t, faults.Fault{On: faults.OnFrames, Kind: faults.Freeze, Contains: data}) // the streams still answer PING
 				run(pace)
 				s.setFaults(t, lost)
-				run(time.Minute) // two comparisons: the first may find too few frozen books to blame the socket
+				run(time.Minute)                                                            // two comparisons: the first may find too few frozen books to blame the socket
 				if differing := w.differing(watches, false); len(differing) > len(ids)/50 { // the last change of a book may be in a lost frame
 					t.Errorf("%d books are not live or have wrong best prices a minute after a freeze, want at most %d", len(differing), len(ids)/50)
 				}

@@ -40,7 +40,7 @@ func curate(t *testing.T) *curated {
 	}
 	c.server = serve(c.b)
 	c.args = []string{"--venue-driver=polymarket", "--venue-url=" + serve(c.a).URL, "--more-venues=" + write(t, t.TempDir(), "b.env",
-		fmt.Sprintf("ODDSGRAPH_VENUE_NAME=b\nODDSGRAPH_VENUE_DRIVER=kalshi\nODDSGRAPH_VENUE_URL=%s%s\nODDSGRAPH_VENUE_TIMEOUT=1s\n", c.server.URL, kalshi.Path))}
+		fmt.Sprintf("ODDSGRAPH_VENUE_DRIVER=kalshi\nODDSGRAPH_VENUE_URL=%s%s\nODDSGRAPH_VENUE_TIMEOUT=1s\n", c.server.URL, kalshi.Path))}
 	c.tokens = slices.DeleteFunc(c.a.Engine().Tokens(), func(o demo.Token) bool { return o.Status != "OPEN" || o.Outcome == "NO" })
 	return c
 }
