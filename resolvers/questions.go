@@ -18,19 +18,21 @@ type QuestionFile struct {
 	version atomic.Pointer[questionVersion]
 }
 
-// questionVersion is a version of the file. The handle is valid and next is open until the next version replaces it.
+// questionVersion is a version of the file. The handle is valid and used has not ended until the next version replaces it.
 type questionVersion struct {
 	*questions.Set
 	handle *reads.Handle
-	next   chan struct{}
+	used   context.Context
+	end    context.CancelFunc
 }
 
 // Replace replaces the questions. Cached responses with questions of the previous version are not sent again.
 func (f *QuestionFile) Replace(s *questions.Set) {
-	old := f.version.Swap(&questionVersion{s, reads.NewStreamHandle(&reads.Session{}), make(chan struct{})})
-	if old != nil {
+	v := &questionVersion{Set: s, handle: reads.NewStreamHandle(&reads.Session{})}
+	v.used, v.end = context.WithCancel(context.Background())
+	if old := f.version.Swap(v); old != nil {
 		old.handle.Invalidate()
-		close(old.next)
+		old.end()
 	}
 }
 
