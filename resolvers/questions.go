@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -72,7 +73,8 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 	words := strings.Fields(strings.ToLower(query))
 	var found []*questions.Question
 	for _, q := range r.questions(ctx).All() {
-		if containsAll(strings.ToLower(q.Title), words) {
+		title := strings.ToLower(q.Title)
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(title, w) }) {
 			found = append(found, q)
 		}
 	}
@@ -82,15 +84,6 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 		return model.QuestionEdge{Cursor: cursor, Node: node}
 	})
 	return &model.QuestionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: *p.total}, nil
-}
-
-func containsAll(text string, words []string) bool {
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
 }
 
 func questionsOf(list []*questions.Question) []model.Question {
@@ -107,12 +100,12 @@ func (r *tokenResolver) Questions(ctx context.Context, t *model.Token) ([]model.
 
 // Questions returns the questions in the order of the market's outcomes, and each of them once.
 func (r *marketResolver) Questions(ctx context.Context, m *model.Market) ([]model.Question, error) {
-	set, seen := r.questions(ctx), map[*questions.Question]bool{}
+	set := r.questions(ctx)
 	var found []*questions.Question
 	for i := range m.Outcomes {
 		for _, q := range set.OfToken(m.Outcomes[i].TokenID) {
-			if !seen[q] {
-				seen[q], found = true, append(found, q)
+			if !slices.Contains(found, q) {
+				found = append(found, q)
 			}
 		}
 	}
