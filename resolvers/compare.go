@@ -122,18 +122,15 @@ func (c *comparison) judgeMarket(l *model.QuestionLeg, m *reads.Result[*market.M
 }
 
 func (c *comparison) judgeBook(l *model.QuestionLeg, b *reads.Result[*market.Book]) {
-	var book *market.Book
 	switch {
 	case b.Err != nil:
 		c.add(model.NotComparableCodeVenueFailed, l, "the book could not be read")
 	case b.Value.Value == nil:
 		c.add(model.NotComparableCodeNoBook, l, "there is no book")
-	default:
-		if book = b.Value.Value; b.Value.Stale {
-			c.add(model.NotComparableCodeStale, l, "the book is older than its fresh time")
-		}
+	case b.Value.Stale:
+		c.add(model.NotComparableCodeStale, l, "the book is older than its fresh time")
 	}
-	c.books = append(c.books, book)
+	c.books = append(c.books, b.Value.Value)
 }
 
 // shown reports whether prices are shown: the legs are comparable, or the client wants them anyway.

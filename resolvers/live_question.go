@@ -2,9 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"iter"
-	"reflect"
-	"sync"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
@@ -32,7 +29,10 @@ func (r *subscriptionResolver) QuestionChanged(ctx context.Context, questionID s
 		for _, l := range q.Legs {
 			tokens = append(tokens, l.Token)
 		}
-		return follow.Question(ctx, r.source(ctx), tokens, d, every, r.freshBooks, r.freshMarkets)
+		readBooks := readEach(r.Resolver, func(set *loaders.Set, id string) (reads.Value[*market.Book], error) {
+			return set.FreshBook(id, queries.MaxBookDepth)
+		})
+		return follow.Question(ctx, r.source(ctx), tokens, d, every, readBooks, readEach(r.Resolver, freshMarket))
 	})
 	return subscribe(ctx, stream, func(reason model.UpdateReason, q model.Question) model.QuestionUpdate {
 		return model.QuestionUpdate{Reason: reason, Question: q}
@@ -41,58 +41,35 @@ func (r *subscriptionResolver) QuestionChanged(ctx context.Context, questionID s
 
 func unknownQuestion(id string) error { return badInput("there is no question %.100q", id) }
 
-// follow follows a question of the file. When the file has another question with this id, follow starts again with a RESYNC. When it
-// has none, the stream ends with an error.
+// follow follows a question of the file. When the file changes, follow starts again with a RESYNC. When the file has no such question,
+// the stream ends with an error.
 func (f *QuestionFile) follow(ctx context.Context, id string, open func(context.Context, *questions.Question) follow.Stream[follow.QuestionUpdate]) follow.Stream[model.Question] {
 	return func(yield func(follow.Event[model.Question], error) bool) {
 		for again := false; ctx.Err() == nil; again = true {
-			q, next := f.watch(id)
+			v := f.version.Load()
+			q := v.Find(id)
 			if q == nil {
 				yield(follow.Event[model.Question]{}, unknownQuestion(id))
 				return
 			}
 			part, stop := context.WithCancel(ctx)
-			var wait sync.WaitGroup
-			wait.Go(func() { f.cancelOnChange(part, stop, q, next) })
-			more := forward(open(part, q), q, again, yield)
-			changed := part.Err() != nil
+			detach := context.AfterFunc(v.used, stop)
+			more := forward(open(part, q), q, again, yield) && part.Err() != nil
+			detach()
 			stop()
-			wait.Wait()
-			if !more || !changed {
+			if !more {
 				return
 			}
 		}
 	}
 }
 
-// watch returns the present question with an id, or nil, and a channel that is closed when the file changes.
-func (f *QuestionFile) watch(id string) (*questions.Question, <-chan struct{}) {
-	v := f.version.Load()
-	return v.Find(id), v.next
-}
-
-// cancelOnChange calls stop when the file has another question with the id of q, or none. It returns when ctx ends.
-func (f *QuestionFile) cancelOnChange(ctx context.Context, stop func(), q *questions.Question, next <-chan struct{}) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-next:
-		}
-		var now *questions.Question
-		if now, next = f.watch(q.ID); !reflect.DeepEqual(now, q) {
-			stop()
-			return
-		}
-	}
-}
-
 // forward yields the events of a stream of q, and reports whether the reader wants more. again makes the first event a RESYNC.
-func forward(stream iter.Seq2[follow.Event[follow.QuestionUpdate], error], q *questions.Question, again bool, yield func(follow.Event[model.Question], error) bool) bool {
+func forward(stream follow.Stream[follow.QuestionUpdate], q *questions.Question, again bool, yield func(follow.Event[model.Question], error) bool) bool {
 	for e, err := range stream {
 		out := follow.Event[model.Question]{Envelope: e.Envelope, Reason: e.Reason, Problem: e.Problem}
 		if err == nil && e.Problem == nil {
-			out.Value = model.Question{Question: q, State: &model.QuestionState{Books: e.Value.Books, Markets: e.Value.Markets}}
+			out.Value = model.Question{Question: q, State: new(model.QuestionState(e.Value))}
 		}
 		if again && e.Reason == follow.Initial {
 			out.Reason = follow.Resync
@@ -104,22 +81,15 @@ func forward(stream iter.Seq2[follow.Event[follow.QuestionUpdate], error], q *qu
 	return true
 }
 
-func (r *Resolver) freshBooks(ctx context.Context, tokenIDs []string) []reads.Result[*market.Book] {
-	results := make([]reads.Result[*market.Book], len(tokenIDs))
-	r.read(ctx, func(set *loaders.Set) {
-		for i, id := range tokenIDs {
-			results[i].Value, results[i].Err = set.FreshBook(id, queries.MaxBookDepth)
-		}
-	})
-	return results
-}
-
-func (r *Resolver) freshMarkets(ctx context.Context, tokenIDs []string) []reads.Result[*market.Market] {
-	results := make([]reads.Result[*market.Market], len(tokenIDs))
-	r.read(ctx, func(set *loaders.Set) {
-		for i, id := range tokenIDs {
-			results[i].Value, results[i].Err = freshMarket(set, id)
-		}
-	})
-	return results
+// readEach returns a function that reads the values of ids with get and returns them in the order of the ids.
+func readEach[T any](r *Resolver, get func(*loaders.Set, string) (reads.Value[T], error)) func(context.Context, []string) []reads.Result[T] {
+	return func(ctx context.Context, ids []string) []reads.Result[T] {
+		results := make([]reads.Result[T], len(ids))
+		r.read(ctx, func(set *loaders.Set) {
+			for i, id := range ids {
+				results[i].Value, results[i].Err = get(set, id)
+			}
+		})
+		return results
+	}
 }

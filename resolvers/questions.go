@@ -2,6 +2,7 @@ package resolvers
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -18,19 +19,21 @@ type QuestionFile struct {
 	version atomic.Pointer[questionVersion]
 }
 
-// questionVersion is a version of the file. The handle is valid and next is open until the next version replaces it.
+// questionVersion is a version of the file. The handle is valid and used has not ended until the next version replaces it.
 type questionVersion struct {
 	*questions.Set
 	handle *reads.Handle
-	next   chan struct{}
+	used   context.Context
+	end    context.CancelFunc
 }
 
 // Replace replaces the questions. Cached responses with questions of the previous version are not sent again.
 func (f *QuestionFile) Replace(s *questions.Set) {
-	old := f.version.Swap(&questionVersion{s, reads.NewStreamHandle(&reads.Session{}), make(chan struct{})})
-	if old != nil {
+	v := &questionVersion{Set: s, handle: reads.NewStreamHandle(&reads.Session{})}
+	v.used, v.end = context.WithCancel(context.Background())
+	if old := f.version.Swap(v); old != nil {
 		old.handle.Invalidate()
-		close(old.next)
+		old.end()
 	}
 }
 
@@ -70,7 +73,8 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 	words := strings.Fields(strings.ToLower(query))
 	var found []*questions.Question
 	for _, q := range r.questions(ctx).All() {
-		if containsAll(strings.ToLower(q.Title), words) {
+		title := strings.ToLower(q.Title)
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(title, w) }) {
 			found = append(found, q)
 		}
 	}
@@ -80,15 +84,6 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 		return model.QuestionEdge{Cursor: cursor, Node: node}
 	})
 	return &model.QuestionConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: *p.total}, nil
-}
-
-func containsAll(text string, words []string) bool {
-	for _, w := range words {
-		if !strings.Contains(text, w) {
-			return false
-		}
-	}
-	return true
 }
 
 func questionsOf(list []*questions.Question) []model.Question {
@@ -105,12 +100,12 @@ func (r *tokenResolver) Questions(ctx context.Context, t *model.Token) ([]model.
 
 // Questions returns the questions in the order of the market's outcomes, and each of them once.
 func (r *marketResolver) Questions(ctx context.Context, m *model.Market) ([]model.Question, error) {
-	set, seen := r.questions(ctx), map[*questions.Question]bool{}
+	set := r.questions(ctx)
 	var found []*questions.Question
 	for i := range m.Outcomes {
 		for _, q := range set.OfToken(m.Outcomes[i].TokenID) {
-			if !seen[q] {
-				seen[q], found = true, append(found, q)
+			if !slices.Contains(found, q) {
+				found = append(found, q)
 			}
 		}
 	}

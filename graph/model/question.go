@@ -16,8 +16,8 @@ type Question struct {
 // QuestionState has the market and the book of each leg of a question. The value of a market or a book is nil if the venue does not
 // have it.
 type QuestionState struct {
-	Markets []reads.Result[*market.Market]
 	Books   []reads.Result[*market.Book]
+	Markets []reads.Result[*market.Market]
 }
 
 // ID returns a key for the caches of clients.

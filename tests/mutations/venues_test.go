@@ -99,7 +99,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a market that cannot be read again stays comparable",
-		file: "internal/feed/follow/questions.go", oldText: "m.read.Value.MarkStale(reads.CauseExpired)", newText: "",
+		file: "internal/feed/follow/questions.go", oldText: "q.markets.markStale(it, reads.CauseExpired)", newText: "error(nil)",
 		run: "^TestQuestionOverFailure$",
 	},
 	{

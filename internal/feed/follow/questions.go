@@ -2,8 +2,6 @@ package follow
 
 import (
 	"context"
-	"math/rand/v2"
-	"slices"
 	"time"
 
 	"oddsgraph/internal/feed"
@@ -30,50 +28,47 @@ type ReadBooks func(ctx context.Context, tokenIDs []string) []reads.Result[*mark
 // read again.
 func Question(ctx context.Context, s Source, tokenIDs []string, depth int, every time.Duration, readBooks ReadBooks, readMarkets ReadMarkets) Stream[QuestionUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[QuestionUpdate], reader *feed.Reader) (body, error) {
-		q := &question{out: out, every: every, readMarkets: readMarkets}
-		k := books(depth, readBooks)
-		k.absent = nil
-		q.states = k.newStates(s, tokenIDs, &publisher[update[*market.Book]]{yield: q.bookChanged}, reader)
-		q.states.mixed, q.states.unknown = true, newUnknowns(s.Names, k.keyNoun, len(tokenIDs)+1) // no token ends the stream
-		for _, it := range q.states.items {
-			q.markets = append(q.markets, &legMarket{item: it.item})
-		}
+		q := &question{out: out, every: every, venues: 1 + len(s.More), stale: make(map[string]bool)}
+		b := books(depth, readBooks)
+		b.absent = nil
+		q.states = b.newStates(s, tokenIDs, &publisher[update[*market.Book]]{yield: q.bookChanged}, reader)
+		q.states.mixed, q.states.unknown = true, newUnknowns(s.Names, b.keyNoun, len(tokenIDs)+1)                 // no token ends the stream
+		m := stateSpec[*market.Market]{read: readMarkets, equal: func(_, _ *market.Market) bool { return false }} // see marketChanged
+		q.markets = m.newStates(s, tokenIDs, &publisher[update[*market.Market]]{yield: q.marketChanged}, reader)
 		return q, nil
 	})
 }
 
-const (
-	// expiredAfter is the time after the fresh time of a market at which it is stale if it could not be read again.
-	expiredAfter = time.Second
-	// marketInterval is the minimum time between two reads of a market. It matters only if the fresh time is shorter.
-	marketInterval = time.Second
-)
+// expiredAfter is the time after the fresh time of a market at which it is stale if it could not be read again.
+const expiredAfter = time.Second
 
-// question is the body of a subscription to a question. The embedded states follows the books, and question the markets.
+// question is the body of a subscription to a question. The embedded states follows the books.
 type question struct {
 	*states[*market.Book]
-	out         *publisher[QuestionUpdate]
-	every       time.Duration
-	readMarkets ReadMarkets
-	markets     []*legMarket
-	venues      int // the number of venues
+	markets *states[*market.Market]
+	out     *publisher[QuestionUpdate]
+	every   time.Duration
+	venues  int             // the number of venues
+	stale   map[string]bool // whether the market of a token is stale
 	// changed is the reason of the next event, or empty. next is the time before which this event must not be sent.
 	changed Reason
 	next    time.Time
 }
 
-// legMarket is the market of a token.
-type legMarket struct {
-	item
-	read reads.Result[*market.Market]
-	// due is the time of the next read, and expires the time at which the market is stale, or zero.
-	due, expires time.Time
-	failures     int
-}
-
 // bookChanged is the yield function of the embedded states. The event is made from their items.
 func (q *question) bookChanged(e Event[update[*market.Book]], _ error) bool {
 	q.change(e.Value.Continues && q.equal(e.Value.Previous, e.Value.Value))
+	return true
+}
+
+// marketChanged is the yield function of markets. They yield each market that was read.
+func (q *question) marketChanged(e Event[update[*market.Market]], _ error) bool {
+	u := e.Value
+	same := u.Continues && sameTerms(u.Previous, u.Value)
+	if !same || q.stale[u.Key] != u.Meta.Stale {
+		q.change(same)
+	}
+	q.stale[u.Key] = u.Meta.Stale
 	return true
 }
 
@@ -86,52 +81,24 @@ func (q *question) change(onlyFreshness bool) {
 }
 
 // reads implements wideBody: a market that hangs must not delay the polls of the books.
-func (q *question) reads(venues int) int {
-	q.venues = venues
-	return 2 * venues
-}
+func (q *question) reads(int) int { return 2 * q.venues }
 
 func (q *question) nextRead(now time.Time, poll bool, venue int) (get readFunc, wake time.Time) {
 	if venue < q.venues {
 		return q.states.nextRead(now, poll, venue)
 	}
-	var due []*legMarket
-	for _, m := range q.markets {
-		switch {
-		case m.venue != venue-q.venues:
-		case now.Before(m.due):
-			wake = earlierOf(wake, m.due)
-		default:
-			due = append(due, m)
-		}
+	for _, it := range q.markets.items {
+		it.nextRead = market.Later(it.nextRead, freshUntil(it.meta))
 	}
-	if due == nil {
-		return nil, wake
-	}
-	return readItems(due, q.readMarkets, q.apply, func(error) error { return nil }), time.Time{}
+	return q.markets.nextRead(now, true, venue-q.venues)
 }
 
-// apply handles the result of a read of a market.
-func (q *question) apply(m *legMarket, r reads.Result[*market.Market]) error {
-	now, before, known := time.Now(), m.read, m.sent
-	m.read, m.sent, m.expires = r, true, time.Time{}
-	if r.Err != nil || r.Value.Stale {
-		m.failures++
-		m.due = now.Add(readBackoff.Wait(m.failures, rand.Float64()))
-	} else {
-		m.failures, m.due = 0, now.Add(marketInterval)
-		if h := r.Value.Handle; h != nil {
-			until := time.Unix(0, h.FreshUntil())
-			m.due, m.expires = market.Later(m.due, until), market.Later(m.due, until).Add(expiredAfter)
-		}
+// freshUntil returns the end of the fresh time, or zero if the value is stale or has no such time.
+func freshUntil(m reads.Meta) time.Time {
+	if m.Stale || m.Handle == nil || m.Handle.FreshUntil() == 0 {
+		return time.Time{}
 	}
-	switch {
-	case !known || (before.Err == nil) != (r.Err == nil) || !sameTerms(before.Value.Value, r.Value.Value):
-		q.change(false)
-	case before.Value.Stale != r.Value.Stale:
-		q.change(true)
-	}
-	return nil
+	return time.Unix(0, m.Handle.FreshUntil())
 }
 
 // sameTerms reports whether the rules and the state of two markets are equal.
@@ -145,19 +112,16 @@ func sameTerms(a, b *market.Market) bool {
 
 // flush sends an event if the state has changed. The first event is sent when each book and market is known or could not be read.
 func (q *question) flush(now, next time.Time) (time.Time, error) {
-	for _, m := range q.markets {
-		if m.expires.IsZero() {
+	for _, it := range q.markets.items {
+		if until := freshUntil(it.meta); until.IsZero() {
 			continue
+		} else if expires := until.Add(expiredAfter); now.Before(expires) {
+			next = earlierOf(next, expires)
+		} else if err := q.markets.markStale(it, reads.CauseExpired); err != nil {
+			return next, err
 		}
-		if now.Before(m.expires) {
-			next = earlierOf(next, m.expires)
-			continue
-		}
-		m.expires = time.Time{}
-		m.read.Value.MarkStale(reads.CauseExpired)
-		q.change(true)
 	}
-	if q.changed == "" || !q.complete() {
+	if q.changed == "" || !q.complete() || !q.markets.complete() {
 		return next, nil
 	}
 	reason := q.changed
@@ -171,30 +135,13 @@ func (q *question) flush(now, next time.Time) (time.Time, error) {
 	return next, q.out.send(reason, "", Replace, q.state())
 }
 
-func (q *question) complete() bool {
-	return !slices.ContainsFunc(q.markets, func(m *legMarket) bool { return !m.sent }) &&
-		!slices.ContainsFunc(q.states.items, func(it *state[*market.Book]) bool {
-			return !it.sent && it.problem == nil && !q.unknown.reported[it.key]
-		})
-}
-
 func (q *question) state() QuestionUpdate {
-	u := QuestionUpdate{}
-	for i, it := range q.states.items {
-		var b reads.Result[*market.Book]
-		switch {
-		case q.unknown.reported[it.key]:
-		case it.sent:
-			b.Value.Value, b.Value.Meta = it.value, it.meta
-		default:
-			b.Err = it.problem
-		}
-		u.Books, u.Markets = append(u.Books, b), append(u.Markets, q.markets[i].read)
-	}
-	return u
+	return QuestionUpdate{Books: q.states.results(), Markets: q.markets.results()}
 }
 
-func (q *question) isCurrent() bool { return q.changed == "" && q.complete() && q.states.isCurrent() }
+func (q *question) isCurrent() bool {
+	return q.changed == "" && q.complete() && q.markets.complete() && q.states.isCurrent()
+}
 
 func (q *question) resend(reason Reason) error {
 	if q.next.IsZero() { // the first event is for all readers

@@ -1,10 +1,12 @@
 package questions
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -35,8 +37,22 @@ var (
 	venueForm = regexp.MustCompile(`^([a-z][a-z0-9-]{0,31}):`)
 )
 
-// Parse reads a file of questions. An error names the line, the column and the path of what is wrong, such as
-// "line 4, column 13: questions[3].legs[0].token: …".
+// fileText is the content of a file.
+type fileText struct {
+	Version   json.Number
+	Questions []struct {
+		ID, Title, CheckedAt, CheckedBy string
+		Match                           Match
+		Differences                     []string
+		Legs                            []struct {
+			Token                     string
+			RulesSHA256, TakerFeeRate *string
+		}
+	}
+}
+
+// Parse reads a file of questions. An error names the place of what is wrong, such as
+// "line 4, column 13: questions[3].legs[0].token: …", or an unknown field.
 //
 // A question has one leg at each of 2 to market.MaxVenues venues, so that a level of its book is known by its venue. No token belongs
 // to two EXACT questions, because these would be one question. NEAR questions have differences, and EXACT questions have none.
@@ -47,167 +63,128 @@ func Parse(data []byte, venues Venues) (*Set, error) {
 	case !utf8.Valid(data):
 		return nil, errors.New("it is not UTF-8")
 	}
-	d := newDecoder(data)
-	s := &Set{byID: make(map[string]*Question), byToken: make(map[string][]*Question)}
-	err := d.object(fields{
-		"version": func() error {
-			version, err := d.token()
-			if err == nil && version != json.Number("1") {
-				err = d.errorf("must be the number 1")
-			}
-			return err
-		},
-		"questions": func() error {
-			return d.list(MaxQuestions, func() error {
-				q, err := d.question(venues)
-				if err == nil {
-					err = s.add(q, d)
-				}
-				return err
-			})
-		},
-	}, "version", "questions")
-	if err == nil {
-		err = d.end()
-	}
-	if err != nil {
+	var text fileText
+	if err := decode(data, &text); err != nil {
 		return nil, err
+	}
+	at := &places{data: data, json: json.NewDecoder(bytes.NewReader(data)), spans: make(map[string]span)}
+	switch at.value(""); {
+	case at.twice != "":
+		return nil, at.errorf(at.twice, "is there twice")
+	case text.Version != "1":
+		return nil, at.errorf(".version", "must be the number 1")
+	case text.Questions == nil || len(text.Questions) > MaxQuestions:
+		return nil, at.errorf(".questions", "must be a list of at most %d elements", MaxQuestions)
+	}
+	s := &Set{byID: make(map[string]*Question), byToken: make(map[string][]*Question)}
+	for i, t := range text.Questions {
+		q := &Question{ID: t.ID, Title: t.Title, Match: t.Match, Differences: t.Differences, CheckedBy: t.CheckedBy}
+		c := &checker{places: at, path: fmt.Sprintf(".questions[%d]", i), venues: venues}
+		for j, l := range t.Legs {
+			q.Legs = append(q.Legs, Leg{Token: l.Token})
+			c.leg(fmt.Sprintf(".legs[%d]", j), &q.Legs[j], l.RulesSHA256, l.TakerFeeRate)
+		}
+		c.question(q, t.CheckedAt)
+		if s.add(q, c); c.err != nil {
+			return nil, c.err
+		}
 	}
 	return s, nil
 }
 
-// add adds a question that d has read last.
-func (s *Set) add(q *Question, d *decoder) error {
-	if s.byID[q.ID] != nil {
-		return d.errorf("the id %q is that of an earlier question", q.ID)
-	}
-	for _, l := range q.Legs {
-		for _, other := range s.byToken[l.Token] {
-			if q.Match == Exact && other.Match == Exact {
-				return d.errorf("the token %s is a leg of %q, and both are EXACT", l.Token, other.ID)
-			}
+func decode(data []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	err := d.Decode(to)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			return nil
 		}
-		s.byToken[l.Token] = append(s.byToken[l.Token], q)
+		return errorAt(data, int(d.InputOffset()), "there is something after the end")
 	}
-	s.all, s.byID[q.ID] = append(s.all, q), q
-	return nil
-}
-
-func (d *decoder) question(venues Venues) (*Question, error) {
-	q := &Question{}
-	err := d.object(fields{
-		"id":    func() error { return d.match(&q.ID, idForm, "1 to 64 letters, digits, dots, hyphens and underscores") },
-		"title": func() error { return d.text(&q.Title, 1) },
-		"match": func() error {
-			t, err := d.token()
-			text, _ := t.(string)
-			if q.Match = Match(text); err != nil || q.Match == Exact || q.Match == Near || q.Match == Related {
-				return err
-			}
-			return d.errorf("must be EXACT, NEAR or RELATED")
-		},
-		"differences": func() error {
-			return d.list(maxDifferences, func() error {
-				q.Differences = append(q.Differences, "")
-				return d.text(&q.Differences[len(q.Differences)-1], 1)
-			})
-		},
-		"checkedAt": func() (err error) {
-			var text string
-			if err = d.text(&text, 1); err != nil {
-				return err
-			}
-			if q.CheckedAt, err = market.ParseDate(text); err != nil {
-				return d.errorf("must be a day such as 2026-01-31")
-			}
-			return nil
-		},
-		"checkedBy": func() error { return d.text(&q.CheckedBy, 0) },
-		"legs": func() error {
-			return d.list(market.MaxVenues, func() error {
-				l, err := d.leg(venues)
-				q.Legs = append(q.Legs, l)
-				return err
-			})
-		},
-	}, "id", "title", "match", "checkedAt", "legs")
-	switch {
-	case err != nil:
-		return nil, err
-	case len(q.Legs) < 2:
-		return nil, d.errorf("has %d legs; it must have at least 2", len(q.Legs))
-	case q.Match == Near && len(q.Differences) == 0:
-		return nil, d.errorf("is NEAR without differences")
-	case q.Match == Exact && len(q.Differences) > 0:
-		return nil, d.errorf("is EXACT with differences; it must be NEAR, or have none")
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errorAt(data, int(kind.Offset), "must not be a "+kind.Value)
 	}
-	seen := make(map[int]bool)
-	for _, l := range q.Legs {
-		at := venues.Names.Find(l.Token)
-		if seen[at] {
-			return nil, d.errorf("has two legs at the venue of %s; it must have one at each venue", l.Token)
-		}
-		seen[at] = true
-	}
-	return q, nil
-}
-
-func (d *decoder) leg(venues Venues) (l Leg, err error) {
-	err = d.object(fields{
-		"token": func() error {
-			if err := d.text(&l.Token, 1); err != nil {
-				return err
-			}
-			if err := market.CheckID(l.Token); err != nil {
-				return d.errorf("%s", strings.TrimPrefix(err.Error(), string(market.CodeOf(err))+": "))
-			}
-			if m := venueForm.FindStringSubmatch(l.Token); m != nil && !venues.AnyID && venues.Names.Find(l.Token) < 0 {
-				return d.errorf("%q is no further venue; the further venues are: %s", m[1], cmp.Or(strings.Join(venues.Names, ", "), "none"))
-			}
-			if end := int(d.json.InputOffset()); l.RulesSHA256 == "" {
-				l.hash = span{end, end}
-			}
-			return nil
-		},
-		"rulesSha256": func() error {
-			err := d.match(&l.RulesSHA256, hashForm, "64 lower-case hexadecimal digits")
-			l.hash = span{d.at, int(d.json.InputOffset())}
-			return err
-		},
-		"takerFeeRate": func() error {
-			var text string
-			if err := d.text(&text, 1); err != nil {
-				return err
-			}
-			rate, err := market.ParseDecimal(text)
-			if err != nil || rate.Sign() < 0 || rate.Cmp(one) > 0 {
-				return d.errorf("must be a decimal number from 0 to 1 in quotes")
-			}
-			l.TakerFeeRate = &rate
-			return nil
-		},
-	}, "token")
-	return l, err
-}
-
-// match reads a text with a form. An error says what the text must be.
-func (d *decoder) match(to *string, form *regexp.Regexp, must string) error {
-	err := d.text(to, 1)
-	if err == nil && !form.MatchString(*to) {
-		err = d.errorf("must be %s", must)
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return errorAt(data, int(syntax.Offset)-1, "it is not JSON: "+syntax.Error())
 	}
 	return err
 }
 
-// text reads a text of at least the given length in bytes.
-func (d *decoder) text(to *string, least int) error {
-	text, err := d.string()
-	if err != nil {
-		return err
+// add adds a question.
+func (s *Set) add(q *Question, c *checker) {
+	c.require(s.byID[q.ID] == nil, "", "the id %q is that of an earlier question", q.ID)
+	for _, l := range q.Legs {
+		for _, other := range s.byToken[l.Token] {
+			c.require(q.Match != Exact || other.Match != Exact, "", "the token %s is a leg of %q, and both are EXACT", l.Token, other.ID)
+		}
+		s.byToken[l.Token] = append(s.byToken[l.Token], q)
 	}
-	if len(text) < least || len(text) > maxText {
-		return d.errorf("has %d bytes; it must have %d to %d", len(text), least, maxText)
+	s.all, s.byID[q.ID] = append(s.all, q), q
+}
+
+// checker checks the question with a path. err is the first error.
+type checker struct {
+	*places
+	path   string
+	venues Venues
+	err    error
+}
+
+// require makes the text the error of a field of the question unless ok.
+func (c *checker) require(ok bool, field, format string, args ...any) {
+	if !ok && c.err == nil {
+		c.err = c.errorf(c.path+field, format, args...)
 	}
-	*to = text
-	return nil
+}
+
+func (c *checker) text(field, text string, least int) {
+	c.require(least <= len(text) && len(text) <= maxText, field, "has %d bytes; it must have %d to %d", len(text), least, maxText)
+}
+
+func (c *checker) question(q *Question, checkedAt string) {
+	c.require(idForm.MatchString(q.ID), ".id", "must be 1 to 64 letters, digits, dots, hyphens and underscores")
+	c.text(".title", q.Title, 1)
+	c.require(q.Match == Exact || q.Match == Near || q.Match == Related, ".match", "must be EXACT, NEAR or RELATED")
+	c.require(len(q.Differences) <= maxDifferences, ".differences", "has more than %d elements", maxDifferences)
+	for i, d := range q.Differences {
+		c.text(fmt.Sprintf(".differences[%d]", i), d, 1)
+	}
+	var err error
+	q.CheckedAt, err = market.ParseDate(checkedAt)
+	c.require(err == nil, ".checkedAt", "must be a day such as 2026-01-31")
+	c.text(".checkedBy", q.CheckedBy, 0)
+	c.require(len(q.Legs) >= 2, "", "has %d legs; it must have at least 2", len(q.Legs))
+	c.require(len(q.Legs) <= market.MaxVenues, ".legs", "has more than %d elements", market.MaxVenues)
+	c.require(q.Match != Near || len(q.Differences) > 0, "", "is NEAR without differences")
+	c.require(q.Match != Exact || len(q.Differences) == 0, "", "is EXACT with differences; it must be NEAR, or have none")
+	seen := make(map[int]bool)
+	for _, l := range q.Legs {
+		at := c.venues.Names.Find(l.Token)
+		c.require(!seen[at], "", "has two legs at the venue of %s; it must have one at each venue", l.Token)
+		seen[at] = true
+	}
+}
+
+func (c *checker) leg(path string, l *Leg, hash, rate *string) {
+	if err := market.CheckID(l.Token); err != nil {
+		c.require(false, path+".token", "%s", strings.TrimPrefix(err.Error(), string(market.CodeOf(err))+": "))
+	}
+	if m := venueForm.FindStringSubmatch(l.Token); m != nil && !c.venues.AnyID {
+		c.require(c.venues.Names.Find(l.Token) >= 0, path+".token", "%q is no further venue; the further venues are: %s", m[1], cmp.Or(strings.Join(c.venues.Names, ", "), "none"))
+	}
+	if hash != nil {
+		l.RulesSHA256 = *hash
+		c.require(hashForm.MatchString(*hash), path+".rulesSha256", "must be 64 lower-case hexadecimal digits")
+	}
+	if rate != nil {
+		d, err := market.ParseDecimal(*rate)
+		c.require(err == nil && d.Sign() >= 0 && d.Cmp(one) <= 0, path+".takerFeeRate", "must be a decimal number from 0 to 1 in quotes")
+		l.TakerFeeRate = &d
+	}
+	var written bool
+	if l.hash, written = c.spans[c.path+path+".rulesSha256"]; !written {
+		end := c.spans[c.path+path+".token"].to
+		l.hash = span{end, end}
+	}
 }

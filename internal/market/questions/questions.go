@@ -46,9 +46,6 @@ type Leg struct {
 	hash span
 }
 
-// span is a part of a file.
-type span struct{ from, to int }
-
 // Set has the questions of a file. It is immutable. A nil Set is empty.
 type Set struct {
 	all     []*Question
