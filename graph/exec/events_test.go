@@ -65,7 +65,7 @@ func (e oneEvent) BalanceChanged(context.Context, market.Address, *string) (<-ch
 	return singleEvent(model.BalanceUpdate{Reason: model.UpdateReasonResync})
 }
 
-func (e oneEvent) StreamStatusChanged(context.Context) (<-chan model.StreamStatus, error) {
+func (e oneEvent) StreamStatusChanged(context.Context, *string) (<-chan model.StreamStatus, error) {
 	return singleEvent(model.StreamStatus{State: model.StreamStateLive, Since: now})
 }
 
