@@ -88,6 +88,7 @@ func TestSemanticNonNull(t *testing.T) {
 		searchMarkets(first: 1) { totalCount }
 		searchEvents(first: 1) { nodes { id } }
 		categories { name }
+		questions(first: 1) { totalCount }
 		token(tokenId: $token) { price { token { id } } spread { token { id } } orderbook { token { id } } }
 		tokens(tokenIds: [$token, "unknown"]) { id }
 		tokenPrices(tokenIds: [$token, "unknown"]) { token { id } }
@@ -223,7 +224,7 @@ func TestFieldsWithoutAWeightMakeNoCalls(t *testing.T) {
 	arguments := map[string]string{
 		"Query.node": fmt.Sprintf("(id: %q)", tokenNodes([]string{token})[0]), "Query.nodes": fmt.Sprintf("(ids: [%q])", tokenNodes([]string{token})[0]),
 		"Query.user": fmt.Sprintf("(address: %q)", addressOf50), "Query.market": fmt.Sprintf("(marketId: %q)", marketID), "Query.markets": fmt.Sprintf("(marketIds: [%q])", marketID),
-		"Query.event": fmt.Sprintf("(eventId: %q)", event), "Query.token": fmt.Sprintf("(tokenId: %q)", token),
+		"Query.event": fmt.Sprintf("(eventId: %q)", event), "Query.token": fmt.Sprintf("(tokenId: %q)", token), "Query.question": `(questionId: "none")`, "Question.best": "(side: BUY)",
 		"Query.tokens": fmt.Sprintf("(tokenIds: [%q])", token), "Query.tokenPrices": fmt.Sprintf("(tokenIds: [%q])", token), "Query.spreads": fmt.Sprintf("(tokenIds: [%q])", token),
 		"Token.fillEstimate": `(side: BUY, size: "1")`, "Market.token": `(outcome: "Yes")`,
 	}
