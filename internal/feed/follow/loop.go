@@ -40,9 +40,9 @@ type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
-// wideBody is a body that reads two kinds of data of each venue at the same time. If the parameter venue of nextRead is at least
-// venues, nextRead returns a read of the second kind, of the venue with the index venue-venues.
-type wideBody interface{ reads(venues int) int }
+// wideBody is a body that reads two kinds of data of each venue at the same time. If the parameter venue of nextRead is at least the
+// number of venues, nextRead returns a read of the second kind, of the venue with the index less this number.
+type wideBody interface{ readsTwoKinds() }
 
 // readFunc reads over REST. The loop calls it on a new goroutine. Afterwards the loop calls the returned function apply on the
 // goroutine of loop.run. apply handles the result.
@@ -93,8 +93,8 @@ func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
 	l.reading = make([]bool, 1+len(l.More))
-	if w, ok := l.body.(wideBody); ok {
-		l.reading = make([]bool, w.reads(len(l.reading)))
+	if _, ok := l.body.(wideBody); ok {
+		l.reading = make([]bool, 2*len(l.reading))
 	}
 	l.results = make(chan result, len(l.reading))
 	defer func() {
@@ -170,7 +170,8 @@ func (l *loop) reportLate(now time.Time) error {
 	if l.out.sentCount() > 0 {
 		return nil
 	}
-	if i := slices.Index(l.reading, true); i > 0 { // the first venue is not late
+	venues := 1 + len(l.More)
+	if i := slices.Index(l.reading, true) % venues; i > 0 { // the first venue is not late, or not the only one
 		return l.out.problem(market.AtVenue(l.Names[i-1], errFirstEventLate))
 	}
 	return l.out.problem(errFirstEventLate)

@@ -80,8 +80,8 @@ func (q *question) change(onlyFreshness bool) {
 	}
 }
 
-// reads implements wideBody: a market that hangs must not delay the polls of the books.
-func (q *question) reads(int) int { return 2 * q.venues }
+// readsTwoKinds implements wideBody: a market that hangs must not delay the polls of the books.
+func (q *question) readsTwoKinds() {}
 
 func (q *question) nextRead(now time.Time, poll bool, venue int) (get readFunc, wake time.Time) {
 	if venue < q.venues {

@@ -2,7 +2,9 @@ package follow_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -145,6 +147,41 @@ func TestQuestionOverFailure(t *testing.T) {
 			t.Errorf("the stream ended with %v", f.err)
 		}
 	})
+}
+
+// TestMarketOfAQuestionIsLate checks that the first event does not wait longer for a market whose read does not end in time, and which
+// venue it names.
+func TestMarketOfAQuestionIsLate(t *testing.T) {
+	for late, venue := range map[string]string{"T": "", "b:T": "b"} {
+		t.Run(late, func(t *testing.T) {
+			askQuestion(t, func(t *testing.T, x *asked) {
+				var once sync.Once
+				r := run(t, follow.Question(x.ctx, x.source, []string{"T", "b:T"}, 5, 250*time.Millisecond, x.books.list,
+					func(ctx context.Context, ids []string) []reads.Result[*market.Market] {
+						if ids[0] == late {
+							once.Do(func() { time.Sleep(timeout) })
+						}
+						return x.markets[ids[0]].list(ctx, ids)
+					}))
+				x.live()
+				time.Sleep(timeout*9/10 + time.Millisecond)
+				events := r.take()
+				if len(events) != 1 || market.CodeOf(events[0].Problem) != market.CodeUpstreamTimeout || venueOf(events[0].Problem) != venue {
+					t.Errorf("got the events %+v, want one problem of the venue %q", events, venue)
+				}
+				time.Sleep(timeout) // the read ends
+			})
+		})
+	}
+}
+
+// venueOf returns the name of the venue in an error, or "".
+func venueOf(err error) string {
+	at, _ := errors.AsType[*market.VenueError](err)
+	if at == nil {
+		return ""
+	}
+	return at.Venue
 }
 
 // TestQuestionReaders checks that a reader that joins gets the present state.
