@@ -7,6 +7,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/queries"
 )
 
 // The limits and defaults of arguments. maxPage is for connections whose list is read as a whole. maxUpstreamPage is for
@@ -132,4 +133,13 @@ func (r *Resolver) marketIDs(ids []string) []string {
 		}
 	}
 	return out
+}
+
+// bookDepth returns the argument depth of a field with a book, or otherwise if the client left it out.
+func bookDepth(depth *int, otherwise int) (int, error) {
+	d := valueOr(depth, otherwise)
+	if d < 1 || d > queries.MaxBookDepth {
+		return 0, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
+	}
+	return d, nil
 }

@@ -7,7 +7,6 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/questions"
 	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
@@ -172,9 +171,9 @@ func (r *questionResolver) Spread(ctx context.Context, q *model.Question, anyway
 }
 
 func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, depth *int, anyway *bool) (*model.QuestionOrderbook, error) {
-	d := valueOr(depth, 20)
-	if d < 1 || d > queries.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
+	d, err := bookDepth(depth, 20)
+	if err != nil {
+		return nil, err
 	}
 	c, err := r.compare(ctx, q, d)
 	if err != nil || !c.shown(anyway) {

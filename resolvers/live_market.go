@@ -84,9 +84,9 @@ func (r *subscriptionResolver) OrderbookChanged(ctx context.Context, tokenID str
 	if err := market.CheckID(tokenID); err != nil {
 		return nil, err
 	}
-	d := valueOr(depth, 20)
-	if d < 1 || d > queries.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
+	d, err := bookDepth(depth, 20)
+	if err != nil {
+		return nil, err
 	}
 	every, err := interval(maxPerSecond, maxPerSecondLimit)
 	if err != nil {

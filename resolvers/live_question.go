@@ -13,9 +13,9 @@ import (
 )
 
 func (r *subscriptionResolver) QuestionChanged(ctx context.Context, questionID string, depth, maxPerSecond *int) (<-chan model.QuestionUpdate, error) {
-	d := valueOr(depth, 5)
-	if d < 1 || d > queries.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
+	d, err := bookDepth(depth, 5)
+	if err != nil {
+		return nil, err
 	}
 	every, err := interval(new(valueOr(maxPerSecond, 4)), 20)
 	if err != nil {

@@ -160,9 +160,9 @@ func (r *tokenResolver) Spread(ctx context.Context, t *model.Token) (*model.Spre
 }
 
 func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *int) (*model.Orderbook, error) {
-	d := valueOr(depth, 20)
-	if d < 1 || d > queries.MaxBookDepth {
-		return nil, badInput("depth is %d; it must be 1 to %d", d, queries.MaxBookDepth)
+	d, err := bookDepth(depth, 20)
+	if err != nil {
+		return nil, err
 	}
 	if t.Preloaded != nil && t.Preloaded.Book != nil && t.Preloaded.Book.Book.Covers(d) {
 		shown := *t.Preloaded.Book
