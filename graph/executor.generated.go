@@ -5217,21 +5217,13 @@ func (g *executor) writeFieldsOfQuestionLeg(x *exec.Execution, s *exec.Selection
 
 func (g *executor) writeQuestionLevel(x *exec.Execution, s *exec.Selection, obj *model.QuestionLevel) bool {
 	o := x.Open()
-	for o.Next < len(s.Fields) {
-		g.writeFieldsOfQuestionLevel(x, s, &o, obj)
-	}
-	return x.Close(s, &o)
-}
-
-func (g *executor) writeFieldsOfQuestionLevel(x *exec.Execution, s *exec.Selection, o *exec.Object, obj *model.QuestionLevel) {
-	defer x.Recover(s, o)
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]
 		if len(x.Buf) > x.Limit && x.Full(f) {
 			o.Stop(s)
 			break
 		}
-		x.Field(o, f)
+		x.Buf = append(x.Buf, f.Key...)
 		switch f.Number {
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"QuestionLevel"`...)
@@ -5242,14 +5234,14 @@ func (g *executor) writeFieldsOfQuestionLevel(x *exec.Execution, s *exec.Selecti
 		case 3: // venue
 			x.Buf = exec.AppendString(x.Buf, obj.Venue)
 		case 4: // priceAfterFee
-			v := obj.PriceAfterFee()
-			if v == nil {
+			if obj.PriceAfterFee == nil {
 				x.Null()
 			} else {
-				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PriceAfterFee)
 			}
 		}
 	}
+	return x.Close(s, &o)
 }
 
 func (g *executor) writeQuestionOrderbook(x *exec.Execution, s *exec.Selection, obj *model.QuestionOrderbook) bool {
@@ -5363,11 +5355,10 @@ func (g *executor) writeFieldsOfQuestionQuote(x *exec.Execution, s *exec.Selecti
 		case 1: // price
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Price)
 		case 2: // priceAfterFee
-			v := obj.PriceAfterFee()
-			if v == nil {
+			if obj.PriceAfterFee == nil {
 				x.Null()
 			} else {
-				x.Buf = scalar.AppendDecimal(x.Buf, *v)
+				x.Buf = scalar.AppendDecimal(x.Buf, *obj.PriceAfterFee)
 			}
 		case 3: // size
 			x.Buf = scalar.AppendDecimal(x.Buf, obj.Size)

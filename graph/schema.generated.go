@@ -8481,7 +8481,7 @@ func (ec *executionContext) _QuestionLevel_priceAfterFee(ctx context.Context, fi
 			return ec.fieldContext_QuestionLevel_priceAfterFee(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.PriceAfterFee(), nil
+			return obj.PriceAfterFee, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
@@ -8492,7 +8492,7 @@ func (ec *executionContext) _QuestionLevel_priceAfterFee(ctx context.Context, fi
 	)
 }
 func (ec *executionContext) fieldContext_QuestionLevel_priceAfterFee(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QuestionLevel", field, true, false, errors.New("field of type Decimal does not have child fields"))
+	return graphql.NewScalarFieldContext("QuestionLevel", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _QuestionOrderbook_bids(ctx context.Context, field graphql.CollectedField, obj *model.QuestionOrderbook) (ret graphql.Marshaler) {
@@ -8715,7 +8715,7 @@ func (ec *executionContext) _QuestionQuote_priceAfterFee(ctx context.Context, fi
 			return ec.fieldContext_QuestionQuote_priceAfterFee(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.PriceAfterFee(), nil
+			return obj.PriceAfterFee, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *market.Decimal) graphql.Marshaler {
@@ -8726,7 +8726,7 @@ func (ec *executionContext) _QuestionQuote_priceAfterFee(ctx context.Context, fi
 	)
 }
 func (ec *executionContext) fieldContext_QuestionQuote_priceAfterFee(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
-	return graphql.NewScalarFieldContext("QuestionQuote", field, true, false, errors.New("field of type Decimal does not have child fields"))
+	return graphql.NewScalarFieldContext("QuestionQuote", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
 func (ec *executionContext) _QuestionQuote_size(ctx context.Context, field graphql.CollectedField, obj *model.QuestionQuote) (ret graphql.Marshaler) {

@@ -62,9 +62,6 @@ type QuestionQuote struct {
 	Meta       reads.Meta
 }
 
-// PriceAfterFee returns the price after the fee, or nil if no fee is known.
-func (q QuestionQuote) PriceAfterFee() *market.Decimal { return q.AfterFee }
-
 // Freshness returns the age of the compared data.
 func (q QuestionQuote) Freshness() Freshness { return freshness(q.Meta) }
 
@@ -73,9 +70,6 @@ type QuestionLevel struct {
 	questions.Level
 	Venue string
 }
-
-// PriceAfterFee returns the price after the fee, or nil if no fee is known.
-func (l QuestionLevel) PriceAfterFee() *market.Decimal { return l.AfterFee }
 
 // QuestionOrderbook has the levels of the books of several legs. Missing are the names of the venues without a book. Meta is that of
 // the compared data.

@@ -12,8 +12,8 @@ type Level struct {
 	market.Level
 	// Leg is the index of the leg in Question.Legs.
 	Leg int
-	// AfterFee is what a taker pays for a share at an ask, or gets at a bid, after TakerFee. It is nil without a rate.
-	AfterFee *market.Decimal
+	// PriceAfterFee is what a taker pays for a share at an ask, or gets at a bid, after TakerFee. It is nil without a rate.
+	PriceAfterFee *market.Decimal
 }
 
 // Book has levels of the books of several legs. A level belongs to one leg: the sizes of different venues are never added.
@@ -52,7 +52,7 @@ func levels(q *Question, i int, b *market.Book, taker market.OrderSide, depth in
 		side = b.Asks
 	}
 	for l := range side.Cut(depth).All() {
-		out = append(out, Level{Level: *l, Leg: i, AfterFee: afterFee(q.Legs[i].TakerFeeRate, l.Price, taker)})
+		out = append(out, Level{Level: *l, Leg: i, PriceAfterFee: afterFee(q.Legs[i].TakerFeeRate, l.Price, taker)})
 	}
 	return out
 }
@@ -68,9 +68,9 @@ func Best(q *Question, books []*market.Book, taker market.OrderSide) *Level {
 		return nil
 	}
 	order := byPrice
-	if !slices.ContainsFunc(tops, func(l Level) bool { return l.AfterFee == nil }) {
+	if !slices.ContainsFunc(tops, func(l Level) bool { return l.PriceAfterFee == nil }) {
 		order = func(a, b *Level, taker market.OrderSide) int {
-			return cmp.Or(better(*a.AfterFee, *b.AfterFee, taker), better(a.Price, b.Price, taker))
+			return cmp.Or(better(*a.PriceAfterFee, *b.PriceAfterFee, taker), better(a.Price, b.Price, taker))
 		}
 	}
 	best := &tops[0]
@@ -96,11 +96,11 @@ func byPrice(a, b *Level, taker market.OrderSide) int {
 		return c
 	}
 	switch {
-	case a.AfterFee != nil && b.AfterFee != nil:
-		return better(*a.AfterFee, *b.AfterFee, taker)
-	case a.AfterFee != nil:
+	case a.PriceAfterFee != nil && b.PriceAfterFee != nil:
+		return better(*a.PriceAfterFee, *b.PriceAfterFee, taker)
+	case a.PriceAfterFee != nil:
 		return -1
-	case b.AfterFee != nil:
+	case b.PriceAfterFee != nil:
 		return 1
 	}
 	return 0

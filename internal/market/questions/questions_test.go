@@ -125,8 +125,8 @@ func text(levels []Level) string {
 	var out []string
 	for _, l := range levels {
 		fee := "-"
-		if l.AfterFee != nil {
-			fee = l.AfterFee.String()
+		if l.PriceAfterFee != nil {
+			fee = l.PriceAfterFee.String()
 		}
 		out = append(out, fmt.Sprintf("%d:%sx%s/%s", l.Leg, l.Price, l.Size, fee))
 	}
