@@ -54,6 +54,7 @@ var docsRules = map[string]func(*docs, *testing.T, block){
 	"json request":    (*docs).runRequests,  // one body for POST /graphql on each line
 	"json accounts":   (*docs).checkFile,    // a file for --accounts-file
 	"json manifest":   (*docs).checkFile,    // a file for --documents-manifest
+	"json questions":  (*docs).checkFile,    // a file for --questions-file
 	"http":            (*docs).runHTTP,      // sent as it is; the status must be below 400
 	"ts":              (*docs).runModule,    // compiled strictly; all blocks of a section are one module
 	"js":              (*docs).importConfig, // the configuration of a build tool, which exports an object; TestGuide runs Vite with it
@@ -411,6 +412,7 @@ func (d *docs) runRequests(t *testing.T, b block) {
 func (d *docs) checkFile(t *testing.T, b block) {
 	flags := map[string][]string{
 		"accounts": {"--accounts-file="}, "manifest": {"--documents-trusted=require", "--documents-manifest="},
+		"questions": {"--demo-driver=polymarket,kalshi", "--questions-file="},
 	}[b.kind]
 	flags[len(flags)-1] += d.write(t, b.kind+".json", b.text)
 	d.configCheck(t, flags...)
