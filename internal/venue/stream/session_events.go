@@ -62,30 +62,31 @@ func (s *session) maintain(ctx context.Context, m Maintainer) {
 	}
 }
 
-// handle handles the events of one frame, or the events that Maintainer.Maintain has emitted in one call.
+// handle handles the events of one frame, or the events that Maintainer.Maintain has emitted in one call. It drops messages of topics
+// that are not subscribed.
 func (s *session) handle(events []Event) error {
 	for i := range events {
 		e := &events[i]
-		if e.maintained {
-			s.handleState(e)
-			continue
-		}
-		s.lastFrame = e.At
 		if e.Kind == EventGarbage {
+			s.lastFrame = e.At
 			if s.garbageFrames++; s.garbageFrames >= maxGarbage {
 				return errGarbage
 			}
 			continue
 		}
-		s.garbageFrames = 0
-		s.client.count.last.Store(e.At.UnixNano())
-		s.pongBy = time.Time{} // any frame but garbage counts as a response, because some venues do not respond to pings
+		if !e.maintained {
+			s.lastFrame, s.garbageFrames = e.At, 0
+			s.client.count.last.Store(e.At.UnixNano())
+			s.pongBy = time.Time{} // any frame but garbage counts as a response, because some venues do not respond to pings
+		}
 		var err error
 		switch e.Kind {
 		case EventHello:
 			err = s.handleHello(e)
 		case EventAck:
-			s.handleState(e)
+			if topics := s.queue.acknowledge(e); len(topics) > 0 {
+				s.client.handler.Acknowledged(topics)
+			}
 			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
 				err = s.afterAuth(e.At)
 			}
@@ -93,28 +94,18 @@ func (s *session) handle(events []Event) error {
 			err = s.handleError(e)
 		case EventHeartbeat:
 			s.handleHeartbeat(e)
-		default:
-			s.handleState(e)
+		case EventBad:
+			s.queue.handleBadFrame(e.Topic, e.At)
+		case EventMessage:
+			if s.queue.accept(e.Message) {
+				s.client.handler.Message(e.Message)
+			}
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// handleState handles an EventAck, EventMessage or EventBad. It drops messages of topics that are not subscribed.
-func (s *session) handleState(e *Event) {
-	switch {
-	case e.Kind == EventAck:
-		if topics := s.queue.acknowledge(e); len(topics) > 0 {
-			s.client.handler.Acknowledged(topics)
-		}
-	case e.Kind == EventBad:
-		s.queue.handleBadFrame(e.Topic, e.At)
-	case e.Kind == EventMessage && s.queue.accept(e.Message):
-		s.client.handler.Message(e.Message)
-	}
 }
 
 // handleHello applies a hello, even one after helloWithin. Its limit of topics has no effect in phaseOpen.
