@@ -277,6 +277,7 @@ func TestBadFrames(t *testing.T) {
 		// Markets.
 		{`{"type":"market_update","seq":2,"status":"CLOSED"}`, "life"},
 		{`{"type":"market_update","marketId":"M1","seq":{},"status":"CLOSED"}`, "bad market:M1"},
+		{`{"type":"market_snapshot","markets":[7]}`, "life"},
 		// Accounts. One bad row makes the whole frame bad. A frame of another account has no effect.
 		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
 		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
