@@ -19,7 +19,7 @@ var kalshi = []mutation{
 	},
 	{
 		name: "a change of a market that cannot be read is ignored",
-		file: "internal/venue/kalshi/decode.go", oldText: `return "", nil, c.loseUnread(f)`, newText: `return "", nil, nil`,
+		file: "internal/venue/kalshi/decode.go", oldText: "return append(events, c.loseAll(f.sid)...)", newText: "return events",
 		run: "^TestFramesWithoutASubject$", message: "causes the events",
 	},
 	{

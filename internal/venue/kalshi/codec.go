@@ -61,8 +61,8 @@ type subjectState struct {
 	book *bids
 	// askedAt is the time at which the codec requested a snapshot. It becomes zero when the snapshot arrives, and after a gap.
 	askedAt time.Time
-	// last contains the most recent prices. It is set only on the channel of prices.
-	last *tick
+	// last is the last readable frame with prices.
+	last *received
 }
 
 // If a snapshot does not arrive within snapshotWithin, the codec may request it again.
@@ -79,24 +79,17 @@ type command struct {
 
 const maxUnanswered = 1024
 
-// Stream implements venue.Driver. Without a key there is no stream, because Kalshi refuses unsigned handshakes. The venue may send
-// no data for a long time. So the ping is a command, which the venue must answer with a frame.
+// Stream implements venue.Driver. Without a key there is no stream, because Kalshi refuses unsigned handshakes.
 func (d *Driver) Stream() (address string, p *stream.Protocol) {
 	if d.key == nil {
 		return "", nil
 	}
 	return StreamURL, &stream.Protocol{
 		NewCodec: func(_ messages.Topic, env stream.Env) stream.Codec { return newCodec(env.Observer, time.Now) },
-		Subject:  subjectName, PingEvery: pingEvery, Silence: silence,
-		Header: func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.Now()) },
+		Subject:  subjectName,
+		Header:   func(path string) (http.Header, error) { return d.key.Headers(http.MethodGet, path, d.Now()) },
 	}
 }
-
-// pingEvery is the time between pings. silence is the greatest time without a frame. The responses to pings count as frames.
-const (
-	pingEvery = 20 * time.Second
-	silence   = 50 * time.Second
-)
 
 func newCodec(observer stream.Observer, now func() time.Time) *codec {
 	return &codec{
@@ -164,15 +157,16 @@ func (c *codec) subjectsOf(sid uint64) (subs []subject) {
 			subs = append(subs, sub)
 		}
 	}
-	slices.SortFunc(subs, func(a, b subject) int { return strings.Compare(a.ticker, b.ticker) })
+	slices.SortFunc(subs, byTicker)
 	return subs
 }
 
-// lifecycles maps the type of a lifecycle message to the market's new state, in the words of the REST API.
-var lifecycles = map[string]string{"activated": "active", "deactivated": "inactive", "determined": "determined", "settled": "finalized"}
+func byTicker(a, b subject) int { return strings.Compare(a.ticker, b.ticker) }
 
-// changes maps the type of a lifecycle message to a market.MarketChange.Kind. An unknown type is the kind.
-var changes = map[string]string{
-	"created": "CREATED", "determined": "RESOLVED", "activated": "STATUS", "deactivated": "STATUS", "settled": "STATUS",
-	"price_level_structure_updated": "TICK_SIZE", "close_date_updated": "METADATA", "metadata_updated": "METADATA",
+// lifecycles maps the type of a lifecycle message to a market.MarketChange.Kind, and to the market's new state in the words of the
+// REST API, if it has a new one. An unknown type is the kind.
+var lifecycles = map[string]struct{ kind, status string }{
+	"created": {"CREATED", ""}, "activated": {"STATUS", "active"}, "deactivated": {"STATUS", "inactive"},
+	"determined": {"RESOLVED", "determined"}, "settled": {"STATUS", "finalized"},
+	"price_level_structure_updated": {"TICK_SIZE", ""}, "close_date_updated": {"METADATA", ""}, "metadata_updated": {"METADATA", ""},
 }

@@ -4,14 +4,12 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"time"
 
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 )
 
-// These are the commands, and the actions of the command update_subscription. A command that requests snapshots or removes markets
-// has at most maxCommandTickers markets.
+// These are the commands, and the actions of the command update_subscription.
 const (
 	cmdSubscribe      = "subscribe"
 	cmdUnsubscribe    = "unsubscribe"
@@ -42,24 +40,22 @@ type params struct {
 
 // Encode returns the commands of a request. It returns no command if the request changes nothing on the socket.
 func (c *codec) Encode(r *stream.Request) [][]byte {
-	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch r.Verb {
 	case stream.VerbSubscribe:
-		return c.subscribe(r, now)
+		return c.subscribe(r)
 	case stream.VerbUnsubscribe:
 		return c.unsubscribe(r)
 	case stream.VerbResync:
-		return c.resync(r, now)
+		return c.resync(r)
 	case stream.VerbPing:
 		return append(c.removeUnwanted(r.Rid), c.send(cmdList, nil, command{rid: r.Rid})) // the venue responds to every command
 	}
 	return nil
 }
 
-// send returns the frame of a command and remembers the command until the venue has responded. If there are already maxUnanswered
-// commands, send forgets the oldest one.
+// send returns the frame of a command and remembers the command until the venue has responded, up to maxUnanswered commands.
 func (c *codec) send(cmd string, p *params, sent command) []byte {
 	c.commands++
 	if len(c.unanswered) == maxUnanswered {
@@ -73,11 +69,9 @@ func (c *codec) send(cmd string, p *params, sent command) []byte {
 	return b
 }
 
-// subscribe subscribes the topics of one channel. If the socket does not have the market of a topic yet, subscribe adds the market
-// to an open subscription of the channel. If there is no such subscription, subscribe starts a new one. If the socket already has
-// the market, subscribe requests the current state of the market again, because the new topic needs this state.
-func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
-	channel := r.Topics[0].Channel
+// subscribe subscribes the topics of one channel. If the socket already has the market of a topic, subscribe requests the market's
+// current state again for the new topic. Otherwise it adds the market to an open subscription of the channel, or to a new one.
+func (c *codec) subscribe(r *stream.Request) (out [][]byte) {
 	var fresh, known []subject
 	sent := command{rid: r.Rid}
 	for _, t := range r.Topics {
@@ -97,63 +91,62 @@ func (c *codec) subscribe(r *stream.Request, now time.Time) (out [][]byte) {
 		state.wanted[s] = t
 	}
 	if len(fresh) > 0 {
-		sent.subjects = fresh
-		out = append(out, c.add(channel, fresh, sent))
+		out = c.add(fresh, sent)
 	}
 	if len(known) > 0 {
-		out = append(out, c.restate(channel, known, sent, now)...)
+		out = append(out, c.restate(known, sent)...)
 	}
 	return out
 }
 
-func (c *codec) add(channel messages.Channel, fresh []subject, sent command) []byte {
+func (c *codec) add(fresh []subject, sent command) [][]byte {
+	channel := fresh[0].channel
 	sid, open := c.findOpen(channel)
-	prices := channel == messages.ChannelPrices
+	sent.subjects = fresh
+	p := params{Channels: []string{channels[channel]}, UnifiedPrices: channel == messages.ChannelOrderbook, InitialSnapshot: channel == messages.ChannelPrices}
 	switch {
 	case channel == messages.ChannelMarket && open:
 		for _, sub := range fresh {
 			c.subjects[sub].sid = sid
 		}
-		return c.send(cmdList, nil, sent) // the subscription already has all markets; the response to cmdList confirms the topics
-	case channel == messages.ChannelMarket:
-		return c.send(cmdSubscribe, &params{Channels: []string{channels[channel]}}, sent)
+		return [][]byte{c.send(cmdList, nil, sent)} // the subscription already has all markets; the response to cmdList confirms the topics
 	case open:
-		sent.action, sent.sid = actionAdd, sid
-		return c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(fresh), Action: actionAdd, InitialSnapshot: prices}, sent)
+		return c.update(sid, actionAdd, fresh, sent)
+	case channel != messages.ChannelMarket:
+		p.Tickers = tickersOf(fresh)
 	}
-	return c.send(cmdSubscribe, &params{
-		Channels: []string{channels[channel]}, Tickers: tickersOf(fresh), UnifiedPrices: channel == messages.ChannelOrderbook, InitialSnapshot: prices,
-	}, sent)
+	return [][]byte{c.send(cmdSubscribe, &p, sent)}
 }
 
-// restate returns commands that make the topics of subscribed markets get the current state again. For books, Kalshi has a command
-// that requests snapshots. For other channels, restate returns a command without an effect at the venue. When the venue responds to
-// this command, the codec repeats the last prices and confirms the topics.
-func (c *codec) restate(channel messages.Channel, known []subject, sent command, now time.Time) [][]byte {
-	if channel == messages.ChannelOrderbook {
-		return c.snapshots(known, sent, now)
+// update returns commands that do an action for markets of a subscription, with at most maxCommandTickers markets in each.
+func (c *codec) update(sid uint64, action string, subs []subject, sent command) (out [][]byte) {
+	for part := range slices.Chunk(subs, maxCommandTickers) {
+		sent.action, sent.sid, sent.subjects = action, sid, part
+		out = append(out, c.send(cmdUpdate, &params{
+			SID: sid, Tickers: tickersOf(part), Action: action, InitialSnapshot: action == actionAdd && part[0].channel == messages.ChannelPrices,
+		}, sent))
 	}
-	sent.subjects = known
-	return [][]byte{c.send(cmdList, nil, sent)}
+	return out
 }
 
-// snapshots returns the commands that request the books of markets. It skips books that it requested less than snapshotWithin ago.
-// It also skips books whose subscription the venue has not confirmed, because Kalshi sends a snapshot after the confirmation.
-func (c *codec) snapshots(subs []subject, sent command, now time.Time) (out [][]byte) {
-	bySID := make(map[uint64][]subject)
+// restate returns commands that make the topics of subscribed markets get the current state again. For books they request snapshots,
+// except of books that were requested less than snapshotWithin ago, and of those whose subscription the venue has not confirmed,
+// because Kalshi sends a snapshot after the confirmation. For other channels, the response to cmdList makes the codec repeat the last
+// prices and confirm the topics.
+func (c *codec) restate(subs []subject, sent command) (out [][]byte) {
+	if subs[0].channel != messages.ChannelOrderbook {
+		sent.subjects = subs
+		return [][]byte{c.send(cmdList, nil, sent)}
+	}
+	now, bySID := c.now(), make(map[uint64][]subject)
 	for _, sub := range subs {
-		state := c.subjects[sub]
-		if state.sid != 0 && now.Sub(state.askedAt) >= snapshotWithin {
+		if state := c.subjects[sub]; state.sid != 0 && now.Sub(state.askedAt) >= snapshotWithin {
 			state.askedAt = now
 			bySID[state.sid] = append(bySID[state.sid], sub)
 		}
 	}
 	for _, sid := range slices.Sorted(maps.Keys(bySID)) {
-		for part := range slices.Chunk(bySID[sid], maxCommandTickers) {
-			request := sent
-			request.action, request.sid, request.subjects = actionSnapshot, sid, part
-			out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: tickersOf(part), Action: actionSnapshot}, request))
-		}
+		out = append(out, c.update(sid, actionSnapshot, bySID[sid], sent)...)
 	}
 	return out
 }
@@ -169,10 +162,8 @@ func (c *codec) unsubscribe(r *stream.Request) [][]byte {
 	return c.removeUnwanted(r.Rid)
 }
 
-// removeUnwanted removes the markets without wanted topics from their subscriptions. If the venue has not confirmed the
-// subscription of a market yet, the market stays. The first call of removeUnwanted after the confirmation removes this market. If a
-// subscription has no market left, removeUnwanted ends the subscription, because Kalshi sends the messages of all markets on a
-// subscription without markets.
+// removeUnwanted removes the markets without wanted topics from their subscriptions, except those that the venue has not confirmed
+// yet. If a subscription has no market left, removeUnwanted ends it, because then Kalshi sends the messages of all markets.
 func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 	unwanted := make(map[uint64][]subject)
 	for sub, state := range c.subjects {
@@ -182,15 +173,13 @@ func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 		}
 	}
 	for _, sid := range slices.Sorted(maps.Keys(c.sids)) {
-		tickers := slices.Sorted(slices.Values(tickersOf(unwanted[sid])))
 		switch {
 		case !c.carries(sid):
 			delete(c.sids, sid)
 			out = append(out, c.send(cmdUnsubscribe, &params{SIDs: []uint64{sid}}, command{rid: rid, action: cmdUnsubscribe, sid: sid}))
 		case c.sids[sid].channel != messages.ChannelMarket:
-			for part := range slices.Chunk(tickers, maxCommandTickers) {
-				out = append(out, c.send(cmdUpdate, &params{SID: sid, Tickers: part, Action: actionDelete}, command{rid: rid, action: actionDelete, sid: sid}))
-			}
+			slices.SortFunc(unwanted[sid], byTicker)
+			out = append(out, c.update(sid, actionDelete, unwanted[sid], command{rid: rid})...)
 		}
 	}
 	return out
@@ -198,37 +187,31 @@ func (c *codec) removeUnwanted(rid string) (out [][]byte) {
 
 // carries reports whether a subscription has a market, or may get a market from a command that the venue has not answered yet.
 func (c *codec) carries(sid uint64) bool {
-	for _, state := range c.subjects {
-		if state.sid == sid {
-			return true
-		}
-	}
 	for _, sent := range c.unanswered {
 		if sent.sid == sid && sent.action == actionAdd {
 			return true
 		}
 	}
-	return false
+	return len(c.subjectsOf(sid)) > 0
 }
 
-// resync requests the current state of a topic. After a gap, all books of the subscription are lost. So the first call of resync
-// after the gap requests all lost books of the subscription, with at most maxCommandTickers books in a command. It skips books that
-// were requested less than snapshotWithin ago. If the subscription of the topic has ended, resync subscribes the topic again.
-func (c *codec) resync(r *stream.Request, now time.Time) [][]byte {
+// resync requests the current state of a topic. After a gap, all books of the subscription are lost, so the first call of resync
+// requests all of them. If the subscription of the topic has ended, resync subscribes the topic again.
+func (c *codec) resync(r *stream.Request) [][]byte {
 	sub, _, ok := subjectOf(r.Topics[0])
 	state := c.subjects[sub]
 	if !ok || state == nil {
-		return c.subscribe(r, now)
+		return c.subscribe(r)
 	}
 	wanted := []subject{sub}
 	if sub.channel == messages.ChannelOrderbook && state.book == nil {
 		for _, other := range c.subjectsOf(state.sid) {
-			if other != sub && other.channel == sub.channel && c.subjects[other].book == nil {
+			if other != sub && c.subjects[other].book == nil {
 				wanted = append(wanted, other)
 			}
 		}
 	}
-	return c.restate(sub.channel, wanted, command{rid: r.Rid, topics: r.Topics}, now)
+	return c.restate(wanted, command{rid: r.Rid, topics: r.Topics})
 }
 
 func tickersOf(subs []subject) []string {

@@ -64,20 +64,13 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	rq := &rest.Request{Endpoint: e, Keys: 1}
 	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
 	return rest.WithBackoff(d.Client, e, rq.Query.String(), func() (*queries.EventPage, error) {
-		payload, err := d.Get(ctx, call, rq)
+		p, err := readPage(ctx, d, call, rq, wire.FieldEvents, readSummaries)
 		if err != nil {
 			return nil, rest.BadIfNotFound(e, err)
 		}
-		list, ok := payload.Member("events").List()
-		if !ok {
-			return nil, rest.UnknownForm(e, "no list of events")
-		}
-		var n rest.Drift
-		defer func() { d.Report(e, n) }()
-		rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) *market.Event { return wholeEvent(r, &n) })
-		page := &queries.EventPage{LeftOut: bad.LeftOut(e), Next: rest.NextCursor(payload.Member("cursor").Text(), q.Page)}
+		page := &queries.EventPage{LeftOut: p.bad.LeftOut(e), Next: rest.NextCursor(p.cursor, q.Page)}
 		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
-		for _, ev := range rows {
+		for _, ev := range p.rows {
 			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !q.MatchesState(m) })
 			archived := len(ev.Markets) == 0 && len(ev.LeftOut) == 0 // the list of events lacks archived markets
 			switch {
@@ -92,21 +85,20 @@ func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Searc
 	})
 }
 
-// wholeEvent reads an event. Its markets are summaries, because the list lacks the tags and sources of their series.
-func wholeEvent(r *wire.Row, n *rest.Drift) *market.Event {
+// readSummaries reads an event. Its markets are summaries, because the list lacks the tags and sources of their series.
+func readSummaries(r *wire.Row) *market.Event {
 	event := readEvent(r)
-	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, func(r *wire.Row) *market.Market {
+	markets, bad := rest.ReadRows(r.Of(fieldMarkets).Elements(), r.Note, func(r *wire.Row) *market.Market {
 		m := readMarket(r, event)
 		m.Summary, m.Description = true, ""
 		return m
 	})
-	return event.toEvent(markets, bad.LeftOut(upstream.EndpointEventSearch))
+	return event.with(markets, bad.LeftOut(upstream.EndpointEventSearch))
 }
 
 var (
 	fieldSeriesTicker = wire.NewField("series_ticker").Interned()
 	fieldSubTitle     = wire.NewField("sub_title")
-	fieldCategory     = wire.NewField("category").Interned()
 	fieldTags         = wire.NewField("tags")
 	fieldExclusive    = wire.NewField("mutually_exclusive")
 	fieldMarkets      = wire.NewField("markets")
@@ -114,27 +106,27 @@ var (
 	fieldSourceName   = wire.NewField("name")
 )
 
+// eventRow is an event without its markets, and what its series has.
 type eventRow struct {
-	ticker, series, title string
-	category, source      string
-	tags                  []string
-	exclusive             *bool
+	market.Event
+	series, source string
+	tags           []string
 }
 
 func readEvent(r *wire.Row) *eventRow {
-	e := &eventRow{
-		ticker: r.RequireID(fieldEventTicker), series: r.ID(fieldSeriesTicker),
-		title: r.Text(fieldTitle), category: r.Text(fieldCategory), exclusive: r.Bool(fieldExclusive),
-	}
-	if sub := r.Text(fieldSubTitle); sub != "" && !strings.Contains(e.title, sub) {
-		e.title = strings.TrimSpace(e.title + " " + sub)
+	e := &eventRow{Event: market.Event{
+		EventID: r.RequireID(fieldEventTicker), Title: r.Text(fieldTitle), Category: r.Text(wire.FieldCategory), Exclusive: r.Bool(fieldExclusive),
+	}, series: r.ID(fieldSeriesTicker)}
+	e.Slug = slug(e.EventID)
+	if sub := r.Text(fieldSubTitle); sub != "" && !strings.Contains(e.Title, sub) {
+		e.Title = strings.TrimSpace(e.Title + " " + sub)
 	}
 	return e
 }
 
 // readSeries reads what the event's series has. The category in the event itself is deprecated.
 func (e *eventRow) readSeries(r *wire.Row) {
-	e.category = cmp.Or(r.Text(fieldCategory), e.category)
+	e.Category = cmp.Or(r.Text(wire.FieldCategory), e.Category)
 	e.tags = r.Labels(fieldTags, wire.Field{})
 	var names []string
 	for _, v := range r.Of(fieldSources).Elements() {
@@ -145,19 +137,81 @@ func (e *eventRow) readSeries(r *wire.Row) {
 	e.source = strings.Join(names, ", ")
 }
 
-func (e *eventRow) fill(m *market.Market) {
-	m.EventID, m.EventSlug = e.ticker, slug(e.ticker)
-	m.EventTitle, m.Category, m.Tags = e.title, e.category, e.tags
-	m.Question = cmp.Or(m.Question, e.title)
-}
-
-func (e *eventRow) toEvent(markets []*market.Market, leftOut market.LeftOut) *market.Event {
-	out := &market.Event{EventID: e.ticker, Slug: slug(e.ticker), Title: e.title, Category: e.category, Exclusive: e.exclusive, LeftOut: leftOut}
+func (e *eventRow) with(markets []*market.Market, leftOut market.LeftOut) *market.Event {
+	e.LeftOut = leftOut
 	for _, m := range markets {
 		if m.Resolution != nil {
 			m.Resolution.Source = e.source
 		}
-		out.Include(m)
+		e.Include(m)
 	}
-	return out
+	return &e.Event
+}
+
+// Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
+// case.
+func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
+	const e = upstream.EndpointEvent
+	ticker := ref.EventID
+	if ticker == "" {
+		if ticker = strings.ToUpper(ref.EventSlug); slug(ticker) != ref.EventSlug {
+			return nil, nil
+		}
+	}
+	if !isTicker(ticker) {
+		return nil, rest.CheckID(e, ticker)
+	}
+	return rest.WithBackoff(d.Client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
+}
+
+func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (*market.Event, error) {
+	const e = upstream.EndpointEvent
+	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
+	rq.Query.Set("with_nested_markets", "true")
+	payload, err := d.Get(ctx, call, rq)
+	if err != nil || payload.IsNull() {
+		return nil, rest.NilIfNotFound(err)
+	}
+	var n rest.Drift
+	defer func() { d.Report(e, n) }()
+	r := wire.NewRow(payload.Member("event"), n.Add)
+	event := readEvent(r)
+	if r.Err != nil || event.EventID != ticker {
+		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
+	}
+	if isTicker(event.series) {
+		series, err := d.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		event.readSeries(r.Child(series.Member("series")))
+	}
+	read := func(r *wire.Row) *market.Market { return readMarket(r, event) }
+	markets, bad := rest.ReadRows(r.Of(fieldMarkets).Elements(), n.Add, read)
+	leftOut := bad.LeftOut(e)
+	archive, err := d.archived(ctx, call, ticker, read)
+	switch {
+	case err == nil:
+	case len(markets) == 0 || ctx.Err() != nil || market.CodeOf(err) == market.CodeRateLimited:
+		return nil, err
+	default:
+		leftOut = append(leftOut, err) // the archive fails, but the event has other markets
+	}
+	for _, m := range archive.rows {
+		if !slices.ContainsFunc(markets, func(known *market.Market) bool { return known.MarketID == m.MarketID }) {
+			markets = append(markets, m)
+		}
+	}
+	return event.with(markets, append(leftOut, archive.bad.LeftOut(e)...)), nil
+}
+
+// archived reads the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
+func (d *Driver) archived(ctx context.Context, call upstream.Call, event string, read func(*wire.Row) *market.Market) (page[*market.Market], error) {
+	rq := &rest.Request{Endpoint: upstream.EndpointEvent, Path: pathArchive, Keys: 1}
+	rq.Query.Set("event_ticker", event).Set("limit", "1000")
+	p, err := readPage(ctx, d, call, rq, fieldMarkets, read)
+	if err == nil && p.cursor != "" {
+		err = rest.UnknownForm(rq.Endpoint, "more than 1000 archived markets of one event")
+	}
+	return p, rest.NilIfNotFound(err)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"oddsgraph/internal/market"
@@ -15,6 +14,38 @@ import (
 )
 
 const defaultPageSize = 20
+
+// list requests {"name of f":[…],"cursor":…} and returns the list and the cursor of the next page.
+func (d *Driver) list(ctx context.Context, call upstream.Call, rq *rest.Request, f wire.Field) (list []wire.Value, cursor string, err error) {
+	payload, err := d.Get(ctx, call, rq)
+	if err != nil {
+		return nil, "", err
+	}
+	list, ok := f.Of(payload).List()
+	if !ok {
+		return nil, "", rest.UnknownForm(rq.Endpoint, "no list of "+f.String())
+	}
+	return list, payload.Member("cursor").Text(), nil
+}
+
+type page[T any] struct {
+	rows   []T
+	bad    rest.RowErrors
+	cursor string
+}
+
+// readPage is like list, and reads the rows; see rest.ReadRows.
+func readPage[T any](ctx context.Context, d *Driver, call upstream.Call, rq *rest.Request, f wire.Field, read func(*wire.Row) T) (p page[T], err error) {
+	list, cursor, err := d.list(ctx, call, rq, f)
+	if err != nil {
+		return p, err
+	}
+	var n rest.Drift
+	p.cursor = cursor
+	p.rows, p.bad = rest.ReadRows(list, n.Add, read)
+	d.Report(rq.Endpoint, n)
+	return p, nil
+}
 
 // filters contains Kalshi's names of the states by which Kalshi can filter its list of markets.
 var filters = map[market.Status]string{
@@ -46,7 +77,23 @@ func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Searc
 		return nil, err
 	}
 	rq := searchRequest(q, at)
-	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
+	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) {
+		p, err := readPage(ctx, d, call, rq, fieldMarkets, marketOf)
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		found := slices.DeleteFunc(p.rows, func(m *market.Market) bool { return !q.MatchesState(m) })
+		if at.Archived && len(found) > 0 {
+			if found, err = d.withoutListed(ctx, call, found); err != nil {
+				return nil, err
+			}
+		}
+		out := &queries.SearchPage{Markets: found, LeftOut: p.bad.LeftOut(e)}
+		if cursor := rest.NextCursor(p.cursor, at.Cursor); cursor != "" || mayBeArchived(q) {
+			out.Next = at.next(cursor)
+		}
+		return out, nil
+	})
 }
 
 // filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
@@ -99,32 +146,6 @@ func unixBound(b queries.Bound) string {
 	return unix(t)
 }
 
-func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
-	const e = upstream.EndpointSearch
-	list, payload, err := d.getMarkets(ctx, call, rq)
-	if err != nil {
-		return nil, rest.BadIfNotFound(e, err)
-	}
-	var n rest.Drift
-	defer func() { d.Report(e, n) }()
-	rows, bad := rest.ReadRows(list, n.Add, marketOf)
-	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
-	for _, m := range rows {
-		if q.MatchesState(m) {
-			page.Markets = append(page.Markets, m)
-		}
-	}
-	if at.Archived {
-		if page.Markets, err = d.withoutListed(ctx, call, page.Markets); err != nil {
-			return nil, err
-		}
-	}
-	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor); cursor != "" || mayBeArchived(q) {
-		page.Next = at.next(cursor)
-	}
-	return page, nil
-}
-
 // mayBeArchived reports whether archived markets can match a search. Archived markets are settled.
 func mayBeArchived(q queries.Search) bool {
 	return len(q.Status) == 0 || slices.Contains(q.Status, market.StatusResolved)
@@ -132,9 +153,6 @@ func mayBeArchived(q queries.Search) bool {
 
 // withoutListed leaves out the archived markets that Kalshi's list also has, because they are on the earlier pages.
 func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets []*market.Market) ([]*market.Market, error) {
-	if len(markets) == 0 {
-		return nil, nil
-	}
 	tickers := make([]string, len(markets))
 	for i, m := range markets {
 		tickers[i] = m.MarketID
@@ -142,87 +160,9 @@ func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets 
 	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
-	list, _, err := d.getMarkets(ctx, call, rq)
+	listed, err := readPage(ctx, d, call, rq, fieldMarkets, func(r *wire.Row) string { return r.ID(fieldTicker) })
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
-	listed := make(map[string]bool, len(list))
-	for _, v := range list {
-		ticker, _ := fieldTicker.Of(v).ID()
-		listed[ticker] = true
-	}
-	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
-}
-
-// Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
-// case.
-func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
-	const e = upstream.EndpointEvent
-	ticker := ref.EventID
-	if ticker == "" {
-		if ticker = strings.ToUpper(ref.EventSlug); slug(ticker) != ref.EventSlug {
-			return nil, nil
-		}
-	}
-	if !isTicker(ticker) {
-		return nil, rest.CheckID(e, ticker)
-	}
-	return rest.WithBackoff(d.Client, e, ticker, func() (*market.Event, error) { return d.event(ctx, call, ticker) })
-}
-
-func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (*market.Event, error) {
-	const e = upstream.EndpointEvent
-	rq := &rest.Request{Endpoint: e, Path: paths[e] + ticker, Keys: 1}
-	rq.Query.Set("with_nested_markets", "true")
-	payload, err := d.Get(ctx, call, rq)
-	if err != nil || payload.IsNull() {
-		return nil, rest.NilIfNotFound(err)
-	}
-	var n rest.Drift
-	defer func() { d.Report(e, n) }()
-	r := wire.NewRow(payload.Member("event"), n.Add)
-	event := readEvent(r)
-	if r.Err != nil || event.ticker != ticker {
-		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
-	}
-	if isTicker(event.series) {
-		series, err := d.Get(ctx, call, &rest.Request{Endpoint: e, Path: pathSeries + event.series, Keys: 1})
-		if err != nil {
-			return nil, rest.BadIfNotFound(e, err)
-		}
-		event.readSeries(r.Child(series.Member("series")))
-	}
-	read := func(r *wire.Row) *market.Market { return readMarket(r, event) }
-	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, read)
-	leftOut := bad.LeftOut(e)
-	list, err := d.archived(ctx, call, ticker)
-	switch {
-	case err == nil:
-	case len(markets) == 0 || ctx.Err() != nil || market.CodeOf(err) == market.CodeRateLimited:
-		return nil, err
-	default:
-		leftOut = append(leftOut, err) // the archive fails, but the event has other markets
-	}
-	archived, bad := rest.ReadRows(list, n.Add, read)
-	for _, m := range archived {
-		if !slices.ContainsFunc(markets, func(known *market.Market) bool { return known.MarketID == m.MarketID }) {
-			markets = append(markets, m)
-		}
-	}
-	return event.toEvent(markets, append(leftOut, bad.LeftOut(e)...)), nil
-}
-
-// archived returns the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
-func (d *Driver) archived(ctx context.Context, call upstream.Call, event string) ([]wire.Value, error) {
-	const e = upstream.EndpointEvent
-	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
-	rq.Query.Set("event_ticker", event).Set("limit", "1000")
-	list, payload, err := d.getMarkets(ctx, call, rq)
-	if err != nil {
-		return nil, rest.NilIfNotFound(err)
-	}
-	if payload.Member("cursor").Text() != "" {
-		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
-	}
-	return list, nil
+	return slices.DeleteFunc(markets, func(m *market.Market) bool { return slices.Contains(listed.rows, m.MarketID) }), nil
 }

@@ -57,37 +57,27 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 // unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
 func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
 	rq := tradesRequest(q, at)
-	payload, err := d.Get(ctx, call, rq)
-	if at.Archived && market.CodeOf(err) == market.CodeNotFound {
-		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
-	}
-	if err != nil {
-		return nil, nil, rest.BadIfNotFound(rq.Endpoint, err)
-	}
-	list, ok := payload.Member("trades").List()
-	if !ok {
-		return nil, nil, rest.UnknownForm(rq.Endpoint, "no list of trades")
-	}
-	var n rest.Drift
-	defer func() { d.Report(rq.Endpoint, n) }()
-	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
+	p, err := readPage(ctx, d, call, rq, fieldTrades, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
 			r.Fail(fieldMarketTicker, "is the ticker of another market")
 		}
 		return both
 	})
-	if len(rows) == 0 && len(bad) > 0 {
-		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
-	}
-	cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor)
+	rows := p.rows
 	switch {
+	case at.Archived && market.CodeOf(err) == market.CodeNotFound:
+		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
+	case err != nil:
+		return nil, nil, rest.BadIfNotFound(rq.Endpoint, err)
+	case len(rows) == 0 && len(p.bad) > 0:
+		return nil, nil, rest.UnknownForm(rq.Endpoint, p.bad.WhyEmpty())
 	case at.Archived && !at.Oldest.IsZero(): // the archive also has the last trades of the list
 		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.Oldest) })
 	case !at.Archived && len(rows) > 0:
 		at.Oldest = rows[len(rows)-1][yes].Timestamp // the venue sends the newest trade first
 	}
-	return &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: at.next(cursor)}, rows, nil
+	return &queries.TradePage{LeftOut: p.bad.LeftOut(rq.Endpoint), Next: at.next(rest.NextCursor(p.cursor, at.Cursor))}, rows, nil
 }
 
 // tradesRequest returns the request for a page. In the archive, it asks for trades up to one second after the oldest trade on the
@@ -106,6 +96,7 @@ func tradesRequest(q queries.MarketTrades, at position) *rest.Request {
 }
 
 var (
+	fieldTrades       = wire.NewField("trades")
 	fieldTradeID      = wire.NewField("trade_id")
 	fieldMarketTicker = wire.NewField("market_ticker", "ticker").Interned()
 	fieldCount        = wire.NewField("count_fp", "count")
