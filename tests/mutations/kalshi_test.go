@@ -39,7 +39,7 @@ var kalshi = []mutation{
 	},
 	{
 		name: "a subscription without markets stays open and gets all markets",
-		file: "internal/venue/kalshi/encode.go", oldText: "case !c.carries(sid):", newText: "case false:",
+		file: "internal/venue/kalshi/codec.go", oldText: "case !c.carries(sid):", newText: "case false:",
 		run: "^TestSession$", message: "session.golden differs",
 	},
 	{

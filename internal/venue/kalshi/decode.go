@@ -319,7 +319,11 @@ func (c *codec) failure(f received) []stream.Event {
 	switch {
 	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
 		c.observer.Drift("subscription ended")
-		events = c.numbers.Lose(c.forget(sid)...)
+		delete(c.sids, sid)
+		for _, sub := range c.subjectsOf(sid) {
+			events = append(events, c.loseOne(c.subjects[sub])...)
+			delete(c.subjects, sub)
+		}
 	case code == codeFull && c.sids[sent.sid] != nil:
 		c.sids[sent.sid].full = true
 	}

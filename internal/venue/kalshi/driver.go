@@ -27,17 +27,13 @@ const maxTickers, maxBilled, maxCandles = 100, 2, 10_000
 const bucketTokens, callTokens = 200, 10
 
 var paths = rest.Paths{
-	upstream.EndpointPrices:         "/markets",
-	upstream.EndpointSpreads:        "/markets",
-	upstream.EndpointBook:           "/markets",
-	upstream.EndpointPriceHistory:   "/markets/candlesticks",
-	upstream.EndpointSearch:         "/markets",
-	upstream.EndpointMarketsByID:    "/markets",
-	upstream.EndpointMarketsByToken: "/markets",
-	upstream.EndpointMarketBySlug:   "/markets",
-	upstream.EndpointEvent:          "/events/",
-	upstream.EndpointEventSearch:    "/events",
-	upstream.EndpointMarketTrades:   "/markets/trades",
+	upstream.EndpointPrices: pathMarkets, upstream.EndpointSpreads: pathMarkets, upstream.EndpointBook: pathMarkets,
+	upstream.EndpointMarketsByID: pathMarkets, upstream.EndpointMarketsByToken: pathMarkets, upstream.EndpointMarketBySlug: pathMarkets,
+	upstream.EndpointSearch:       pathMarkets,
+	upstream.EndpointPriceHistory: "/markets/candlesticks",
+	upstream.EndpointEvent:        "/events/",
+	upstream.EndpointEventSearch:  "/events",
+	upstream.EndpointMarketTrades: "/markets/trades",
 }
 
 // Some calls use one of these paths instead of the path of their endpoint. Markets that settled long ago are only in the archive.

@@ -115,11 +115,9 @@ func readOutcomes(r *wire.Row, m *market.Market) {
 	}
 	m.Resolution = &market.Resolution{ResolvedAt: r.Time(fieldSettledAt)}
 	for _, s := range sides {
-		if !strings.EqualFold(r.Text(fieldResult), labels[s]) {
-			continue
+		if strings.EqualFold(r.Text(fieldResult), labels[s]) {
+			m.Outcomes[s].Winner, m.Outcomes[s.other()].Winner, m.Resolution.Outcome = new(true), new(false), labels[s]
 		}
-		m.Outcomes[s].Winner, m.Outcomes[s.other()].Winner = new(true), new(false)
-		m.Resolution.Outcome = labels[s]
 	}
 }
 
@@ -141,14 +139,14 @@ type quote struct {
 
 // readQuote reads the prices of a market or of a ticker frame. If a side of the book is empty, Kalshi sends a bid of 0, or an ask
 // of 0 or 1. If the market never traded, Kalshi sends a last price of 0. No order can have the price 0 or 1.
-func readQuote(r *wire.Row) quote {
+func readQuote(r *wire.Row) *quote {
 	traded := func(f wire.Field) *market.Decimal {
 		if p := r.Unit(f); p != nil && !p.IsZero() && p.Cmp(one) != 0 {
 			return p
 		}
 		return nil
 	}
-	q := quote{bid: traded(fieldYesBid), ask: traded(fieldYesAsk), last: traded(fieldLastPrice)}
+	q := &quote{bid: traded(fieldYesBid), ask: traded(fieldYesAsk), last: traded(fieldLastPrice)}
 	if statusOf(r.Text(wire.FieldStatus)) == market.StatusResolved {
 		q.settled = r.Unit(fieldSettlementValue)
 	}
@@ -215,8 +213,6 @@ func lookup[T any](d *Driver, e upstream.Endpoint, read func(*wire.Row) *T) rest
 
 func marketOf(r *wire.Row) *market.Market { return readMarket(r, nil) }
 
-func quoteOf(r *wire.Row) *quote { return new(readQuote(r)) }
-
 // MarketsByID returns a result for each ticker, in the order of ids. The Value is nil if the venue does not know the market.
 func (d *Driver) MarketsByID(ctx context.Context, call upstream.Call, ids []string) ([]upstream.Result[*market.Market], error) {
 	return lookup(d, upstream.EndpointMarketsByID, marketOf).Read(ctx, call, ids)
@@ -240,10 +236,10 @@ func (d *Driver) MarketBySlug(ctx context.Context, call upstream.Call, s string)
 // Prices returns the price of each token, in the order of tokenIDs. One call returns the prices of both tokens of a market. The
 // Value of a result is nil if the token has none of the prices that quote.price lists, or if the venue does not know the token.
 func (d *Driver) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {
-	return readTokens(ctx, call, lookup(d, upstream.EndpointPrices, quoteOf), tokenIDs, (*quote).price)
+	return readTokens(ctx, call, lookup(d, upstream.EndpointPrices, readQuote), tokenIDs, (*quote).price)
 }
 
 // Spreads returns the best prices of each token, in the order of tokenIDs.
 func (d *Driver) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
-	return readTokens(ctx, call, lookup(d, upstream.EndpointSpreads, quoteOf), tokenIDs, (*quote).spread)
+	return readTokens(ctx, call, lookup(d, upstream.EndpointSpreads, readQuote), tokenIDs, (*quote).spread)
 }
