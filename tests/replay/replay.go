@@ -21,15 +21,17 @@ type Session struct {
 	stream.Codec
 	Now time.Time
 	// Do executes the commands of a script that only one codec has. It may be nil.
-	Do    func(words []string) []stream.Event
+	Do func(words []string) []stream.Event
+	// Kinds makes the type of each frame a note. Otherwise there is a note for frames of unknown types only.
+	Kinds bool
 	notes []string
 	rid   int
 }
 
 // Frame implements stream.Observer.
 func (s *Session) Frame(kind string) {
-	if kind == "unknown" {
-		s.notes = append(s.notes, "unknown frame")
+	if s.Kinds || kind == "unknown" {
+		s.notes = append(s.notes, kind+" frame")
 	}
 }
 
@@ -87,7 +89,7 @@ func (s *Session) do(line string) string {
 	switch verb := verbs[words[0]]; {
 	case words[0] == "#":
 	case words[0] == "<":
-		if events = s.Decode([]byte(strings.TrimPrefix(line, "< ")), s.Now); len(events) == 0 {
+		if events = s.Decode([]byte(strings.TrimPrefix(strings.TrimPrefix(line, "<"), " ")), s.Now); len(events) == 0 {
 			events = []stream.Event{{Kind: stream.EventLife}}
 		}
 	case words[0] == "wait":
@@ -134,7 +136,11 @@ func Show(e stream.Event, now time.Time) string {
 		h := e.Hello
 		return fmt.Sprintf("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.Epoch, h.Heartbeat, h.Topics, h.Depth, h.FramesPerSecond, h.FrameBytes)
 	case stream.EventAck:
-		return "ack " + e.Rid
+		out := "ack " + e.Rid
+		for i := 0; e.Rid == "" && i < len(e.Topics); i++ {
+			out = strings.TrimSpace(out) + " " + topic(e.Topics[i])
+		}
+		return out
 	case stream.EventError:
 		return fmt.Sprintf("error %s %s %v %s", e.Rid, e.Code, e.IDs, e.RetryAfter)
 	case stream.EventHeartbeat:
