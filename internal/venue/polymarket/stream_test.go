@@ -46,9 +46,8 @@ func topic(channel messages.Channel, id string) messages.Topic {
 }
 
 var (
-	bookA  = topic(messages.ChannelOrderbook, "A")
-	priceA = topic(messages.ChannelPrices, "A")
-	tapeA  = topic(messages.ChannelTrades, "A")
+	bookA = topic(messages.ChannelOrderbook, "A")
+	tapeA = topic(messages.ChannelTrades, "A")
 )
 
 func marketWith(id string, tokens ...string) *market.Market {
