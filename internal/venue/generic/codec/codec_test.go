@@ -160,7 +160,7 @@ func TestGoldenRequests(t *testing.T) {
 
 // TestBadFrames replays frames with bad or missing members, and texts that are not frames.
 func TestBadFrames(t *testing.T) {
-	replay.Run(t, "testdata/bad", func(s *replay.Session) {
+	replay.Run(t, "testdata/forms/TestBadFrames", func(s *replay.Session) {
 		d, _ := testDecoder(t, user)
 		d.env.Observer, s.Codec = s, d
 	})
