@@ -5,37 +5,37 @@ var polymarket = []mutation{
 	{
 		name: "a part of the changes of one order is published",
 		file: "internal/venue/polymarket/stream_book.go", oldText: "if !a.scratch.top().equal(c.top) {", newText: "if false {",
-		run: "^TestBurstIsOneChange$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "an incomplete burst of changes before a later change shows no gap",
 		file: "internal/venue/polymarket/stream_book.go", oldText: "len(a.burst) > 0 && c.at.After(a.burstAt) ||", newText: "",
-		run: "^TestLaterChangeShowsGap$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "a burst of changes that stays incomplete shows no gap",
 		file: "internal/venue/polymarket/stream_repair.go", oldText: "!a.burstBy.IsZero() && !now.Before(a.burstBy)", newText: "false",
-		run: "^TestOpenBurstShowsGap$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "a book does not replace the changes before it",
 		file: "internal/venue/polymarket/stream_decode.go", oldText: "if a.replace(l, at) || pending || owed {", newText: "if pending {\n\t\treturn nil\n\t}\n\tif a.replace(l, at) || owed {",
-		run: "^TestBookReplaces$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name:  "numbers start again for a topic that is subscribed again",
 		tests: "internal/venue/polymarket", file: "internal/venue/stream/numbering.go", oldText: "last = n.highest", newText: "last = 0",
-		run: "^TestStreamNumbersGoOn$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "a repair drops the changes that are later than the repaired book",
 		file: "internal/venue/polymarket/stream_book.go", oldText: "if !c.at.Before(b.Timestamp) {", newText: "if false {",
-		run: "^TestLaterChangeShowsGap$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "an asset is not subscribed again after failed repairs",
 		file: "internal/venue/polymarket/stream_codec.go", oldText: "if a.failures < maxRepairs {", newText: "if true {",
-		run: "^TestFailedRepairs$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "frozen books are not found",
@@ -45,7 +45,7 @@ var polymarket = []mutation{
 	{
 		name: "a comparison forgets the changes since it began",
 		file: "internal/venue/polymarket/stream_book.go", oldText: "if cmp.since = append(cmp.since, a.burst...); len(cmp.since) > maxKept {", newText: "if len(cmp.since) > maxKept {",
-		run: "^TestChangesDuringAComparison$",
+		run: "^TestSession$", message: "session.golden differs",
 	},
 	{
 		name: "a missing first book is never read",

@@ -44,7 +44,7 @@ func runGolden(t *testing.T, endpoint string, groups []golden, read func(t *test
 			got.WriteByte('\n')
 		}
 	}
-	compareGolden(t, "testdata/forms/"+t.Name()+".txt", got.String())
+	tool.Golden(t, "testdata/forms/"+t.Name()+".txt", got.String())
 }
 
 // checkGoldenCovered fails the test if no group has a golden file of the endpoint.

@@ -3,7 +3,6 @@ package generic
 import (
 	"context"
 	"encoding/base64"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -20,9 +19,8 @@ import (
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/rest"
+	"oddsgraph/tests/tool"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden requests")
 
 // readRequests are reads that together use every parameter that the client sends.
 var readRequests = []struct {
@@ -126,7 +124,7 @@ func TestRequestBytes(t *testing.T) {
 			fmt.Fprintf(&got, "# credentials: %s; %s\n\n%s", mode, r.name, recordRequests(t, mode, r.responses, r.call))
 		}
 	}
-	compareGolden(t, filepath.Join("testdata", "requests.txt"), got.String())
+	tool.Golden(t, filepath.Join("testdata", "requests.txt"), got.String())
 }
 
 // recordRequests makes a read with a new client, and returns the client's HTTP requests as text.
@@ -160,23 +158,6 @@ func recordRequests(t *testing.T, mode string, responses []string, call func(con
 		requests[i] = hide.Replace(requests[i])
 	}
 	return strings.Join(requests, "")
-}
-
-// compareGolden compares a text with a golden file. With the flag -update, it writes the golden file instead.
-func compareGolden(t *testing.T, file, text string) {
-	t.Helper()
-	if *update {
-		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
-		must(t, os.WriteFile(file, []byte(text), 0o644))
-	}
-	want, err := os.ReadFile(file)
-	must(t, err)
-	got, expected := strings.Split(text, "\n"), strings.Split(string(want), "\n")
-	for i := range max(len(got), len(expected)) {
-		if i >= len(got) || i >= len(expected) || got[i] != expected[i] {
-			t.Fatalf("%s differs in line %d:\n%q\nwant\n%q", file, i+1, got[min(i, len(got)):min(i+1, len(got))], expected[min(i, len(expected)):min(i+1, len(expected))])
-		}
-	}
 }
 
 // TestEveryEndpointHasRequests checks that testdata/requests.txt has a request to every endpoint.

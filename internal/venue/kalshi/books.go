@@ -22,7 +22,7 @@ func (d *Driver) Books(ctx context.Context, call upstream.Call, list []queries.B
 		ids[i] = q.TokenID
 	}
 	l := rest.Lookup[bids]{Client: d.Client, Endpoint: upstream.EndpointBook, Batch: 1, IsID: isTicker, Call: d.readBids}
-	return readTokens(ctx, call, l, ids, func(_ int, t token, b *bids) *market.Book { return b.book(t.ticker, t.side, queries.MaxBookDepth) })
+	return readTokens(ctx, call, l, ids, func(b *bids, ticker string, s side) *market.Book { return b.book(ticker, s, queries.MaxBookDepth) })
 }
 
 func (d *Driver) readBids(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[bids], error) {
@@ -109,8 +109,9 @@ func (b *bids) add(s side, price, delta market.Decimal) (total market.Decimal, o
 
 // changeOf returns the change of an outcome's book when the bids for bidder at a price get a new total.
 func changeOf(outcome, bidder side, price, total market.Decimal) market.LevelChange {
-	if outcome == bidder {
-		return market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}
+	c := market.LevelChange{Side: market.SideBuy, Level: market.Level{Price: price, Size: total}}
+	if outcome != bidder {
+		c.Side, c.Price = market.SideSell, one.Sub(price)
 	}
-	return market.LevelChange{Side: market.SideSell, Level: market.Level{Price: one.Sub(price), Size: total}}
+	return c
 }

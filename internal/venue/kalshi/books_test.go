@@ -10,10 +10,8 @@ import (
 	"testing"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/upstream"
-	"oddsgraph/internal/venue/stream"
 )
 
 // TestOneCallFillsBothTokens checks that one call returns the books of both tokens of a market, with and without a key. If one of the calls fails, only
@@ -91,24 +89,16 @@ func TestArchiveFails(t *testing.T) {
 	}
 }
 
-// TestLongLists checks that a call for prices, and a command for snapshots, has at most 100 markets.
+// TestLongLists checks that a call for prices has at most 100 markets.
 func TestLongLists(t *testing.T) {
 	var tokens []string
-	var topics []messages.Topic
 	for i := range 101 {
 		tokens = append(tokens, fmt.Sprintf("A-%d:yes", i))
-		topics = append(topics, book(tokens[i]))
 	}
 	d, s := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(`{"markets":[]}`), "/historical/markets": text(`{"markets":[]}`)})
 	_, _ = d.Prices(t.Context(), upstream.Call{}, tokens)
 	if len(s.calls) != 4 {
 		t.Errorf("the prices of 101 markets need %d calls, want 2 for the list and 2 for the archive", len(s.calls))
-	}
-	r := newRig(t)
-	seq := r.open(topics...)
-	r.frame(deltaFrame(seq+2, "A-0", "yes", "0.4000", "1.00"))
-	if commands := r.request(stream.VerbResync, topics[0]); len(commands) != 2 {
-		t.Errorf("the snapshots of 101 books need %d commands, want 2", len(commands))
 	}
 }
 

@@ -54,11 +54,11 @@ func TestCandles(t *testing.T) {
 	} {
 		var notes []string
 		r := parseRow(t, test.row, &notes)
-		p, ok := readCandle(r, periodHour, start.Add(time.Hour))
+		p := readCandle(r, periodHour, start.Add(time.Hour))
 		got := "no point"
 		if r.Err != nil {
 			got = r.Err.Error()
-		} else if ok {
+		} else if !p.Timestamp.IsZero() {
 			got = describePoint(points([]market.PricePoint{p}, yes)[0]) + "; NO " + describePoint(points([]market.PricePoint{p}, no)[0])
 		}
 		if got != test.want && (r.Err == nil || !strings.Contains(got, test.want)) {
@@ -193,7 +193,7 @@ func TestOtherDays(t *testing.T) {
 	var notes []string
 	r := wire.NewRow(v, func(what string) { notes = append(notes, what) })
 	h := readHistory(r, span{day, day}, start.AddDate(0, 0, 9))
-	if r.Err != nil || len(h.points) != 1 || h.points[0].Price.String() != "0.2000" || len(h.leftOut) != 1 {
+	if r.Err != nil || len(h.Points) != 1 || h.Points[0].Price.String() != "0.2000" || len(h.LeftOut) != 1 {
 		t.Errorf("readHistory returns %+v and the error %v, want the price 0.2000 and one row left out", h, r.Err)
 	}
 	if want := []string{"bad row", "point on another day", "point on another day"}; !slices.Equal(notes, want) {

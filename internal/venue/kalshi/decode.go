@@ -2,6 +2,8 @@ package kalshi
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +22,6 @@ var (
 	fieldChannel = wire.NewField("channel")
 	fieldCode    = wire.NewField("code")
 
-	fieldSide  = wire.NewField("side").Interned()
 	fieldLevel = wire.NewField("price_dollars")
 	fieldDelta = wire.NewField("delta_fp")
 	fieldKind  = wire.NewField("event_type").Interned()
@@ -31,7 +32,6 @@ const maxDepth = 1000
 
 // Decode returns the events of a frame. If the frame is not JSON, the only event is an EventGarbage.
 func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
-	note := c.observer.Drift
 	v, err := wire.Parse(frame)
 	if err != nil {
 		c.observer.Frame("garbage")
@@ -39,13 +39,12 @@ func (c *codec) Decode(frame []byte, at time.Time) []stream.Event {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := wire.NewRow(v, note)
-	msg := r.Child(r.Of(fieldMessage))
-	f := received{at: at, msg: msg}
+	r := wire.NewRow(v, c.observer.Drift)
+	f := received{at: at, msg: r.Child(r.Of(fieldMessage))}
 	f.sid, _ = r.Of(fieldSID).Uint()
 	f.seq, _ = r.Of(fieldNumber).Uint()
 	f.id, _ = r.Of(fieldID).Uint()
-	events, fresh := c.checkNumber(f, note)
+	events, fresh := c.checkNumber(f)
 	if fresh {
 		events = append(events, c.handle(r.Text(fieldType), f)...)
 	}
@@ -59,10 +58,9 @@ type received struct {
 	msg          *wire.Row
 }
 
-// checkNumber compares the number of a frame with the last number of its subscription. After a gap, checkNumber calls loseAll,
-// because the lost message may have been about any market of the subscription. If the number is not greater than the last number,
-// fresh is false. If the frame has no number or its subscription is unknown, fresh is true.
-func (c *codec) checkNumber(f received, note func(string)) (events []stream.Event, fresh bool) {
+// checkNumber compares the number of a frame with the last number of its subscription. If it is not greater, fresh is false. After a
+// gap, the state of all subjects is lost, because the lost message may have been about any of them.
+func (c *codec) checkNumber(f received) (events []stream.Event, fresh bool) {
 	s := c.sids[f.sid]
 	if s == nil || f.seq == 0 {
 		return nil, true
@@ -70,19 +68,22 @@ func (c *codec) checkNumber(f received, note func(string)) (events []stream.Even
 	last := s.seq
 	switch {
 	case f.seq <= last:
-		note("repeated number")
+		f.msg.Note("repeated number")
 		return nil, false
 	case last > 0 && f.seq > last+1:
-		note("gap of a subscription")
+		f.msg.Note("gap of a subscription")
 		events = c.loseAll(f.sid)
 	}
 	s.seq = f.seq
 	return events, true
 }
 
-// loseAll marks the state of all subjects of a subscription as lost. It skips subjects on the channel of prices, because the next
-// frame contains all prices of the market again.
+// loseAll marks the state of all subjects of an open subscription as lost. It skips subjects on the channel of prices, because the
+// next frame contains all prices of the market again.
 func (c *codec) loseAll(sid uint64) (events []stream.Event) {
+	if c.sids[sid] == nil {
+		return nil
+	}
 	for _, sub := range c.subjectsOf(sid) {
 		if sub.channel != messages.ChannelPrices {
 			events = append(events, c.loseOne(c.subjects[sub])...)
@@ -96,176 +97,142 @@ func (c *codec) loseOne(state *subjectState) []stream.Event {
 	return c.numbers.Lose(state.topics()...)
 }
 
+// fill sets what is specific to a kind of message, in the message of an outcome.
+type fill func(s side, m *messages.Message)
+
+// marketFrames maps the type of a frame about a market to the channel, the kind of message and the function that reads the frame. If
+// the function returns nil, there is no message. If it makes the row bad, the state of the subject is lost.
+var marketFrames = map[string]struct {
+	channel messages.Channel
+	kind    messages.Kind
+	read    func(f received, ticker string, state *subjectState) fill
+}{
+	"orderbook_snapshot":  {messages.ChannelOrderbook, messages.KindBookSnapshot, readSnapshot},
+	"orderbook_delta":     {messages.ChannelOrderbook, messages.KindBookDelta, readDelta},
+	typeTicker:            {messages.ChannelPrices, messages.KindPrice, readTicker},
+	"trade":               {messages.ChannelTrades, messages.KindTrade, readTradeFrame},
+	"market_lifecycle_v2": {messages.ChannelMarket, messages.KindMarket, readLifecycle},
+}
+
+const typeTicker = "ticker"
+
+// otherFrames maps the type of each other frame to the function that handles it. The channel market_lifecycle_v2 also has frames
+// about events.
+var otherFrames = map[string]func(*codec, received) []stream.Event{
+	"subscribed":       (*codec).subscribed,
+	"ok":               (*codec).answered,
+	"unsubscribed":     (*codec).ended,
+	"error":            (*codec).failure,
+	"event_lifecycle":  func(*codec, received) []stream.Event { return nil },
+	"event_fee_update": func(*codec, received) []stream.Event { return nil },
+}
+
+// handle handles a frame. A frame of an unknown type may be about any market of its subscription.
 func (c *codec) handle(kind string, f received) []stream.Event {
-	read := frames[kind]
-	if read == nil {
+	_, isMarket := marketFrames[kind]
+	other := otherFrames[kind]
+	if !isMarket && other == nil {
 		c.observer.Frame("unknown")
-		return c.loseUnread(f)
+		return c.loseAll(f.sid)
 	}
 	c.observer.Frame(kind)
-	return read(c, f)
-}
-
-// frames maps the type of a frame to the function that handles the frame.
-var frames = map[string]func(*codec, received) []stream.Event{
-	"orderbook_snapshot":  (*codec).snapshot,
-	"orderbook_delta":     (*codec).delta,
-	"ticker":              (*codec).ticker,
-	"trade":               (*codec).trade,
-	"market_lifecycle_v2": (*codec).lifecycle,
-	"subscribed":          (*codec).subscribed,
-	"ok":                  (*codec).answered,
-	"unsubscribed":        (*codec).ended,
-	"error":               (*codec).failure,
-	"event_lifecycle":     (*codec).skip,
-	"event_fee_update":    (*codec).skip,
-}
-
-// skip handles a frame of the channel market_lifecycle_v2 that is not about a market.
-func (c *codec) skip(received) []stream.Event { return nil }
-
-// loseUnread handles a frame whose type or market is unknown. The frame may be about any market of its subscription. If the frame
-// names no subscription, its missing number causes a gap later.
-func (c *codec) loseUnread(f received) []stream.Event {
-	if c.sids[f.sid] == nil {
-		return nil
+	if other != nil {
+		return other(c, f)
 	}
-	return c.loseAll(f.sid)
+	return c.publish(kind, f)
 }
 
-// subjectOfFrame returns the ticker of a frame's market and the state of the market's subject. If no topic of the subject is
-// subscribed, the state is nil. If the ticker cannot be read, the state is nil, and lost has the events of loseUnread.
-func (c *codec) subjectOfFrame(channel messages.Channel, f received) (ticker string, state *subjectState, lost []stream.Event) {
-	ticker = f.msg.RequireID(fieldMarketTicker)
-	if f.msg.Err != nil {
+// errNegative makes a change bad after which the total at a price would be negative, because a change was missed.
+var errNegative = errors.New("negative level")
+
+// publish returns a message for each wanted outcome of the market that a frame is about. A frame with an unreadable ticker may be about
+// any market of its subscription.
+func (c *codec) publish(kind string, f received) []stream.Event {
+	events := c.confirm(f.id) // a requested snapshot answers its command
+	t, ticker := marketFrames[kind], f.msg.RequireID(fieldMarketTicker)
+	state := c.subjects[subject{t.channel, ticker}]
+	switch {
+	case f.msg.Err != nil:
 		f.msg.Note("bad frame")
-		return "", nil, c.loseUnread(f)
+		return append(events, c.loseAll(f.sid)...)
+	case state == nil:
+		return events
 	}
-	return ticker, c.subjects[subject{channel, ticker}], nil
-}
-
-func (c *codec) message(t messages.Topic, kind messages.Kind, f received) *messages.Message {
-	return &messages.Message{
-		Topic: t, Kind: kind, Epoch: c.epoch, Seq: c.numbers.Next(t), Time: f.msg.Time(fieldTime), ReceivedAt: f.at,
+	set := t.read(f, ticker, state)
+	switch {
+	case f.msg.Err == errNegative:
+		f.msg.Note(errNegative.Error())
+		return append(events, c.loseOne(state)...)
+	case f.msg.Err != nil:
+		f.msg.Note("bad frame")
+		return append(events, c.loseOne(state)...)
+	case set == nil:
+		return events
 	}
-}
-
-// deliver returns an event for each wanted outcome of a subject. fill sets what is specific to the kind of message.
-func (c *codec) deliver(state *subjectState, kind messages.Kind, f received, fill func(s side, m *messages.Message)) (events []stream.Event) {
 	for _, s := range sides {
-		if t := state.wanted[s]; t.ID != "" {
-			m := c.message(t, kind, f)
-			fill(s, m)
+		if topic := state.wanted[s]; topic.ID != "" {
+			m := &messages.Message{Topic: topic, Kind: t.kind, Epoch: c.epoch, Seq: c.numbers.Next(topic), Time: f.msg.Time(fieldTime), ReceivedAt: f.at}
+			set(s, m)
 			events = append(events, stream.Event{Kind: stream.EventMessage, Message: m})
 		}
 	}
 	return events
 }
 
-func (c *codec) snapshot(f received) (events []stream.Event) {
-	if f.id != 0 {
-		events = c.confirm(f.id)
-	}
-	ticker, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
-	if state == nil {
-		return append(events, lost...)
-	}
+func readSnapshot(f received, ticker string, state *subjectState) fill {
 	b := readBids(f.msg, true)
-	if f.msg.Err != nil {
-		return append(events, c.handleUnusable(state, f)...)
-	}
 	state.book, state.askedAt, state.sid = &b, time.Time{}, f.sid
-	return append(events, c.deliver(state, messages.KindBookSnapshot, f, func(s side, m *messages.Message) {
+	return func(s side, m *messages.Message) {
 		m.Book = b.book(ticker, s, maxDepth)
 		m.Book.Timestamp, m.Book.Epoch, m.Book.Seq = m.Time, m.Epoch, m.Seq
-	})...)
+	}
 }
 
-func (c *codec) handleUnusable(state *subjectState, f received) []stream.Event {
-	f.msg.Note("bad frame")
-	return c.loseOne(state)
-}
-
-// delta adds a signed change to the total at a price. Without a book, it drops the change.
-func (c *codec) delta(f received) []stream.Event {
-	_, state, lost := c.subjectOfFrame(messages.ChannelOrderbook, f)
-	if state == nil || state.book == nil {
-		return lost
+// readDelta adds a signed change to the total at a price. Without a book, it drops the change.
+func readDelta(f received, _ string, state *subjectState) fill {
+	if state.book == nil {
+		return nil
 	}
 	bidder, price, delta := yes, f.msg.Price(fieldLevel), f.msg.RequireDecimal(fieldDelta)
-	switch f.msg.RequireText(fieldSide) {
+	switch f.msg.RequireText(wire.FieldSide) {
 	case "yes":
 	case "no":
 		bidder, price = no, no.price(price) // the subscription has prices of YES on both sides
 	default:
-		f.msg.Fail(fieldSide, "is not yes or no")
-	}
-	if f.msg.Err != nil {
-		return c.handleUnusable(state, f)
+		f.msg.Fail(wire.FieldSide, "is not yes or no")
 	}
 	total, ok := state.book.add(bidder, price, delta)
-	if !ok {
-		f.msg.Note("negative level")
-		return c.loseOne(state)
+	if !ok && f.msg.Err == nil {
+		f.msg.Err = errNegative
 	}
-	return c.deliver(state, messages.KindBookDelta, f, func(s side, m *messages.Message) {
+	return func(s side, m *messages.Message) {
 		m.Changes, m.Depth = []market.LevelChange{changeOf(s, bidder, price, total)}, maxDepth
-	})
-}
-
-// tick is a frame with prices.
-type tick struct {
-	quote quote
-	frame received
-}
-
-func (c *codec) ticker(f received) []stream.Event {
-	ticker, state, lost := c.subjectOfFrame(messages.ChannelPrices, f)
-	if state == nil {
-		return lost
 	}
-	state.sid = f.sid
+}
+
+func readTicker(f received, ticker string, state *subjectState) fill {
 	q := readQuote(f.msg)
-	if f.msg.Err != nil {
-		return c.handleUnusable(state, f)
+	if state.sid = f.sid; f.msg.Err == nil {
+		state.last = &f
 	}
-	state.last = &tick{q, f}
-	return c.prices(ticker, state)
-}
-
-func (c *codec) prices(ticker string, state *subjectState) []stream.Event {
-	q := state.last.quote
 	if q.price(ticker, yes) == nil {
 		return nil
 	}
-	return c.deliver(state, messages.KindPrice, state.last.frame, func(s side, m *messages.Message) {
+	return func(s side, m *messages.Message) {
 		m.Price, m.Spread = q.price(ticker, s), q.spread(ticker, s)
 		m.Price.Timestamp, m.Spread.Timestamp = m.Time, m.Time
-	})
+	}
 }
 
-func (c *codec) trade(f received) []stream.Event {
-	_, state, lost := c.subjectOfFrame(messages.ChannelTrades, f)
-	if state == nil {
-		return lost
-	}
+func readTradeFrame(f received, _ string, _ *subjectState) fill {
 	trades := readTrade(f.msg)
-	if f.msg.Err != nil {
-		return c.handleUnusable(state, f)
-	}
-	return c.deliver(state, messages.KindTrade, f, func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] })
+	return func(s side, m *messages.Message) { m.Trades = trades[s : s+1 : s+1] }
 }
 
-func (c *codec) lifecycle(f received) []stream.Event {
-	ticker, state, lost := c.subjectOfFrame(messages.ChannelMarket, f)
-	if state == nil {
-		return lost
-	}
+func readLifecycle(f received, ticker string, _ *subjectState) fill {
 	kind := f.msg.RequireText(fieldKind)
-	if f.msg.Err != nil {
-		return c.handleUnusable(state, f)
-	}
-	change := &market.MarketChange{Kind: cmp.Or(changes[kind], strings.ToUpper(kind)), StatusRaw: lifecycles[kind]}
+	known := lifecycles[kind]
+	change := &market.MarketChange{Kind: cmp.Or(known.kind, strings.ToUpper(kind)), StatusRaw: known.status}
 	if change.StatusRaw != "" {
 		change.Status = statusOf(change.StatusRaw)
 	}
@@ -276,5 +243,107 @@ func (c *codec) lifecycle(f received) []stream.Event {
 			}
 		}
 	}
-	return c.deliver(state, messages.KindMarket, f, func(_ side, m *messages.Message) { m.Market = change })
+	return func(_ side, m *messages.Message) { m.Market = change }
+}
+
+func (c *codec) subscribed(f received) []stream.Event {
+	sid, _ := f.msg.Of(fieldSID).Uint()
+	for _, sub := range c.unanswered[f.id].subjects {
+		if sid == 0 || channels[sub.channel] != f.msg.Text(fieldChannel) {
+			continue
+		}
+		if c.sids[sid] == nil {
+			c.sids[sid] = &subscription{channel: sub.channel}
+		}
+		if state := c.subjects[sub]; state != nil {
+			state.sid = sid
+		}
+	}
+	return c.confirm(f.id)
+}
+
+// answered handles the response to a command that neither starts nor ends a subscription. After cmdList it repeats the last prices.
+func (c *codec) answered(f received) []stream.Event {
+	sent := c.unanswered[f.id]
+	added := sent.action == actionAdd
+	if added && c.sids[sent.sid] == nil { // the subscription has ended since the command was sent
+		return c.reject(f.id, codeUnknownSID)
+	}
+	events := c.confirm(f.id)
+	for _, sub := range sent.subjects {
+		switch state := c.subjects[sub]; {
+		case state == nil:
+		case added:
+			state.sid = sent.sid
+		case sent.action == "" && state.last != nil:
+			events = append(events, c.publish(typeTicker, *state.last)...)
+		}
+	}
+	return events
+}
+
+func (c *codec) ended(f received) []stream.Event {
+	delete(c.sids, f.sid)
+	return c.confirm(f.id)
+}
+
+func (c *codec) confirm(id uint64) []stream.Event {
+	sent, ok := c.unanswered[id]
+	if !ok {
+		return nil
+	}
+	delete(c.unanswered, id)
+	return []stream.Event{{Kind: stream.EventAck, Rid: sent.rid, Topics: sent.topics}}
+}
+
+// These are the error codes that the codec handles separately. The venue ends the subscription after codeChannelError and
+// codeOverflow.
+const (
+	codeUnknownSID   = 7
+	codeChannelError = 10
+	codeOverflow     = 25
+	codeFull         = 26
+)
+
+// laterCodes contains the codes of temporary errors: a later command of the same form may succeed.
+var laterCodes = []uint64{1, codeUnknownSID, codeChannelError, 18, codeOverflow, codeFull, 27}
+
+func (c *codec) failure(f received) []stream.Event {
+	code, _ := f.msg.Of(fieldCode).Uint()
+	sent := c.unanswered[f.id]
+	sid := f.sid
+	if sid == 0 && code == codeUnknownSID {
+		sid = sent.sid
+	}
+	var events []stream.Event
+	switch {
+	case sid != 0 && (code == codeUnknownSID || code == codeChannelError || code == codeOverflow):
+		c.observer.Drift("subscription ended")
+		delete(c.sids, sid)
+		for _, sub := range c.subjectsOf(sid) {
+			events = append(events, c.loseOne(c.subjects[sub])...)
+			delete(c.subjects, sub)
+		}
+	case code == codeFull && c.sids[sent.sid] != nil:
+		c.sids[sent.sid].full = true
+	}
+	return append(events, c.reject(f.id, code)...)
+}
+
+func (c *codec) reject(id, code uint64) []stream.Event {
+	sent, known := c.unanswered[id]
+	if !known {
+		return nil
+	}
+	delete(c.unanswered, id)
+	for _, sub := range sent.subjects {
+		if state := c.subjects[sub]; state != nil && state.sid == 0 && sent.action != actionDelete {
+			delete(c.subjects, sub) // the socket does not have the market, so the next request subscribes to it again
+		}
+	}
+	e := stream.Event{Kind: stream.EventError, Rid: sent.rid, Code: "UNSUPPORTED"}
+	if slices.Contains(laterCodes, code) {
+		e.Code = "UNAVAILABLE"
+	}
+	return []stream.Event{e}
 }

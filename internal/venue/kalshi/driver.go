@@ -1,3 +1,8 @@
+// Package kalshi is the driver of Kalshi: its public REST API, version 2, and its WebSocket.
+//
+// A market of Kalshi has one book with the bids of both sides: a bid for NO at p is an ask for YES at 1 − p. The GraphQL API has a
+// token for each side, TICKER:yes and TICKER:no, so one market of the venue has two tokens. The id of a market is its ticker.
+// Kalshi has no slugs; the slug of a market or event is its ticker in lower case, as in the addresses of the venue's pages.
 package kalshi
 
 import (
@@ -14,34 +19,21 @@ const (
 	StreamPath = "/trade-api/ws/v2"
 )
 
-// The bounds of one call.
-const (
-	maxTickers = 100
-	// maxBilled is the greatest number of markets in one call for candlesticks. Kalshi bills such a call for each market.
-	maxBilled = 2
-	// maxCandles bounds the total number of candlesticks of all markets in one call.
-	maxCandles = 10_000
-)
+// The greatest numbers in one call: of markets, of markets whose candlesticks it reads, and of candlesticks of all markets together.
+const maxTickers, maxBilled, maxCandles = 100, 2, 10_000
 
-// The rate limit of the basic tier is a bucket of 200 tokens that fills at 200 tokens a second. A call for candlesticks costs
-// 10 tokens for each market. Any other call costs 10 tokens.
-const (
-	bucketTokens = 200
-	callTokens   = 10
-)
+// The rate limit of the basic tier is a bucket that fills at bucketTokens a second. A call costs callTokens, and one for candlesticks
+// costs them for each market.
+const bucketTokens, callTokens = 200, 10
 
 var paths = rest.Paths{
-	upstream.EndpointPrices:         "/markets",
-	upstream.EndpointSpreads:        "/markets",
-	upstream.EndpointBook:           "/markets",
-	upstream.EndpointPriceHistory:   "/markets/candlesticks",
-	upstream.EndpointSearch:         "/markets",
-	upstream.EndpointMarketsByID:    "/markets",
-	upstream.EndpointMarketsByToken: "/markets",
-	upstream.EndpointMarketBySlug:   "/markets",
-	upstream.EndpointEvent:          "/events/",
-	upstream.EndpointEventSearch:    "/events",
-	upstream.EndpointMarketTrades:   "/markets/trades",
+	upstream.EndpointPrices: pathMarkets, upstream.EndpointSpreads: pathMarkets, upstream.EndpointBook: pathMarkets,
+	upstream.EndpointMarketsByID: pathMarkets, upstream.EndpointMarketsByToken: pathMarkets, upstream.EndpointMarketBySlug: pathMarkets,
+	upstream.EndpointSearch:       pathMarkets,
+	upstream.EndpointPriceHistory: "/markets/candlesticks",
+	upstream.EndpointEvent:        "/events/",
+	upstream.EndpointEventSearch:  "/events",
+	upstream.EndpointMarketTrades: "/markets/trades",
 }
 
 // Some calls use one of these paths instead of the path of their endpoint. Markets that settled long ago are only in the archive.
@@ -68,9 +60,7 @@ func New(cfg rest.Config, key *Key) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Driver{
-		NoAccounts: "Kalshi shows accounts only to their own API key, which this service does not accept", Client: client, key: key,
-	}, nil
+	return &Driver{"Kalshi shows accounts only to their own API key, which this service does not accept", client, key}, nil
 }
 
 // MaxKeys returns the greatest number of ids in one call of an endpoint. Two tokens of one market count as one id.
@@ -88,21 +78,18 @@ func (d *Driver) MaxKeys(e upstream.Endpoint) int {
 // calls.
 func (d *Driver) Cost(e upstream.Endpoint, keys, _ int) int { return rest.CeilDiv(keys, d.MaxKeys(e)) }
 
-// Limits returns the documented limit of the basic tier: a bucket of 200 tokens that fills at 200 tokens a second. Kalshi charges a
-// call for candlesticks once for each market that the call reads. So books and candlesticks get three quarters of the limit, and all
-// other calls get one quarter. Limits assumes that each call reads the greatest number of markets. Each part of the limit allows at
-// least three calls at once.
+// Limits returns the documented limit of the basic tier, divided: books and candlesticks get three quarters of it, and all other
+// calls get one quarter. It assumes that each call reads the greatest number of markets. Each part allows at least three calls at once.
 func Limits() []rest.PublishedLimit {
-	part := func(tokens, cost float64, endpoints ...upstream.Endpoint) rest.PublishedLimit {
+	part := func(twentieths, cost float64, endpoints ...upstream.Endpoint) rest.PublishedLimit {
+		tokens := bucketTokens * twentieths / 20
 		return rest.PublishedLimit{Endpoints: endpoints, Refill: tokens, Burst: tokens, Cost: cost}
 	}
-	others := part(bucketTokens*5/20, callTokens)
+	books, candles, others := part(9, callTokens, upstream.EndpointBook), part(6, maxBilled*callTokens, upstream.EndpointPriceHistory), part(5, callTokens)
 	for e := range upstream.Endpoint(upstream.Endpoints) {
 		if e != upstream.EndpointBook && e != upstream.EndpointPriceHistory {
 			others.Endpoints = append(others.Endpoints, e)
 		}
 	}
-	return []rest.PublishedLimit{
-		part(bucketTokens*9/20, callTokens, upstream.EndpointBook), part(bucketTokens*6/20, maxBilled*callTokens, upstream.EndpointPriceHistory), others,
-	}
+	return []rest.PublishedLimit{books, candles, others}
 }

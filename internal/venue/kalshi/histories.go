@@ -2,6 +2,7 @@ package kalshi
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -12,19 +13,15 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-// history contains the prices of a market's YES token, oldest first.
-type history struct {
-	points  []market.PricePoint
-	leftOut market.LeftOut
-}
-
 // PriceHistories returns the prices of tokens on UTC days, oldest first. A point is the last trade of a period. The period is a
 // minute in a query for one day, an hour in a query for up to 31 days, and a day of Eastern time in other queries. Queries for the
 // same days share calls. The Value is nil if the venue does not know the token.
 func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]upstream.Result[*market.PriceHistory], error) {
-		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
-			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
+		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(ofYes *market.PriceHistory, ticker string, s side) *market.PriceHistory {
+			h := *ofYes
+			h.TokenID, h.Points = wire.Intern(s.token(ticker)), points(h.Points, s)
+			return &h
 		})
 	})
 }
@@ -47,30 +44,26 @@ func (s span) set(rq *rest.Request) {
 }
 
 // histories returns a lookup of candlesticks. It reads the markets that a response lacks from the archive.
-func (d *Driver) histories(s span) rest.Lookup[history] {
+func (d *Driver) histories(s span) rest.Lookup[market.PriceHistory] {
 	const e = upstream.EndpointPriceHistory
 	candles := s.days() * periodDay / periodOf(s.days()) // for each market
-	return rest.Lookup[history]{Client: d.Client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
-		Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[history], error) {
+	return rest.Lookup[market.PriceHistory]{Client: d.Client, Endpoint: e, Batch: max(min(d.MaxKeys(e), maxCandles/candles), 1), IsID: isTicker,
+		Call: func(ctx context.Context, call upstream.Call, tickers []string, note func(string)) (rest.Values[market.PriceHistory], error) {
 			rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 			rq.Query.List("market_tickers", tickers)
 			s.set(rq)
-			payload, err := d.Get(ctx, call, rq)
+			rows, _, err := d.list(ctx, call, rq, fieldMarkets)
 			if err != nil {
 				return nil, err
 			}
-			rows, ok := payload.Member("markets").List()
-			if !ok {
-				return nil, rest.UnknownForm(e, "no list of markets")
-			}
 			now := d.Now()
-			found := rest.ReadByID(rows, fieldMarketTicker, note, func(r *wire.Row, _ string) *history { return readHistory(r, s, now) })
+			found := rest.ReadByID(rows, fieldMarketTicker, note, func(r *wire.Row, _ string) *market.PriceHistory { return readHistory(r, s, now) })
 			for _, ticker := range found.Missing(tickers) {
 				rq := &rest.Request{Endpoint: e, Path: pathArchive + "/" + ticker + "/candlesticks", Keys: 1}
 				s.set(rq)
 				payload, err := d.Get(ctx, call, rq)
 				if err = rest.NilIfNotFound(err); err != nil {
-					found[ticker] = upstream.Result[*history]{Err: err}
+					found[ticker] = upstream.Result[*market.PriceHistory]{Err: err}
 				} else if !payload.IsNull() {
 					r := wire.NewRow(payload, note)
 					found.Put(ticker, readHistory(r, s, now), r)
@@ -80,25 +73,18 @@ func (d *Driver) histories(s span) rest.Lookup[history] {
 		}}
 }
 
-// readHistory reads the candlesticks of one market. A candlestick without a trade yields no point, nor does a candlestick on a day
-// that was not requested. Unreadable candlesticks are reported in leftOut.
-func readHistory(r *wire.Row, s span, now time.Time) *history {
+// readHistory reads the candlesticks of one market, as prices of YES. A candlestick without a trade yields no point, nor does a candlestick on a day
+// that was not requested. Unreadable candlesticks are reported in LeftOut.
+func readHistory(r *wire.Row, s span, now time.Time) *market.PriceHistory {
 	const e = upstream.EndpointPriceHistory
 	list, ok := r.Of(fieldCandles).List()
 	if !ok {
 		r.Err = rest.UnknownForm(e, "no list of candlesticks")
 		return nil
 	}
-	period := periodOf(s.days())
-	var traded []market.PricePoint
-	_, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) bool {
-		p, ok := readCandle(r, period, now)
-		if ok && r.Err == nil {
-			traded = append(traded, p)
-		}
-		return ok
-	})
-	return &history{points: rest.PointsOfDays(traded, s.from, s.to, r.Note), leftOut: bad.LeftOut(e)}
+	points, bad := rest.ReadRows(list, r.Note, func(r *wire.Row) market.PricePoint { return readCandle(r, periodOf(s.days()), now) })
+	traded := slices.DeleteFunc(points, func(p market.PricePoint) bool { return p.Timestamp.IsZero() })
+	return &market.PriceHistory{From: s.from, To: s.to, Points: rest.PointsOfDays(traded, s.from, s.to, r.Note), LeftOut: bad.LeftOut(e)}
 }
 
 var (
@@ -110,28 +96,24 @@ var (
 )
 
 // readCandle reads a candlestick as a point in the price history of YES. The price is that of the last trade in the period. If the
-// period has no trade, ok is false. The venue may also send the period that has not ended yet. No point is later than now.
-func readCandle(r *wire.Row, period int, now time.Time) (p market.PricePoint, ok bool) {
-	p.Timestamp = market.Earlier(pointTime(r.RequireTime(fieldEnd), period), now.UTC().Truncate(time.Second))
-	p.Volume = r.Decimal(fieldVolume)
-	price := r.Child(r.Of(fieldTraded))
+// period has no trade, the result is zero. The venue may also send the period that has not ended yet. No point is later than now.
+func readCandle(r *wire.Row, period int, now time.Time) market.PricePoint {
+	at, volume, price := pointTime(r.RequireTime(fieldEnd), period), r.Decimal(fieldVolume), r.Child(r.Of(fieldTraded))
 	closed := price.Unit(fieldClose)
 	if price.Err != nil {
 		r.Fail(fieldTraded, "is unreadable: "+price.Err.Error())
 	}
 	if closed == nil {
-		return p, false
+		return market.PricePoint{}
 	}
-	p.Price = *closed
-	return p, true
+	return market.PricePoint{Timestamp: market.Earlier(at, now.UTC().Truncate(time.Second)), Price: *closed, Volume: volume}
 }
 
 // pointTime returns the time of the point for a candlestick with the given end. The end of a period is also the start of the next
 // period, so the point is one second before the end.
 //
-// A day is a day of Eastern time. It begins at 04:00 UTC with daylight saving and at 05:00 UTC without, and ends 24 hours after its
-// start, even if it is the day on which daylight saving begins or ends. So twelve hours before its end, its date is the same in
-// UTC. The point is the last second of this date in UTC, so that the trades of a day count for this day.
+// A day of Eastern time begins at 04:00 UTC with daylight saving and at 05:00 UTC without, and ends 24 hours later, also when daylight
+// saving begins or ends. So its date is the UTC date twelve hours before its end, and the point is the last second of this date.
 func pointTime(end time.Time, period int) time.Time {
 	if period == periodDay {
 		end = (market.DateOf(end.Add(-12*time.Hour)) + 1).Start()
@@ -140,9 +122,6 @@ func pointTime(end time.Time, period int) time.Time {
 }
 
 func points(ofYes []market.PricePoint, s side) []market.PricePoint {
-	if s == yes {
-		return ofYes
-	}
 	out := make([]market.PricePoint, len(ofYes))
 	for i, p := range ofYes {
 		p.Price = s.price(p.Price)

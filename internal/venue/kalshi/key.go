@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -28,9 +27,6 @@ type secret struct {
 	id      string
 	private *rsa.PrivateKey
 }
-
-// minKeyBits is the least length of a key in bits.
-const minKeyBits = 2048
 
 // ParseKey parses a PEM text with an RSA key in PKCS #1 or PKCS #8. Its errors contain no part of the text.
 func ParseKey(id string, text []byte) (*Key, error) {
@@ -55,9 +51,6 @@ func ParseKey(id string, text []byte) (*Key, error) {
 	private, ok := parsed.(*rsa.PrivateKey)
 	if !ok {
 		return nil, errors.New("it contains a key that is not an RSA key")
-	}
-	if bits := private.N.BitLen(); bits < minKeyBits {
-		return nil, fmt.Errorf("its key has %d bits; at least %d are needed", bits, minKeyBits)
 	}
 	return &Key{secret: &secret{id, private}}, nil
 }

@@ -308,7 +308,7 @@ func TestEventRow(t *testing.T) {
 		r := parseRow(t, changed(t, eventJSON, test.event), &notes)
 		e := readEvent(r)
 		e.readSeries(parseRow(t, changed(t, seriesJSON, test.series), &notes))
-		got := fmt.Sprintf("%s %s %q %q %q %q exclusive %s", e.ticker, e.series, e.title, e.category, e.tags, e.source, tool.Text(e.exclusive))
+		got := fmt.Sprintf("%s %s %q %q %q %q exclusive %s", e.EventID, e.series, e.Title, e.Category, e.tags, e.source, tool.Text(e.Exclusive))
 		if r.Err != nil {
 			got = "error " + r.Err.Error()
 		}
@@ -333,7 +333,7 @@ func TestMarketsOfEvent(t *testing.T) {
 	} {
 		markets = append(markets, readMarket(parseRow(t, changed(t, marketJSON, change), &notes), e))
 	}
-	ev := e.toEvent(markets, market.LeftOut{errors.New("an unreadable market")})
+	ev := e.with(markets, market.LeftOut{errors.New("an unreadable market")})
 	want := `KXRAIN-26NOV30 kxrain-26nov30 "Rain in Lisbon On 30 November" "Climate and Weather" exclusive true OPEN 2026-11-19T12:00:00Z 2026-12-01T23:59:00Z volumes - - left out 1`
 	if got := fmt.Sprintf("%s %s %q %q exclusive %s %s %s %s volumes %s %s left out %d", ev.EventID, ev.Slug, ev.Title, ev.Category, tool.Text(ev.Exclusive), ev.Status(),
 		tool.Text(ev.StartsAt), tool.Text(ev.EndsAt), tool.Text(ev.Volume), tool.Text(ev.Volume24h), len(ev.LeftOut)); got != want || len(notes) > 0 {

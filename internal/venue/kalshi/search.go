@@ -1,6 +1,7 @@
 package kalshi
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strconv"
@@ -14,7 +15,40 @@ import (
 	"oddsgraph/internal/venue/wire"
 )
 
-const defaultPageSize = 20
+// The number of markets on a page, of events on a page, and of events on a page that Categories requests. Kalshi allows 200 events.
+const defaultPageSize, eventsOnPage, eventsPerCategoriesPage = 20, 50, 200
+
+// list requests {"name of f":[…],"cursor":…} and returns the list and the cursor of the next page.
+func (d *Driver) list(ctx context.Context, call upstream.Call, rq *rest.Request, f wire.Field) (list []wire.Value, cursor string, err error) {
+	payload, err := d.Get(ctx, call, rq)
+	if err != nil {
+		return nil, "", err
+	}
+	list, ok := f.Of(payload).List()
+	if !ok {
+		return nil, "", rest.UnknownForm(rq.Endpoint, "no list of "+f.String())
+	}
+	return list, payload.Member("cursor").Text(), nil
+}
+
+type page[T any] struct {
+	rows   []T
+	bad    rest.RowErrors
+	cursor string
+}
+
+// readPage is like list, and reads the rows; see rest.ReadRows.
+func readPage[T any](ctx context.Context, d *Driver, call upstream.Call, rq *rest.Request, f wire.Field, read func(*wire.Row) T) (p page[T], err error) {
+	list, cursor, err := d.list(ctx, call, rq, f)
+	if err != nil {
+		return p, err
+	}
+	var n rest.Drift
+	p.cursor = cursor
+	p.rows, p.bad = rest.ReadRows(list, n.Add, read)
+	d.Report(rq.Endpoint, n)
+	return p, nil
+}
 
 // filters contains Kalshi's names of the states by which Kalshi can filter its list of markets.
 var filters = map[market.Status]string{
@@ -29,38 +63,48 @@ var filters = map[market.Status]string{
 // states, or a state by which Kalshi cannot filter.
 func (d *Driver) Search(ctx context.Context, call upstream.Call, q queries.Search) (*queries.SearchPage, error) {
 	const e = upstream.EndpointSearch
-	if q.Limit == 0 {
-		q.Limit = defaultPageSize
-	}
 	var at position
-	_, err := filterOf(q, "markets")
-	switch {
-	case q.Text != "":
-		return nil, unsupported("search by text")
-	case q.Category != "" || q.Tag != "":
-		return nil, unsupported("search by category or tag")
-	case err != nil:
+	q.Limit = cmp.Or(q.Limit, defaultPageSize)
+	if q.Category != "" {
+		return nil, unsupported("search by category")
+	}
+	if _, err := filterOf(q); err != nil {
 		return nil, err
 	}
 	if err := rest.ParsePage(e, q.Page, &at); err != nil {
 		return nil, err
 	}
 	rq := searchRequest(q, at)
-	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) { return d.search(ctx, call, q, at, rq) })
+	return rest.WithBackoff(d.Client, e, rq.Path+"?"+rq.Query.String(), func() (*queries.SearchPage, error) {
+		p, err := readPage(ctx, d, call, rq, fieldMarkets, marketOf)
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		found := slices.DeleteFunc(p.rows, func(m *market.Market) bool { return !q.MatchesState(m) })
+		if at.Archived && len(found) > 0 {
+			if found, err = d.withoutListed(ctx, call, found); err != nil {
+				return nil, err
+			}
+		}
+		out := &queries.SearchPage{Markets: found, LeftOut: p.bad.LeftOut(e)}
+		if cursor := rest.NextCursor(p.cursor, at.Cursor); cursor != "" || mayBeArchived(q) {
+			out.Next = at.next(cursor)
+		}
+		return out, nil
+	})
 }
 
-// filterOf returns Kalshi's name of the state by which a list is filtered, or "" for every state. It returns an error if Kalshi can
-// neither filter nor sort the list as q requests.
-func filterOf(q queries.Search, list string) (string, error) {
+// filterOf returns Kalshi's name of the state in q, or "" for every state. It returns an error if Kalshi has no such list.
+func filterOf(q queries.Search) (string, error) {
 	switch {
+	case q.Text != "" || q.Tag != "":
+		return "", unsupported("search by text or tag")
 	case q.Sort != "" && q.Sort != queries.SortRelevance:
-		return "", unsupported("order of " + list)
+		return "", unsupported("sorted lists")
 	case len(q.Status) == 0:
 		return "", nil
-	case len(q.Status) > 1:
-		return "", unsupported("search by several states at once")
-	case filters[q.Status[0]] == "":
-		return "", unsupported("search by the state " + string(q.Status[0]))
+	case len(q.Status) > 1 || filters[q.Status[0]] == "":
+		return "", unsupported("search by several states at once, or by the states DISPUTED and CANCELLED")
 	}
 	return filters[q.Status[0]], nil
 }
@@ -92,37 +136,10 @@ func searchRequest(q queries.Search, at position) *rest.Request {
 func unix(t time.Time) string { return strconv.FormatInt(max(t.Unix(), 1), 10) }
 
 func unixBound(b queries.Bound) string {
-	t, ok := b.Get()
-	if !ok {
-		return ""
+	if t, ok := b.Get(); ok {
+		return unix(t)
 	}
-	return unix(t)
-}
-
-func (d *Driver) search(ctx context.Context, call upstream.Call, q queries.Search, at position, rq *rest.Request) (*queries.SearchPage, error) {
-	const e = upstream.EndpointSearch
-	list, payload, err := d.getMarkets(ctx, call, rq)
-	if err != nil {
-		return nil, rest.BadIfNotFound(e, err)
-	}
-	var n rest.Drift
-	defer func() { d.Report(e, n) }()
-	rows, bad := rest.ReadRows(list, n.Add, marketOf)
-	page := &queries.SearchPage{LeftOut: bad.LeftOut(e)}
-	for _, m := range rows {
-		if q.MatchesState(m) {
-			page.Markets = append(page.Markets, m)
-		}
-	}
-	if at.Archived {
-		if page.Markets, err = d.withoutListed(ctx, call, page.Markets); err != nil {
-			return nil, err
-		}
-	}
-	if cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor); cursor != "" || mayBeArchived(q) {
-		page.Next = at.next(cursor)
-	}
-	return page, nil
+	return ""
 }
 
 // mayBeArchived reports whether archived markets can match a search. Archived markets are settled.
@@ -132,9 +149,6 @@ func mayBeArchived(q queries.Search) bool {
 
 // withoutListed leaves out the archived markets that Kalshi's list also has, because they are on the earlier pages.
 func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets []*market.Market) ([]*market.Market, error) {
-	if len(markets) == 0 {
-		return nil, nil
-	}
 	tickers := make([]string, len(markets))
 	for i, m := range markets {
 		tickers[i] = m.MarketID
@@ -142,20 +156,134 @@ func (d *Driver) withoutListed(ctx context.Context, call upstream.Call, markets 
 	const e = upstream.EndpointSearch
 	rq := &rest.Request{Endpoint: e, Keys: len(tickers)}
 	rq.Query.List("tickers", tickers).Set("limit", strconv.Itoa(len(tickers)))
-	list, _, err := d.getMarkets(ctx, call, rq)
+	listed, err := readPage(ctx, d, call, rq, fieldMarkets, func(r *wire.Row) string { return r.ID(fieldTicker) })
 	if err != nil {
 		return nil, rest.BadIfNotFound(e, err)
 	}
-	listed := make(map[string]bool, len(list))
-	for _, v := range list {
-		ticker, _ := fieldTicker.Of(v).ID()
-		listed[ticker] = true
-	}
-	return slices.DeleteFunc(markets, func(m *market.Market) bool { return listed[m.MarketID] }), nil
+	return slices.DeleteFunc(markets, func(m *market.Market) bool { return slices.Contains(listed.rows, m.MarketID) }), nil
 }
 
-// Event returns an event with its markets, or nil if the venue does not know the event. The slug of an event is its ticker in lower
-// case.
+// SearchEvents returns one page of events in the venue's order, with their markets. It is UNSUPPORTED like Search, except that it
+// accepts a category. It drops the events that do not match, so a page may be short although there is a next page. It ignores q.Limit.
+//
+// The list of events lacks archived markets. An event that has only archived markets is not whole and has no matches.
+func (d *Driver) SearchEvents(ctx context.Context, call upstream.Call, q queries.Search) (*queries.EventPage, error) {
+	status, err := filterOf(q)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(q.Page) > rest.MaxCursor:
+		return nil, rest.BadPage(upstream.EndpointEventSearch)
+	}
+	return d.events(ctx, call, q, status, eventsOnPage)
+}
+
+// Categories counts the open markets of each category. It reads only the first pages of open events; see queries.CountCategories. A
+// market has the category of its event.
+func (d *Driver) Categories(ctx context.Context, call upstream.Call) (*queries.Categories, error) {
+	return queries.CountCategories(func(next string) (*queries.SearchPage, error) {
+		events, err := d.events(ctx, call, queries.Search{Page: next}, filters[market.StatusOpen], eventsPerCategoriesPage)
+		if err != nil {
+			return nil, err
+		}
+		page := &queries.SearchPage{Next: events.Next, LeftOut: events.LeftOut}
+		for _, e := range events.Events {
+			page.Markets, page.LeftOut = append(page.Markets, e.Markets...), append(page.LeftOut, e.LeftOut...)
+		}
+		return page, nil
+	})
+}
+
+func (d *Driver) events(ctx context.Context, call upstream.Call, q queries.Search, status string, limit int) (*queries.EventPage, error) {
+	const e = upstream.EndpointEventSearch
+	rq := &rest.Request{Endpoint: e, Keys: 1}
+	rq.Query.Set("status", status).Set("with_nested_markets", "true").Set("limit", strconv.Itoa(limit)).Set("cursor", q.Page)
+	return rest.WithBackoff(d.Client, e, rq.Query.String(), func() (*queries.EventPage, error) {
+		p, err := readPage(ctx, d, call, rq, wire.FieldEvents, readSummaries)
+		if err != nil {
+			return nil, rest.BadIfNotFound(e, err)
+		}
+		page := &queries.EventPage{LeftOut: p.bad.LeftOut(e), Next: rest.NextCursor(p.cursor, q.Page)}
+		anyEnd := !q.EndsAfter.IsSet() && !q.EndsBefore.IsSet()
+		for _, ev := range p.rows {
+			found := slices.DeleteFunc(slices.Clone(ev.Markets), func(m *market.Market) bool { return !q.MatchesState(m) })
+			archived := len(ev.Markets) == 0 && len(ev.LeftOut) == 0 // the list of events lacks archived markets
+			switch {
+			case q.Category != "" && !strings.EqualFold(ev.Category, q.Category):
+			case len(found) > 0, archived && anyEnd && mayBeArchived(q):
+				page.Events = append(page.Events, queries.FoundEvent{Event: ev, Whole: !archived, Matches: found})
+			default:
+				page.LeftOut = append(page.LeftOut, ev.LeftOut...) // the unreadable markets may match
+			}
+		}
+		return page, nil
+	})
+}
+
+// readSummaries reads an event. Its markets are summaries, because the list lacks the tags and sources of their series.
+func readSummaries(r *wire.Row) *market.Event {
+	event := readEvent(r)
+	markets, bad := rest.ReadRows(r.Of(fieldMarkets).Elements(), r.Note, func(r *wire.Row) *market.Market {
+		m := readMarket(r, event)
+		m.Summary, m.Description = true, ""
+		return m
+	})
+	return event.with(markets, bad.LeftOut(upstream.EndpointEventSearch))
+}
+
+var (
+	fieldSeriesTicker = wire.NewField("series_ticker").Interned()
+	fieldSubTitle     = wire.NewField("sub_title")
+	fieldTags         = wire.NewField("tags")
+	fieldExclusive    = wire.NewField("mutually_exclusive")
+	fieldMarkets      = wire.NewField("markets")
+	fieldSources      = wire.NewField("settlement_sources")
+	fieldSourceName   = wire.NewField("name")
+)
+
+// eventRow is an event without its markets, and what its series has.
+type eventRow struct {
+	market.Event
+	series, source string
+	tags           []string
+}
+
+func readEvent(r *wire.Row) *eventRow {
+	e := &eventRow{Event: market.Event{
+		EventID: r.RequireID(fieldEventTicker), Title: r.Text(fieldTitle), Category: r.Text(wire.FieldCategory), Exclusive: r.Bool(fieldExclusive),
+	}, series: r.ID(fieldSeriesTicker)}
+	e.Slug = slug(e.EventID)
+	if sub := r.Text(fieldSubTitle); sub != "" && !strings.Contains(e.Title, sub) {
+		e.Title = strings.TrimSpace(e.Title + " " + sub)
+	}
+	return e
+}
+
+// readSeries reads what the event's series has. The category in the event itself is deprecated.
+func (e *eventRow) readSeries(r *wire.Row) {
+	e.Category = cmp.Or(r.Text(wire.FieldCategory), e.Category)
+	e.tags = r.Labels(fieldTags, wire.Field{})
+	var names []string
+	for _, v := range r.Of(fieldSources).Elements() {
+		if name := fieldSourceName.Of(v).Text(); name != "" {
+			names = append(names, name)
+		}
+	}
+	e.source = strings.Join(names, ", ")
+}
+
+func (e *eventRow) with(markets []*market.Market, leftOut market.LeftOut) *market.Event {
+	e.LeftOut = leftOut
+	for _, m := range markets {
+		if m.Resolution != nil {
+			m.Resolution.Source = e.source
+		}
+		e.Include(m)
+	}
+	return &e.Event
+}
+
+// Event returns an event with its markets, or nil if the venue does not know the event.
 func (d *Driver) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
 	const e = upstream.EndpointEvent
 	ticker := ref.EventID
@@ -182,7 +310,7 @@ func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (
 	defer func() { d.Report(e, n) }()
 	r := wire.NewRow(payload.Member("event"), n.Add)
 	event := readEvent(r)
-	if r.Err != nil || event.ticker != ticker {
+	if r.Err != nil || event.EventID != ticker {
 		return nil, rest.UnknownForm(e, "the response does not contain the requested event")
 	}
 	if isTicker(event.series) {
@@ -193,9 +321,9 @@ func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (
 		event.readSeries(r.Child(series.Member("series")))
 	}
 	read := func(r *wire.Row) *market.Market { return readMarket(r, event) }
-	markets, bad := rest.ReadRows(fieldMarkets.Of(r.Object).Elements(), n.Add, read)
+	markets, bad := rest.ReadRows(r.Of(fieldMarkets).Elements(), n.Add, read)
 	leftOut := bad.LeftOut(e)
-	list, err := d.archived(ctx, call, ticker)
+	archive, err := d.archived(ctx, call, ticker, read)
 	switch {
 	case err == nil:
 	case len(markets) == 0 || ctx.Err() != nil || market.CodeOf(err) == market.CodeRateLimited:
@@ -203,26 +331,21 @@ func (d *Driver) event(ctx context.Context, call upstream.Call, ticker string) (
 	default:
 		leftOut = append(leftOut, err) // the archive fails, but the event has other markets
 	}
-	archived, bad := rest.ReadRows(list, n.Add, read)
-	for _, m := range archived {
+	for _, m := range archive.rows {
 		if !slices.ContainsFunc(markets, func(known *market.Market) bool { return known.MarketID == m.MarketID }) {
 			markets = append(markets, m)
 		}
 	}
-	return event.toEvent(markets, append(leftOut, bad.LeftOut(e)...)), nil
+	return event.with(markets, append(leftOut, archive.bad.LeftOut(e)...)), nil
 }
 
-// archived returns the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
-func (d *Driver) archived(ctx context.Context, call upstream.Call, event string) ([]wire.Value, error) {
-	const e = upstream.EndpointEvent
-	rq := &rest.Request{Endpoint: e, Path: pathArchive, Keys: 1}
+// archived reads the archived markets of an event. The event itself lacks the markets that settled before the archive's cutoff.
+func (d *Driver) archived(ctx context.Context, call upstream.Call, event string, read func(*wire.Row) *market.Market) (page[*market.Market], error) {
+	rq := &rest.Request{Endpoint: upstream.EndpointEvent, Path: pathArchive, Keys: 1}
 	rq.Query.Set("event_ticker", event).Set("limit", "1000")
-	list, payload, err := d.getMarkets(ctx, call, rq)
-	if err != nil {
-		return nil, rest.NilIfNotFound(err)
+	p, err := readPage(ctx, d, call, rq, fieldMarkets, read)
+	if err == nil && p.cursor != "" {
+		err = rest.UnknownForm(rq.Endpoint, "more than 1000 archived markets of one event")
 	}
-	if payload.Member("cursor").Text() != "" {
-		return nil, rest.UnknownForm(e, "more than 1000 archived markets of one event")
-	}
-	return list, nil
+	return p, rest.NilIfNotFound(err)
 }

@@ -12,16 +12,11 @@ import (
 // side is an outcome of a market.
 type side uint8
 
-const (
-	yes side = iota
-	no
-)
+const yes, no side = 0, 1
 
-// sides contains both outcomes in the order in which a market lists them.
-var sides = [...]side{yes, no}
-
-// suffixes are the last parts of token ids. labels are the labels of the outcomes.
+// sides contains both outcomes in the order in which a market lists them. suffixes are the last parts of token ids.
 var (
+	sides    = [...]side{yes, no}
 	suffixes = [...]string{yes: ":yes", no: ":no"}
 	labels   = [...]string{yes: "Yes", no: "No"}
 )
@@ -38,11 +33,11 @@ func (s side) price(ofYes market.Decimal) market.Decimal {
 	return one.Sub(ofYes)
 }
 
-func (s side) optionalPrice(ofYes *market.Decimal) *market.Decimal {
-	if ofYes == nil || s == yes {
-		return ofYes
+func inverse(p *market.Decimal) *market.Decimal {
+	if p == nil {
+		return nil
 	}
-	return new(s.price(*ofYes))
+	return new(one.Sub(*p))
 }
 
 var one = market.NewDecimal(1, 0)
@@ -66,39 +61,28 @@ func isTicker(s string) bool {
 
 func slug(ticker string) string { return strings.ToLower(ticker) }
 
-// token is a parsed id of a token. ok is false for a text that cannot be the id of a token.
-type token struct {
-	ticker string
-	side   side
-	ok     bool
-}
-
 // readTokens reads the data of the tokens' markets, each market once. It returns a result for each token. It calls convert with the
-// data of a token's market to get the value of the token, which may be nil. If every id is the id of a token and every call failed,
-// readTokens also returns an error.
-func readTokens[T, V any](ctx context.Context, call upstream.Call, l rest.Lookup[T], ids []string, convert func(i int, t token, of *T) *V) ([]upstream.Result[*V], error) {
-	tokens, tickers := make([]token, len(ids)), make([]string, 0, len(ids))
-	out := make([]upstream.Result[*V], len(ids))
+// data of a token's market to get the value of the token, which may be nil. For the error, see rest.Lookup.Read.
+func readTokens[T, V any](ctx context.Context, call upstream.Call, l rest.Lookup[T], ids []string, convert func(of *T, ticker string, s side) *V) ([]upstream.Result[*V], error) {
+	tickers := make([]string, len(ids))
 	for i, id := range ids {
-		t := &tokens[i]
-		if t.ticker, t.side, t.ok = parseToken(id); t.ok {
-			tickers = append(tickers, t.ticker)
-		} else {
-			out[i].Err = rest.CheckID(l.Endpoint, id)
+		ticker, _, ok := parseToken(id)
+		switch {
+		case ok:
+			tickers[i] = ticker
+		case isTicker(id):
+			tickers[i] = ":" // id is not the id of a token, so Read must not send it
+		default:
+			tickers[i] = id
 		}
 	}
 	found, err := l.Read(ctx, call, tickers)
-	for i, t := range tokens {
-		if !t.ok {
-			continue
+	out := make([]upstream.Result[*V], len(ids))
+	for i, r := range found {
+		if out[i].Err = r.Err; r.Value != nil {
+			_, s, _ := parseToken(ids[i])
+			out[i].Value = convert(r.Value, tickers[i], s)
 		}
-		r := found[0]
-		if found, out[i].Err = found[1:], r.Err; r.Value != nil {
-			out[i].Value = convert(i, t, r.Value)
-		}
-	}
-	if len(tickers) < len(ids) {
-		err = nil // Read returns an error if every ticker has failed, but some ids were not read
 	}
 	return out, err
 }

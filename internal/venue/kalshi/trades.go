@@ -25,7 +25,7 @@ const maxTrades = 100
 // of the archive follow. A page may be empty although there is a next page.
 func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries.MarketTrades) (*queries.TradePage, error) {
 	const e = upstream.EndpointMarketTrades
-	ticker, s, isToken := parseToken(q.TokenID)
+	ticker, _, isToken := parseToken(q.TokenID)
 	var at position
 	if err := rest.ParsePage(e, q.Page, &at); err != nil {
 		return nil, err
@@ -36,58 +36,46 @@ func (d *Driver) MarketTrades(ctx context.Context, call upstream.Call, q queries
 	case !isTicker(q.MarketID), q.TokenID != "" && (!isToken || ticker != q.MarketID):
 		return &queries.TradePage{}, rest.CheckID(e, q.MarketID)
 	}
-	return rest.WithBackoff(d.Client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) {
-		page, rows, err := d.trades(ctx, call, at, q)
-		for _, both := range rows {
-			shown := s
-			if q.TokenID == "" && both[no].Side == market.SideBuy { // without a token, s is yes
-				shown = no
-			}
-			if q.EveryToken {
-				page.Trades = append(page.Trades, both[:]...)
-			} else {
-				page.Trades = append(page.Trades, both[shown])
-			}
-		}
-		return page, err
-	})
+	return rest.WithBackoff(d.Client, e, q.MarketID+" "+q.Page, func() (*queries.TradePage, error) { return d.trades(ctx, call, at, q) })
 }
 
-// trades requests a page. It returns two trades for each trade of the venue, one for each outcome; see readTrade. It reports
-// unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is UPSTREAM_BAD_RESPONSE.
-func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, [][2]market.Trade, error) {
-	rq := tradesRequest(q, at)
-	payload, err := d.Get(ctx, call, rq)
-	if at.Archived && market.CodeOf(err) == market.CodeNotFound {
-		return &queries.TradePage{}, nil, nil // the archive has no trade of this market
-	}
-	if err != nil {
-		return nil, nil, rest.BadIfNotFound(rq.Endpoint, err)
-	}
-	list, ok := payload.Member("trades").List()
-	if !ok {
-		return nil, nil, rest.UnknownForm(rq.Endpoint, "no list of trades")
-	}
-	var n rest.Drift
-	defer func() { d.Report(rq.Endpoint, n) }()
-	rows, bad := rest.ReadRows(list, n.Add, func(r *wire.Row) [2]market.Trade {
+// trades reports unreadable trades and trades of other markets in LeftOut. If the page has only such trades, the error is
+// UPSTREAM_BAD_RESPONSE.
+func (d *Driver) trades(ctx context.Context, call upstream.Call, at position, q queries.MarketTrades) (*queries.TradePage, error) {
+	const e = upstream.EndpointMarketTrades
+	p, err := readPage(ctx, d, call, tradesRequest(q, at), fieldTrades, func(r *wire.Row) [2]market.Trade {
 		both := readTrade(r)
 		if both[yes].MarketID != q.MarketID {
 			r.Fail(fieldMarketTicker, "is the ticker of another market")
 		}
 		return both
 	})
-	if len(rows) == 0 && len(bad) > 0 {
-		return nil, nil, rest.UnknownForm(rq.Endpoint, bad.WhyEmpty())
-	}
-	cursor := rest.NextCursor(payload.Member("cursor").Text(), at.Cursor)
+	rows := p.rows
 	switch {
+	case at.Archived && market.CodeOf(err) == market.CodeNotFound:
+		return &queries.TradePage{}, nil // the archive has no trade of this market
+	case err != nil:
+		return nil, rest.BadIfNotFound(e, err)
+	case len(rows) == 0 && len(p.bad) > 0:
+		return nil, rest.UnknownForm(e, p.bad.WhyEmpty())
 	case at.Archived && !at.Oldest.IsZero(): // the archive also has the last trades of the list
 		rows = slices.DeleteFunc(rows, func(both [2]market.Trade) bool { return !both[yes].Timestamp.Before(at.Oldest) })
 	case !at.Archived && len(rows) > 0:
 		at.Oldest = rows[len(rows)-1][yes].Timestamp // the venue sends the newest trade first
 	}
-	return &queries.TradePage{LeftOut: bad.LeftOut(rq.Endpoint), Next: at.next(cursor)}, rows, nil
+	page := &queries.TradePage{LeftOut: p.bad.LeftOut(e), Next: at.next(rest.NextCursor(p.cursor, at.Cursor))}
+	_, shown, isToken := parseToken(q.TokenID)
+	for _, both := range rows {
+		switch {
+		case q.EveryToken:
+			page.Trades = append(page.Trades, both[:]...)
+		case !isToken && both[no].Side == market.SideBuy:
+			page.Trades = append(page.Trades, both[no])
+		default: // without a token, shown is yes
+			page.Trades = append(page.Trades, both[shown])
+		}
+	}
+	return page, nil
 }
 
 // tradesRequest returns the request for a page. In the archive, it asks for trades up to one second after the oldest trade on the
@@ -106,6 +94,7 @@ func tradesRequest(q queries.MarketTrades, at position) *rest.Request {
 }
 
 var (
+	fieldTrades       = wire.NewField("trades")
 	fieldTradeID      = wire.NewField("trade_id")
 	fieldMarketTicker = wire.NewField("market_ticker", "ticker").Interned()
 	fieldCount        = wire.NewField("count_fp", "count")

@@ -131,7 +131,7 @@ const recordedAsset = "766705671309177238164905726155406055378784626724642919909
 func TestRecordedRun(t *testing.T) {
 	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
 	frames := recorded(t, "market_book_then_price_changes.json")
-	if n := replay(t, s, recordedAsset, frames); n != len(frames) {
+	if n := play(t, s, recordedAsset, frames); n != len(frames) {
 		t.Errorf("%d frames cause %d messages, want one message for each frame", len(frames), n)
 	}
 }
@@ -156,7 +156,7 @@ func TestRecordedBurst(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := newSocket(t, topic(messages.ChannelOrderbook, recordedAsset))
-	if n := replay(t, s, recordedAsset, append([]json.RawMessage{before}, frames...)); n != 2 {
+	if n := play(t, s, recordedAsset, append([]json.RawMessage{before}, frames...)); n != 2 {
 		t.Errorf("the frames cause %d messages; want 2, the book and one change, because the last book equals the changed book", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -19,22 +20,17 @@ import (
 	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/replay"
 	"oddsgraph/tests/tool"
 )
-
-// quiet is an observer that ignores everything.
-type quiet struct{}
-
-func (quiet) Frame(string)     {}
-func (quiet) Drift(string)     {}
-func (quiet) Reconnect(string) {}
 
 // socket is a codec with subscriptions to some topics. The market M has the assets A and B.
 type socket struct {
 	t *testing.T
 	*codec
-	now time.Time
-	mu  sync.Mutex
+	// Session is the clock of the socket and its observer.
+	*replay.Session
+	mu sync.Mutex
 	// books contains the books that REST returns.
 	books map[string]*market.Book
 	// markets contains the markets that the cache knows.
@@ -50,9 +46,8 @@ func topic(channel messages.Channel, id string) messages.Topic {
 }
 
 var (
-	bookA  = topic(messages.ChannelOrderbook, "A")
-	priceA = topic(messages.ChannelPrices, "A")
-	tapeA  = topic(messages.ChannelTrades, "A")
+	bookA = topic(messages.ChannelOrderbook, "A")
+	tapeA = topic(messages.ChannelTrades, "A")
 )
 
 func marketWith(id string, tokens ...string) *market.Market {
@@ -64,13 +59,81 @@ func marketWith(id string, tokens ...string) *market.Market {
 }
 
 func newSocket(t *testing.T, topics ...messages.Topic) *socket {
-	s := &socket{t: t, now: time.UnixMilli(50_000), books: map[string]*market.Book{}, markets: map[string]*market.Market{"M": marketWith("M", "A", "B")}}
-	s.codec = newCodec(stream.Env{Observer: quiet{}, Market: func(id string) *market.Market { return s.markets[id] }}, s.read)
-	s.epoch = "E"
+	return openSocket(t, &replay.Session{Now: time.UnixMilli(50_000)}, topics...)
+}
+
+func openSocket(t *testing.T, session *replay.Session, topics ...messages.Topic) *socket {
+	s := &socket{t: t, Session: session, books: map[string]*market.Book{}, markets: map[string]*market.Market{"M": marketWith("M", "A", "B")}}
+	s.codec = newCodec(stream.Env{Observer: s, Market: func(id string) *market.Market { return s.markets[id] }}, s.read)
+	s.epoch, session.Codec = "E", s.codec
 	for _, x := range topics {
-		s.request(stream.VerbSubscribe, x)
+		s.codec.Encode(&stream.Request{Verb: stream.VerbSubscribe, Topics: []messages.Topic{x}})
 	}
 	return s
+}
+
+// TestSession replays the requests and frames of testdata/session.txt.
+func TestSession(t *testing.T) {
+	replay.Run(t, "testdata/session", func(session *replay.Session) {
+		s := openSocket(t, session)
+		session.Kinds, session.Do = true, s.do
+	})
+}
+
+// do executes a command of testdata/session.txt. The times ms are in milliseconds after epochMs.
+//
+//	book ID ms BID ASK                              a frame with a book of one bid and one ask
+//	change ID ms SIDE PRICE SIZE BID ASK            a frame with one change, and the best prices after it
+//	tick                                            a tick of the codec
+//	read                                            the start of a read of the lost books
+//	repaired ID [ms BID ASK]                        the result of this read, or its failure
+//	repair ID [ms BID ASK]                          both
+//	compare, and then compared ID ms BID ASK        a comparison with REST
+//	know MARKET TOKEN TOKEN, forget MARKET          what the cache knows
+func (s *socket) do(words []string) []stream.Event {
+	number := func(i int) int {
+		n, err := strconv.Atoi(words[i])
+		if err != nil {
+			s.t.Fatal(words, err)
+		}
+		return n
+	}
+	var read upstream.Result[*market.Book]
+	if len(words) == 5 && words[0] != "book" {
+		read.Value = restBook(words[1], int64(number(2)), words[3], words[4])
+	} else if words[0] != "book" {
+		read.Err = errFrozen
+	}
+	switch words[0] {
+	case "book":
+		return s.codec.Decode([]byte(bookText(words[1], number(2), words[3], words[4])), s.Now)
+	case "change":
+		return s.codec.Decode([]byte(changeText(words[1], number(2), strings.Trim(words[3], "-"), words[4], words[5], words[6], words[7])), s.Now)
+	case "tick":
+		events, frozen := s.tick(s.Now)
+		if frozen > 0 {
+			s.Drift(fmt.Sprint(frozen, " frozen"))
+		}
+		return events
+	case "read":
+		s.Drift(fmt.Sprint("reads ", s.lostAssets()))
+	case "repaired":
+		return s.finishRepair(words[1], read, s.Now)
+	case "repair":
+		s.lostAssets()
+		return s.finishRepair(words[1], read, s.Now)
+	case "compare":
+		s.beginComparison()
+	case "compared":
+		s.compare(words[1], read.Value, s.Now)
+	case "know":
+		s.markets[words[1]] = marketWith(words[1], words[2:]...)
+	case "forget":
+		delete(s.markets, words[1])
+	default:
+		s.t.Fatal("unknown command", words)
+	}
+	return nil
 }
 
 func (s *socket) read(ctx context.Context, ids []string) (out []upstream.Result[*market.Book], err error) {
@@ -88,53 +151,27 @@ func (s *socket) read(ctx context.Context, ids []string) (out []upstream.Result[
 	return out, nil
 }
 
-func (s *socket) request(verb stream.Verb, topics ...messages.Topic) string {
-	return string(slices.Concat(s.Encode(&stream.Request{Verb: verb, Topics: topics})...))
-}
-
-// show returns messages and lost books as text, one on each line. A message has its topic, sequence number and contents. show
-// leaves out all other events.
+// show returns the books and lost books among events as text, one on each line.
 func show(events []stream.Event) string {
 	var out []string
-	levels := func(side string, list []market.Level) (text string) {
-		for _, l := range list {
-			text += fmt.Sprintf(" %s%s×%s", side, l.Price.String(), l.Size.String())
-		}
-		return text
-	}
 	for _, e := range events {
-		if e.Kind == stream.EventBad {
+		switch {
+		case e.Kind == stream.EventBad:
 			out = append(out, "bad "+string(e.Topic.Channel)+" "+e.Topic.ID)
-		}
-		if e.Kind != stream.EventMessage {
-			continue
-		}
-		m := e.Message
-		text := fmt.Sprintf("%s %s %d", m.Topic.Channel, m.Topic.ID, m.Seq)
-		switch m.Kind {
-		case messages.KindBookSnapshot:
-			text += " book" + levels("b", m.Book.Bids.Levels()) + levels("a", m.Book.Asks.Levels())
-		case messages.KindBookDelta:
-			for _, c := range m.Changes {
-				text += levels(map[market.OrderSide]string{market.SideBuy: " b", market.SideSell: " a"}[c.Side], []market.Level{c.Level})
+		case e.Kind == stream.EventMessage && e.Message.Book != nil:
+			text := fmt.Sprintf("%s %s %d book", e.Message.Topic.Channel, e.Message.Topic.ID, e.Message.Seq)
+			for side, levels := range [][]market.Level{e.Message.Book.Bids.Levels(), e.Message.Book.Asks.Levels()} {
+				for _, l := range levels {
+					text += fmt.Sprintf(" %c%s×%s", "ba"[side], l.Price, l.Size)
+				}
 			}
-		case messages.KindPrice:
-			text += " " + m.Price.Price.String() + " " + string(m.Price.Basis)
-		case messages.KindTrade:
-			text += fmt.Sprintf(" %s %s×%s", m.Trades[0].Side, m.Trades[0].Price.String(), m.Trades[0].Size.String())
-		case messages.KindMarket:
-			c := m.Market
-			text += fmt.Sprintf(" %s %s won by %s %q at %d", c.Kind, c.Status, c.WinningTokenID, c.Outcome, c.At.UnixMilli())
-			if c.TickSize != nil {
-				text += " tick " + c.TickSize.String()
-			}
+			out = append(out, text)
 		}
-		out = append(out, text)
 	}
 	return strings.Join(out, "\n")
 }
 
-func (s *socket) frame(text string) string { return show(s.Decode([]byte(text), s.now)) }
+func (s *socket) frame(text string) { s.codec.Decode([]byte(text), s.Now) }
 
 // expect fails the test if the lines of got differ from want.
 func (s *socket) expect(got string, want ...string) {
@@ -166,48 +203,6 @@ func restBook(id string, ms int64, bid, ask string) *market.Book {
 	return &market.Book{TokenID: id, Timestamp: time.UnixMilli(epochMs + ms), Bids: level(bid), Asks: level(ask)}
 }
 
-func TestStreamRequests(t *testing.T) {
-	s := newSocket(t)
-	for _, test := range []struct {
-		verb  stream.Verb
-		topic messages.Topic
-		want  string
-	}{
-		{stream.VerbPing, messages.Topic{}, "PING"},
-		{stream.VerbSubscribe, bookA, `{"assets_ids":["A"],"type":"market","initial_dump":true,"custom_feature_enabled":true}`},
-		{stream.VerbSubscribe, priceA, ""},
-		{stream.VerbSubscribe, topic(messages.ChannelMarket, "M"), ""},
-		{stream.VerbSubscribe, topic(messages.ChannelMarket, "unknown"), ""},
-		{stream.VerbSubscribe, topic(messages.ChannelTrades, "C"), `{"assets_ids":["C"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`},
-		{stream.VerbResync, bookA, ""},
-		{stream.VerbUnsubscribe, bookA, ""},
-		{stream.VerbUnsubscribe, priceA, ""},
-		{stream.VerbUnsubscribe, topic(messages.ChannelMarket, "M"), `{"assets_ids":["A"],"operation":"unsubscribe"}`},
-	} {
-		var topics []messages.Topic
-		if test.topic.ID != "" {
-			topics = append(topics, test.topic)
-		}
-		if got := s.request(test.verb, topics...); got != test.want {
-			t.Errorf("the request with verb %d and topic %v sends %s; want %s", test.verb, test.topic, got, test.want)
-		}
-	}
-}
-
-func TestStreamFrames(t *testing.T) {
-	s := newSocket(t, bookA, priceA, tapeA, topic(messages.ChannelMarket, "M"))
-	s.expect(s.frame("["+bookText("A", 1, "0.4", "0.6")+","+bookText("C", 1, "0.4", "0.6")+"]"), "orderbook A 1 book b0.4×10 a0.6×10", "prices A 1 0.5 MIDPOINT")
-	s.expect(s.frame(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.6","size":"2","side":"BUY","timestamp":"5"}`), "trades A 1 BUY 0.6×2")
-	s.expect(s.frame(`{"event_type":"best_bid_ask","asset_id":"A","best_bid":"0.42","best_ask":"0.6","timestamp":"6"}`), "prices A 2 0.51 MIDPOINT")
-	s.expect(s.frame(`{"event_type":"best_bid_ask","asset_id":"A","best_bid":"0","best_ask":"0.6","timestamp":"7"}`))
-	for _, text := range []string{"PONG", "{", `{"event_type":"x"}`, "[]"} {
-		if events := s.Decode([]byte(text), s.now); len(events) > 1 || (len(events) == 1) != (text == "{") || len(events) == 1 && events[0].Kind != stream.EventGarbage {
-			t.Errorf("the frame %s decodes to the events %+v; want no event, or that of garbage", text, events)
-		}
-	}
-	s.expect(s.frame(`{"event_type":"book","asset_id":"A","timestamp":"10","bids":[{"price":"2","size":"1"}],"asks":[]}`), "bad orderbook A")
-}
-
 // TestTradeOfStreamAndREST checks that a trade from REST has the same id, price, size and side as the same trade from the stream,
 // although REST rounds the time to seconds.
 func TestTradeOfStreamAndREST(t *testing.T) {
@@ -218,7 +213,7 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	got := wire.NewRow(v, ignore).UserTrade()
 	got.TradeID = publicID(&got)
 	s := newSocket(t, tapeA)
-	events := s.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.62","size":"78.50","side":"SELL","timestamp":"1900000013900","transaction_hash":"0xt1"}`), s.now)
+	events := s.codec.Decode([]byte(`{"event_type":"last_trade_price","asset_id":"A","market":"M","price":"0.62","size":"78.50","side":"SELL","timestamp":"1900000013900","transaction_hash":"0xt1"}`), s.Now)
 	want := events[0].Message.Trades[0]
 	if got.TradeID == "" || got.Key() != want.Key() || got.Price.Cmp(want.Price) != 0 || got.Size.Cmp(want.Size) != 0 || got.Side != want.Side || got.TokenID != want.TokenID {
 		t.Errorf("the trade from REST is %+v\nthe trade from the stream is %+v", got, want)
@@ -226,112 +221,6 @@ func TestTradeOfStreamAndREST(t *testing.T) {
 	if got.TransactionHash = ""; publicID(&got) != "" {
 		t.Error("a trade without a transaction has an id")
 	}
-}
-
-// TestBurstIsOneChange checks that the codec publishes a burst as one message, after the last frame of the burst. A burst consists
-// of the changes that one order causes.
-func TestBurstIsOneChange(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.311", "0.4"))
-	s.expect(s.frame(changeText("A", 2, "BUY", "0.29", "7", "0.311", "0.4")), "orderbook A 2  b0.29×7")
-	s.expect(s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301")))
-	s.expect(s.frame(changeText("A", 3, "BUY", "0.311", "0", "0.29", "0.301")), "orderbook A 3  a0.301×45  b0.311×0")
-}
-
-// TestLaterChangeShowsGap checks a burst whose last frames are lost. The codec must detect the loss when a change with a later time
-// arrives.
-func TestLaterChangeShowsGap(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.311", "0.4"))
-	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
-	s.expect(s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301")), "bad orderbook A")
-	s.expect(s.frame(changeText("A", 5, "BUY", "0.2", "1", "0.29", "0.301")))
-	// The book from REST has the time 4, so the codec applies the changes of the times 4 and 5 to this book.
-	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 4, "0.29", "0.301")}, s.now)), "orderbook A 3 book b0.29×10 b0.2×1 b0.1×1 a0.301×10")
-}
-
-// TestOpenBurstShowsGap checks a burst whose last frames are lost. If no further frame arrives within burstWithin, the codec must
-// detect the loss.
-func TestOpenBurstShowsGap(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.311", "0.4"))
-	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
-	events, _ := s.tick(s.now.Add(249 * time.Millisecond))
-	s.expect(show(events))
-	events, _ = s.tick(s.now.Add(250 * time.Millisecond))
-	s.expect(show(events), "bad orderbook A")
-}
-
-// TestBookReplaces checks that a book frame replaces the published book, and that the codec does not publish an equal book again.
-func TestBookReplaces(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.3", "0.4"))
-	s.expect(s.frame(bookText("A", 2, "0.3", "0.4")))
-	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
-	s.expect(s.frame(bookText("A", 3, "0.29", "0.301")), "orderbook A 2 book b0.29×10 a0.301×10")
-	events, _ := s.tick(s.now.Add(time.Second))
-	s.expect(show(events))
-}
-
-// TestStreamNumbersGoOn checks that the sequence numbers of a topic continue if the topic is subscribed again on the same socket.
-func TestStreamNumbersGoOn(t *testing.T) {
-	s := newSocket(t, bookA, priceA)
-	s.frame(bookText("A", 1, "0.3", "0.4"))
-	s.frame(changeText("A", 2, "BUY", "0.1", "7", "0.3", "0.4"))
-	s.request(stream.VerbUnsubscribe, bookA)
-	s.request(stream.VerbSubscribe, bookA)
-	events, _ := s.tick(s.now)
-	s.expect(show(events), "orderbook A 3 book b0.3×10 b0.1×7 a0.4×10")
-	if e := events[len(events)-1].Message.Epoch; e != "E" {
-		t.Errorf("the epoch is %s, want E", e)
-	}
-}
-
-// TestFailedRepairs checks that the codec subscribes again after maxRepairs failed repairs.
-func TestFailedRepairs(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.311", "0.4"))
-	s.frame(changeText("A", 3, "SELL", "0.301", "45", "0.29", "0.301"))
-	s.frame(changeText("A", 4, "BUY", "0.1", "1", "0.29", "0.301"))
-	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Err: errFrozen}, s.now)))
-	s.expect(s.request(stream.VerbResync, bookA))
-	s.expect(show(s.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 2, "0.311", "0.4")}, s.now)), "bad orderbook A")
-	s.expect(s.request(stream.VerbResync, bookA),
-		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
-	s.expect(s.frame(bookText("A", 5, "0.29", "0.301")), "orderbook A 4 book b0.29×10 a0.301×10")
-}
-
-// finishRepair begins a repair of the lost books, and passes the REST result for one asset to the codec.
-func (s *socket) finishRepair(id string, r upstream.Result[*market.Book], now time.Time) []stream.Event {
-	s.lostAssets()
-	return s.codec.finishRepair(id, r, now)
-}
-
-// TestLossDuringRepair checks that the codec discards a book from REST if the stream loses another change during the REST call. An
-// unreadable frame must not reset the count of failed repairs.
-func TestLossDuringRepair(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.311", "0.4"))
-	unreadable := changeText("A", 2, "HOLD", "0.29", "7", "0.311", "0.4")
-	s.expect(s.frame(unreadable), "bad orderbook A")
-	for i, want := range []string{"", "bad orderbook A"} { // one iteration for each of maxRepairs failed repairs
-		if lost := s.lostAssets(); !slices.Equal(lost, []string{"A"}) {
-			t.Fatalf("before read %d, the lost books are %q, want A", i, lost)
-		}
-		s.expect(s.frame(unreadable), "bad orderbook A")
-		var events []string
-		if want != "" {
-			events = []string{want}
-		}
-		s.expect(show(s.codec.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 1, "0.311", "0.4")}, s.now)), events...)
-	}
-	// No repair is running now, so the codec must ignore this result of a REST call.
-	s.expect(show(s.codec.finishRepair("A", upstream.Result[*market.Book]{Value: restBook("A", 9, "0.311", "0.4")}, s.now)))
-	if lost := s.lostAssets(); len(lost) != 0 {
-		t.Errorf("after maxRepairs failed repairs, the codec reads the books %q again", lost)
-	}
-	s.expect(s.request(stream.VerbResync, bookA),
-		`{"assets_ids":["A"],"operation":"unsubscribe"}{"assets_ids":["A"],"operation":"subscribe","initial_dump":true,"custom_feature_enabled":true}`)
 }
 
 // maintain runs the codec's Maintain method in a synctest bubble until the end of the test. It returns a function that returns the
@@ -408,7 +297,7 @@ func TestSilentFreeze(t *testing.T) {
 			var want []string
 			for i := range test.books {
 				id := string(rune('A' + i))
-				s.request(stream.VerbSubscribe, topic(messages.ChannelOrderbook, id))
+				s.codec.Encode(&stream.Request{Verb: stream.VerbSubscribe, Topics: []messages.Topic{topic(messages.ChannelOrderbook, id)}})
 				s.frame(bookText(id, 1, "0.3", "0.4"))
 				s.books[id] = restBook(id, 1, "0.3", "0.4")
 				if i < test.frozen {
@@ -475,39 +364,12 @@ func TestLostDeepChange(t *testing.T) {
 	})
 }
 
-// TestLateFramesAreNoFreeze checks a book that differs from the book from REST, but becomes equal within catchUp. The codec must
-// not repair this book.
-func TestLateFramesAreNoFreeze(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.3", "0.4"))
-	s.beginComparison()
-	s.compare("A", restBook("A", 9, "0.35", "0.4"), s.now)
-	s.frame(changeText("A", 9, "BUY", "0.3", "0", "0.35", "0.4"))
-	s.expect(s.frame(changeText("A", 9, "BUY", "0.35", "10", "0.35", "0.4")), "orderbook A 2  b0.3×0  b0.35×10")
-	events, frozen := s.tick(s.now.Add(catchUp))
-	if s.expect(show(events)); frozen != 0 {
-		t.Errorf("%d books count as frozen", frozen)
-	}
-}
-
-// TestChangesDuringAComparison checks that a change that arrives during the REST call does not count as a difference from the REST
-// book.
-func TestChangesDuringAComparison(t *testing.T) {
-	s := newSocket(t, bookA)
-	s.frame(bookText("A", 1, "0.3", "0.4"))
-	s.beginComparison()
-	s.frame(changeText("A", 9, "BUY", "0.1", "5", "0.3", "0.4"))
-	s.compare("A", restBook("A", 5, "0.3", "0.4"), s.now)
-	events, _ := s.tick(s.now.Add(catchUp))
-	s.expect(show(events))
-}
-
-// replay decodes recorded frames and returns the number of published book messages. After each burst, the book must have the best
+// play decodes recorded frames and returns the number of published book messages. After each burst, the book must have the best
 // prices that the last frame reports.
-func replay(t *testing.T, s *socket, id string, frames []json.RawMessage) (bursts int) {
+func play(t *testing.T, s *socket, id string, frames []json.RawMessage) (bursts int) {
 	t.Helper()
 	for _, f := range frames {
-		for _, e := range s.Decode(f, s.now) {
+		for _, e := range s.codec.Decode(f, s.Now) {
 			if e.Kind == stream.EventBad {
 				t.Errorf("the frame %.80s causes a gap", f)
 			}
@@ -556,4 +418,57 @@ func recorded(t *testing.T, name string) (frames []json.RawMessage) {
 		t.Fatal(err)
 	}
 	return frames
+}
+
+// TestBestPricesOfAFrame checks the values by which Polymarket says that a side of a book is empty.
+func TestBestPricesOfAFrame(t *testing.T) {
+	for fields, want := range map[string]string{
+		`"best_bid":"0.4","best_ask":"0.6"`: "0.4 0.6", `"best_bid":"0","best_ask":"1"`: "- -", `"best_bid":"","best_ask":""`: "- -", `"best_ask":"0"`: "- -", ``: "- -",
+		`"best_bid":"1","best_ask":"0.999"`: "1 0.999", `"best_bid":null,"best_ask":0.001`: "- 0.001", `"best_bid":"1.1"`: "best_bid is not from 0 to 1",
+		`"best_ask":"x"`: "best_ask is not a number",
+	} {
+		r := rowOf(t, "{"+fields+"}", nil)
+		best := readTop(r)
+		got := tool.Text(best.bid) + " " + tool.Text(best.ask)
+		if r.Err != nil {
+			got = r.Err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: the best prices are %s, want %s", fields, got, want)
+		}
+	}
+}
+
+// TestPartsOfTradeIDs checks that each part of a trade changes its id, and that equal numbers with other digits do not.
+func TestPartsOfTradeIDs(t *testing.T) {
+	base := market.Trade{TokenID: "A", SideRaw: "BUY", Price: market.MustDecimal("0.5"), Size: market.MustDecimal("2"), TransactionHash: "0xab", Timestamp: time.UnixMilli(epochMs)}
+	same := base
+	same.Price, same.Size, same.TransactionHash, same.SideRaw = market.MustDecimal("0.50"), market.MustDecimal("2.0"), "0xAB", "buy"
+	same.Timestamp, same.MarketID = time.UnixMilli(1), "M"
+	if tradeID(base) != tradeID(same) || len(tradeID(base)) != 32 {
+		t.Errorf("equal trades have the ids %s and %s", tradeID(base), tradeID(same))
+	}
+	ids := map[string]bool{tradeID(base): true}
+	for i := range 6 {
+		other := base
+		switch i {
+		case 0:
+			other.TokenID = "B"
+		case 1:
+			other.SideRaw = "SELL"
+		case 2:
+			other.Price = market.MustDecimal("0.51")
+		case 3:
+			other.Size = market.MustDecimal("3")
+		case 4:
+			other.TransactionHash = "0xac"
+		case 5:
+			other.TransactionHash = "" // the time counts
+		}
+		ids[tradeID(other)] = true
+	}
+	base.TransactionHash, base.Timestamp = "", time.UnixMilli(epochMs+1)
+	if ids[tradeID(base)] = true; len(ids) != 8 {
+		t.Errorf("8 different trades have %d ids", len(ids))
+	}
 }

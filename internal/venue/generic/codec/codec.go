@@ -67,9 +67,10 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	"heartbeat": (*decoder).heartbeat,
 	"error":     (*decoder).failure,
 
-	"subscribed":    (*decoder).subscribed,
-	"unsubscribed":  (*decoder).acknowledged,
-	"authenticated": (*decoder).acknowledged,
+	"subscribed":        (*decoder).subscribed,
+	"unsubscribed":      (*decoder).acknowledged,
+	"authenticated":     (*decoder).acknowledged,
+	"subscribe_markets": (*decoder).acknowledged,
 
 	"price_update":       (*decoder).price,
 	"orderbook_snapshot": (*decoder).bookSnapshot,
@@ -78,6 +79,7 @@ var frames = map[string]func(d *decoder, r *wire.Row, at time.Time) []stream.Eve
 	"trade":              (*decoder).trade,
 	"market_update":      (*decoder).marketUpdate,
 	"market_resolved":    (*decoder).marketResolved,
+	"market_snapshot":    (*decoder).marketSnapshot,
 
 	"user_snapshot": accountFrame(messages.KindUserSnapshot, func(r *wire.Row, m *messages.Message) {
 		m.Orders, m.Positions = rows(r, fieldOrders, (*wire.Row).Order), rows(r, fieldPositions, (*wire.Row).Position)

@@ -3,9 +3,7 @@ package codec
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +15,7 @@ import (
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/venue/stream"
 	"oddsgraph/internal/venue/wire"
+	"oddsgraph/tests/replay"
 	"oddsgraph/tests/tool"
 )
 
@@ -93,70 +92,12 @@ func testDecoder(t testing.TB, identity messages.Topic) (*decoder, *observer) {
 	return d, o
 }
 
-// show returns the fields of an event that the tests compare, as text.
-func show(e stream.Event) string {
-	var b strings.Builder
-	say := func(format string, args ...any) { fmt.Fprintf(&b, format, args...) }
-	switch e.Kind {
-	case stream.EventLife:
-		say("life")
-	case stream.EventGarbage:
-		say("garbage")
-	case stream.EventHello:
-		h := e.Hello
-		say("hello %s heartbeat %s topics %d depth %d frames %d bytes %d", e.Epoch, h.Heartbeat, h.Topics, h.Depth, h.FramesPerSecond, h.FrameBytes)
-	case stream.EventAck:
-		say("ack %s", e.Rid)
-	case stream.EventError:
-		say("error %s %s %v %s", e.Rid, e.Code, e.IDs, e.RetryAfter)
-	case stream.EventHeartbeat:
-		say("heartbeat %s", e.Epoch)
-		topics := slices.SortedFunc(maps.Keys(e.Seqs), func(a, b messages.Topic) int {
-			return strings.Compare(string(a.Channel)+a.ID, string(b.Channel)+b.ID)
-		})
-		for _, t := range topics {
-			say(" %s:%s%s=%d", t.Channel, t.ID, t.Scope, e.Seqs[t])
-		}
-	case stream.EventBad:
-		say("bad %s:%s", e.Topic.Channel, e.Topic.ID)
-	case stream.EventMessage:
-		m := e.Message
-		say("%s:%s", m.Topic.Channel, m.Topic.ID)
-		if m.Topic.Scope != "" {
-			say("@%s", m.Topic.Scope)
-		}
-		say(" %d %s/%d<%d at %s:", m.Kind, m.Epoch, m.Seq, m.PrevSeq, tool.Text(m.Time))
-		if !m.ReceivedAt.Equal(received) {
-			say(" received at %s", m.ReceivedAt)
-		}
-		for _, part := range []any{m.Price, m.Spread, m.Book, m.Changes, m.Trades, m.Market, m.Orders, m.Positions, m.Balance} {
-			if text, _ := json.Marshal(part); string(text) != "null" {
-				say("\n    %s", text)
-			}
-		}
-	}
-	return b.String()
-}
-
-func showAll(events []stream.Event) string {
-	if len(events) == 0 {
-		return "life"
-	}
-	lines := make([]string, len(events))
-	for i, e := range events {
-		lines[i] = show(e)
-	}
-	return strings.Join(lines, "\n")
-}
-
-var update = flag.Bool("update", false, "write testdata/frames.golden anew")
-
 // TestGoldenFrames compares the decoded events of all golden frames, and of some more, with testdata/frames.golden.
 func TestGoldenFrames(t *testing.T) {
 	var got strings.Builder
 	decode := func(name string, frame []byte) {
 		d, _ := testDecoder(t, user)
-		fmt.Fprintf(&got, "%s\n%s\n\n", name, showAll(d.Decode(frame, received)))
+		fmt.Fprintf(&got, "%s\n%s\n\n", name, replay.ShowAll(d.Decode(frame, received), received))
 	}
 	for _, name := range append(goldenNames(t, "frames"), goldenNames(t, "forms")...) {
 		decode(name, golden(t, name))
@@ -172,16 +113,7 @@ func TestGoldenFrames(t *testing.T) {
 	} {
 		decode(frame, []byte(frame))
 	}
-	const file = "testdata/frames.golden"
-	if *update {
-		if err := os.WriteFile(file, []byte(got.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("%s differs (%v); run the test with -update and look at the difference\n%s", file, err, got.String())
-	}
+	tool.Golden(t, "testdata/frames.golden", got.String())
 }
 
 // TestGoldenRequests checks that encoded requests equal the golden frames, byte for byte.
@@ -226,97 +158,20 @@ func TestGoldenRequests(t *testing.T) {
 	}
 }
 
-// TestBadFrames checks the events of frames with bad or missing members, and of texts that are not frames. A bad optional member
-// must count as missing.
+// TestBadFrames replays frames with bad or missing members, and texts that are not frames.
 func TestBadFrames(t *testing.T) {
-	const level, ts = `{"price":0.5,"size":1}`, `"timestamp":"2026-03-14T15:09:26Z"`
-	order := `{"orderId":"o","marketId":"M1","side":"BUY","outcome":"YES","price":0.6,"size":100,"filledSize":0,"status":"OPEN"}`
-	for _, test := range []struct{ frame, want string }{
-		// Books.
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[` + level + `,{"price":"x","size":1}],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":1.5,"size":1}],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":0.5,"size":-1}],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[[0.5]],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[7],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":{},"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":-1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1.5,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":1e99999,"size":1}],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_snapshot","tokenId":"T1","seq":1,"bids":[{"price":"NaN","size":1}],"asks":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[{"side":"BUY","price":0.5,"size":1},{"side":"UP","price":0.5,"size":1}]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":[{"side":"BUY","price":0.5}]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"changes":null}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_update","tokenId":"T1","seq":"x","prevSeq":1,"changes":[]}`, "bad orderbook:T1"},
-		{`{"type":"orderbook_update","tokenId":"T1","seq":2,"prevSeq":1,"bids":[],"asks":[]}`, "bad orderbook:T1"},
-		// Prices.
-		{`{"type":"price_update","tokenId":"T1","seq":1,"price":"free"}`, "bad prices:T1"},
-		{`{"type":"price_update","tokenId":"T1","seq":1,"price":1.01}`, "bad prices:T1"},
-		{`{"type":"price_update","tokenId":"T1","seq":1}`, "bad prices:T1"},
-		{`{"type":"price_update","tokenId":"T1","seq":1,"bestBid":null,"bestAsk":null}`, "bad prices:T1"},
-		{`{"type":"price_update","tokenId":"T1","seq":1,"price":0.5,"bestBid":true}`, "bad prices:T1"},
-		{`{"type":"price_update","marketId":"M1","yesPrice":2}`, "bad prices:T1\nbad prices:T2"},
-		{`{"type":"price_update","marketId":"M1"}`, "bad prices:T1\nbad prices:T2"},
-		{`{"type":"price_update","marketId":"M9","yesPrice":0.5}`, "life"},
-		{`{"type":"price_update","marketId":"M1","outcome":"Chelsea","price":0.5}`, "life"},
-		{`{"type":"price_update","marketId":"M2","outcome":"YES","price":0.5}`, "life"},
-		{`{"type":"price_update","marketId":"M2","yesPrice":0.5}`, "life"},
-		{`{"type":"price_update","price":0.5}`, "life"},
-		// If the token is unreadable, the decoder must not use the market's YES token instead.
-		{`{"type":"orderbook_update","tokenId":1.5,"marketId":"M1","bids":[],"asks":[]}`, "life"},
-		{`{"type":"price_update","tokenId":"","marketId":"M1","yesPrice":0.5}`, "life"},
-		{`{"type":"trade","tokenId":"a,b","price":0.5,"size":1,` + ts + `}`, "life"},
-		// Trades.
-		{`{"type":"trade","tokenId":"T1","seq":2,"price":0.5,"size":1}`, "bad trades:T1"},
-		{`{"type":"trade","tokenId":"T1","seq":2,"price":0.5,"size":-1,` + ts + `}`, "bad trades:T1"},
-		{`{"type":"trade","marketId":"M1","seq":2,"price":0.5,"size":1,` + ts + `}`, "life"},
-		{`{"type":"trades_snapshot","tokenId":"T1","seq":2,"trades":[{"price":0.5,"size":1,` + ts + `},{}]}`, "bad trades:T1"},
-		{`{"type":"trades_snapshot","tokenId":"T1","seq":2,"trades":[{"tokenId":"T2","price":0.5,"size":1,` + ts + `}]}`, "bad trades:T1"},
-		{`{"type":"trades_snapshot","tokenId":"T1","seq":2}`, "bad trades:T1"},
-		// Markets.
-		{`{"type":"market_update","seq":2,"status":"CLOSED"}`, "life"},
-		{`{"type":"market_update","marketId":"M1","seq":{},"status":"CLOSED"}`, "bad market:M1"},
-		// Accounts. One bad row makes the whole frame bad. A frame of another account has no effect.
-		{`{"type":"user_snapshot","seq":1,"orders":[` + order + `,{}],"positions":[]}`, "bad user:" + address},
-		{`{"type":"user_snapshot","seq":1,"orders":[]}`, "bad user:" + address},
-		{`{"type":"user_snapshot","seq":1,"orders":null,"positions":[]}`, "bad user:" + address},
-		{`{"type":"user_snapshot","seq":1,"orders":[],"positions":[],"balance":{"cashBalance":"much"}}`, "bad user:" + address},
-		{`{"type":"order_update","seq":1,"order":7}`, "bad user:" + address},
-		{`{"type":"fill","seq":1,"trade":{"price":0.5,"size":1,` + ts + `}}`, "bad user:" + address},
-		{`{"type":"balance_update","seq":1,"balance":{}}`, "bad user:" + address},
-		{`{"type":"position_update","address":"0x2222222222222222222222222222222222222222","seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
-		{`{"type":"position_update","address":7,"seq":1,"position":{"marketId":"M1","outcome":"YES","size":1}}`, "life"},
-		// Texts that are not JSON, and frames without a known type.
-		{``, "garbage"},
-		{`{`, "garbage"},
-		{`{"type":"pong"} {"type":"pong"}`, "garbage"},
-		{`PONG`, "garbage"},
-		{"\xff\xfe", "garbage"},
-		{strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), "garbage"},
-		{`[` + strings.Repeat("[],", wire.MaxValues) + `[]]`, "garbage"},
-		{`null`, "ack "},
-		{`7`, "ack "},
-		{`"pong"`, "ack "},
-		{`[]`, "life"},
-		{`{"type":7}`, "ack "},
-		{`{"event_type":"book","rid":"5"}`, "ack 5"},
-		{`{"type":"hello","epoch":7,"heartbeatMs":-1,"limits":{"topics":1e9,"depth":"100","framesPerSecond":0}}`,
-			"hello 7 heartbeat 0s topics 0 depth 100 frames 0 bytes 0"},
-		{`{"type":"hello","heartbeatMs":1,"limits":[]}`, "hello  heartbeat 0s topics 0 depth 0 frames 0 bytes 0"},
-		{`{"type":"heartbeat","seqs":{"orderbook":{"T1":-1,"T2":"5","T3":null},"trades":7},"epoch":"z"}`, "heartbeat z orderbook:T2=5"},
-		{`{"type":"heartbeat","seqs":[]}`, "heartbeat k3f9"},
-		{`{"type":"error","code":` + `"` + strings.Repeat("X", 100) + `"}`, "error   [] 0s"},
-		{`{"type":"error","rid":{},"code":429,"tokenIds":"[\"T1\"]","retryAfterMs":99999999999999}`, "error  429 [T1] 5m0s"},
-		{"\xef\xbb\xbf" + `{"type":"pong","rid":8}`, "life"},
-	} {
+	replay.Run(t, "testdata/forms/TestBadFrames", func(s *replay.Session) {
 		d, _ := testDecoder(t, user)
-		if got := showAll(d.Decode([]byte(test.frame), received)); got != test.want {
-			frame := test.frame
-			if len(frame) > 300 {
-				frame = frame[:300]
-			}
-			t.Errorf("the frame %s decodes to\n%s\nwant\n%s", frame, got, test.want)
+		d.env.Observer, s.Codec = s, d
+	})
+	for _, frame := range []string{``, "\xff\xfe", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), `[` + strings.Repeat("[],", wire.MaxValues) + `[]]`, "\xef\xbb\xbf" + `{"type":"pong","rid":8}`} {
+		want := "garbage"
+		if strings.Contains(frame, "pong") {
+			want = "life"
+		}
+		d, _ := testDecoder(t, user)
+		if got := replay.ShowAll(d.Decode([]byte(frame), received), received); got != want {
+			t.Errorf("the frame %.300s decodes to\n%s\nwant %s", frame, got, want)
 		}
 	}
 }
@@ -338,7 +193,7 @@ func TestDepth(t *testing.T) {
 func TestNoIdentity(t *testing.T) {
 	d, o := testDecoder(t, messages.Topic{})
 	for _, name := range []string{"frames/user-snapshot", "forms/user-snapshot-no-address", "frames/balance-update"} {
-		if got := showAll(d.Decode(golden(t, name), received)); got != "life" {
+		if got := replay.ShowAll(d.Decode(golden(t, name), received), received); got != "life" {
 			t.Errorf("the frame %s decodes to %q, want \"life\"", name, got)
 		}
 	}
@@ -366,7 +221,7 @@ func FuzzFrame(f *testing.F) {
 			if e.Kind == stream.EventMessage {
 				checkMessage(t, e.Message)
 			}
-			_ = show(e)
+			_ = replay.Show(e, received)
 		}
 	})
 }

@@ -16,9 +16,11 @@ var (
 	fieldYesPrice = wire.NewField("yesPrice")
 	fieldNoPrice  = wire.NewField("noPrice")
 
-	fieldChanges = wire.NewField("changes")
+	fieldMarkets = wire.NewField("markets")
+	fieldBook    = wire.NewField("orderbook", "book")
 
-	fieldTrades = wire.NewField("trades")
+	fieldChanges = wire.NewField("changes")
+	fieldTrades  = wire.NewField("trades")
 
 	fieldChange       = wire.NewField("change", "kind", "event")
 	fieldWinningToken = wire.NewField("winningTokenId", "winningAssetId")
@@ -311,4 +313,34 @@ func resolve(r *wire.Row, m *market.MarketChange) {
 	}
 	m.At, m.Outcome = r.Time(fieldTime), r.Text(fieldWinning)
 	m.WinningTokenID = r.ID(fieldWinningToken)
+}
+
+// marketSnapshot decodes an older type of frame: the prices of a market, its book, or both, or a list of markets with these fields.
+func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) (events []stream.Event) {
+	list, ok := r.Of(fieldMarkets).List()
+	if !ok {
+		list = []wire.Value{r.Object}
+	}
+	for _, v := range list {
+		in := r.Child(v)
+		if in.Err != nil {
+			r.Note("bad market in snapshot")
+		}
+		if in.Of(fieldTime).IsNull() {
+			in.Set(fieldTime, r.Of(fieldTime))
+		}
+		for _, f := range []wire.Field{wire.FieldBids, wire.FieldAsks} {
+			if book := in.Of(fieldBook); f.PresentIn(book) {
+				in.Set(f, f.Of(book))
+			}
+		}
+		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
+			events = append(events, d.price(in, at)...)
+		}
+		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
+			in.Err = nil // the book is usable even if the prices are bad
+			events = append(events, d.bookSnapshot(in, at)...)
+		}
+	}
+	return events
 }
