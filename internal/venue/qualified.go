@@ -1,138 +1,129 @@
 package venue
 
 import (
-	"context"
-	"slices"
+	"reflect"
+	"strings"
+	"sync"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/upstream"
+	"oddsgraph/internal/venue/wire"
 )
 
-// Qualified returns a Reader of a further venue, whose ids begin with the name of the venue and a colon. If noAccounts is true, the
-// Reader does not serve the endpoints of accounts.
-func Qualified(r Reader, name string, noAccounts bool) Reader {
-	return &qualified{Reader: r, name: name, noAccounts: noAccounts}
+// Qualified returns a copy of a value of a further venue, in which all ids begin with the name of the venue and a colon. An id is a
+// text, or a text in a field whose name ends in ID or Slug; the tag "id" of a field says otherwise. The value itself never changes,
+// because a driver may keep it or return it for several keys.
+func Qualified[T any](name string, value T) T {
+	r := renamer{id: func(id string) string { return wire.Intern(market.Qualify(name, id)) }}
+	r.rename(reflect.ValueOf(&value).Elem())
+	return value
 }
 
-// qualified cuts the name of the venue off the ids in arguments, and writes it into copies of the results. Limits and categories,
-// which have no ids, are those of the embedded Reader.
-type qualified struct {
-	Reader
-	name       string
-	noAccounts bool
+// Own is the opposite of Qualified. ok is false if an id does not begin with the name of the venue.
+func Own[T any](name string, value T) (own T, ok bool) {
+	ok = true
+	r := renamer{id: func(id string) string {
+		id, its := market.CutVenue(name, id)
+		ok = ok && its
+		return id
+	}}
+	r.rename(reflect.ValueOf(&value).Elem())
+	return value, ok
 }
 
-var errForeign = market.Errorf(market.CodeBadUserInput, "an id belongs to another venue")
-
-// readOne calls read with the venue's own form of an argument. copied returns a copy of the value with other ids.
-func readOne[A, T any](ctx context.Context, q *qualified, call upstream.Call, argument A, read func(context.Context, upstream.Call, A) (T, error), copied func(*renamer, T) T) (none T, err error) {
-	in := renamer{venue: q.name, cut: true}
-	if in.rename(&argument); in.foreign {
-		return none, errForeign
-	}
-	value, err := read(ctx, call, argument)
-	if err != nil {
-		return none, err
-	}
-	return copied(&renamer{venue: q.name}, value), nil
+// renamer changes the ids in a value.
+type renamer struct {
+	id func(id string) string
+	// seen maps pointers to their copies, because a page may contain a market several times.
+	seen map[any]reflect.Value
 }
 
-// readList is like readOne for a list.
-func readList[A, T any](ctx context.Context, q *qualified, call upstream.Call, arguments []A, read func(context.Context, upstream.Call, []A) ([]upstream.Result[*T], error)) ([]upstream.Result[*T], error) {
-	return readOne(ctx, q, call, arguments, read, func(r *renamer, results []upstream.Result[*T]) []upstream.Result[*T] {
-		results = slices.Clone(results)
-		for i := range results {
-			results[i].Value = renamed(r, results[i].Value)
+// rename changes the ids of a value that nobody else has. It copies what the value refers to.
+func (r *renamer) rename(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Len() > 0 {
+			v.SetString(r.id(v.String()))
 		}
-		return results
-	})
-}
-
-func (q *qualified) Can(e upstream.Endpoint) error {
-	if q.noAccounts && e.User() {
-		return market.Errorf(market.CodeUnsupported, "accounts of the venue %s need credentials, which only the first venue takes (%s)", q.name, e)
+	case reflect.Pointer:
+		if !v.IsNil() && hasIDs(v.Type()) {
+			v.Set(r.copied(v))
+		}
+	case reflect.Slice:
+		if v.Len() > 0 {
+			old := v.Slice(0, v.Len())
+			v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			reflect.Copy(v, old)
+			for i := range v.Len() {
+				r.rename(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[market.HistoryRecord]() {
+			h := v.Addr().Interface().(*market.HistoryRecord)
+			h.ID = recordID(*h)
+		}
+		for _, i := range fieldsWithIDs(v.Type()) {
+			r.rename(v.Field(i))
+		}
 	}
-	return q.Reader.Can(e)
 }
 
-// Cost subtracts the name of the venue from the lengths, because no URL contains it.
-func (q *qualified) Cost(e upstream.Endpoint, keys, bytes int) int {
-	return q.Reader.Cost(e, keys, max(bytes-keys*(len(q.name)+len("%3A")), 0))
-}
-
-func (q *qualified) Prices(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Price], error) {
-	return readList(ctx, q, call, tokenIDs, q.Reader.Prices)
-}
-
-func (q *qualified) Spreads(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Spread], error) {
-	return readList(ctx, q, call, tokenIDs, q.Reader.Spreads)
-}
-
-func (q *qualified) Books(ctx context.Context, call upstream.Call, books []queries.Book) ([]upstream.Result[*market.Book], error) {
-	return readList(ctx, q, call, books, q.Reader.Books)
-}
-
-func (q *qualified) PriceHistories(ctx context.Context, call upstream.Call, histories []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
-	return readList(ctx, q, call, histories, q.Reader.PriceHistories)
-}
-
-func (q *qualified) MarketsByID(ctx context.Context, call upstream.Call, marketIDs []string) ([]upstream.Result[*market.Market], error) {
-	return readList(ctx, q, call, marketIDs, q.Reader.MarketsByID)
-}
-
-func (q *qualified) MarketsByToken(ctx context.Context, call upstream.Call, tokenIDs []string) ([]upstream.Result[*market.Market], error) {
-	return readList(ctx, q, call, tokenIDs, q.Reader.MarketsByToken)
-}
-
-func (q *qualified) MarketBySlug(ctx context.Context, call upstream.Call, slug string) (*market.Market, error) {
-	return readOne(ctx, q, call, slug, q.Reader.MarketBySlug, renamed)
-}
-
-func (q *qualified) Event(ctx context.Context, call upstream.Call, ref market.EventRef) (*market.Event, error) {
-	return readOne(ctx, q, call, ref, q.Reader.Event, renamed)
-}
-
-func (q *qualified) Search(ctx context.Context, call upstream.Call, s queries.Search) (*queries.SearchPage, error) {
-	return readOne(ctx, q, call, s, q.Reader.Search, renamed)
-}
-
-func (q *qualified) SearchEvents(ctx context.Context, call upstream.Call, s queries.Search) (*queries.EventPage, error) {
-	return readOne(ctx, q, call, s, q.Reader.SearchEvents, renamed)
-}
-
-func (q *qualified) MarketTrades(ctx context.Context, call upstream.Call, t queries.MarketTrades) (*queries.TradePage, error) {
-	return readOne(ctx, q, call, t, q.Reader.MarketTrades, renamed)
-}
-
-func (q *qualified) Balance(ctx context.Context, call upstream.Call, a market.Address) (*market.Balance, error) {
-	return readOne(ctx, q, call, a, q.Reader.Balance, renamed)
-}
-
-func (q *qualified) Positions(ctx context.Context, call upstream.Call, a market.Address) ([]market.Position, error) {
-	return readOne(ctx, q, call, a, q.Reader.Positions, renamedAll)
-}
-
-func (q *qualified) Orders(ctx context.Context, call upstream.Call, a market.Address) ([]market.Order, error) {
-	return readOne(ctx, q, call, a, q.Reader.Orders, renamedAll)
-}
-
-// Trades returns an empty page for a market of another venue, because a filter that nothing meets is no error.
-func (q *qualified) Trades(ctx context.Context, call upstream.Call, a market.Address, t queries.Trades) (*queries.TradePage, error) {
-	own, ok := market.CutVenue(q.name, t.MarketID)
-	if !ok && t.MarketID != "" {
-		return &queries.TradePage{}, nil
+// copied returns a pointer to a copy of what a pointer refers to.
+func (r *renamer) copied(v reflect.Value) reflect.Value {
+	c, ok := r.seen[v.Interface()]
+	if !ok {
+		c = reflect.New(v.Type().Elem())
+		c.Elem().Set(v.Elem())
+		if r.seen == nil {
+			r.seen = make(map[any]reflect.Value)
+		}
+		r.seen[v.Interface()] = c
+		r.rename(c.Elem())
 	}
-	t.MarketID = own
-	read := func(ctx context.Context, call upstream.Call, a market.Address) (*queries.TradePage, error) {
-		return q.Reader.Trades(ctx, call, a, t)
-	}
-	return readOne(ctx, q, call, a, read, renamed)
+	return c
 }
 
-func (q *qualified) History(ctx context.Context, call upstream.Call, a market.Address, h queries.History) (*queries.HistoryPage, error) {
-	read := func(ctx context.Context, call upstream.Call, a market.Address) (*queries.HistoryPage, error) {
-		return q.Reader.History(ctx, call, a, h)
+// knownFields contains the results of fieldsWithIDs.
+var knownFields sync.Map
+
+// fieldsWithIDs returns the indexes of the fields of a struct that are or contain ids.
+func fieldsWithIDs(t reflect.Type) []int {
+	if known, ok := knownFields.Load(t); ok {
+		return known.([]int)
 	}
-	return readOne(ctx, q, call, a, read, renamed)
+	var fields []int
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			isID := strings.HasSuffix(f.Name, "ID") || strings.HasSuffix(f.Name, "Slug")
+			if tag := f.Tag.Get("id"); tag != "" {
+				isID = tag == "yes"
+			}
+			if f.Type.Kind() == reflect.String && isID || hasIDs(f.Type) {
+				fields = append(fields, i)
+			}
+		}
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+// hasIDs reports whether fields of values of a type are ids.
+func hasIDs(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return hasIDs(t.Elem())
+	case reflect.Struct:
+		return len(fieldsWithIDs(t)) > 0
+	}
+	return false
+}
+
+// recordID returns an id for a record of a further venue. A record may have no id at all, and equal ones of two venues would have the
+// same key.
+func recordID(r market.HistoryRecord) string {
+	if r.ID != "" {
+		return r.ID
+	}
+	r.Ordinal = 0
+	return r.Key()
 }

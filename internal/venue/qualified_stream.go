@@ -7,7 +7,7 @@ import (
 )
 
 // QualifiedStream stands between the client of a venue's stream and the feed: it is the handler of the client and the upstream of the
-// feed. It does what Qualified does, and passes no credentials on.
+// feed. It renames ids with Qualified and Own, and passes no credentials on.
 type QualifiedStream struct {
 	name       string
 	noAccounts error
@@ -30,11 +30,6 @@ func (s *QualifiedStream) own(t messages.Topic) messages.Topic {
 	return t
 }
 
-// qualified returns the opposite of own.
-func (s *QualifiedStream) qualified(t messages.Topic) messages.Topic {
-	return *renamed(&renamer{venue: s.name}, &t)
-}
-
 // Watch implements feed.Upstream.
 func (s *QualifiedStream) Watch(t messages.Topic, _ *market.Credentials) error {
 	if t.Channel == messages.ChannelUser && s.noAccounts != nil {
@@ -52,38 +47,41 @@ func (s *QualifiedStream) Resync(t messages.Topic) { s.client.Resync(s.own(t)) }
 // Market returns the function Market of the client's configuration. read reads a market by its qualified id.
 func (s *QualifiedStream) Market(read func(id string) *market.Market) func(id string) *market.Market {
 	return func(id string) *market.Market {
-		return renamed(&renamer{venue: s.name, cut: true}, read(market.Qualify(s.name, id)))
+		m, _ := Own(s.name, read(market.Qualify(s.name, id)))
+		return m
 	}
 }
 
 // Up implements stream.Handler.
 func (s *QualifiedStream) Up(topics []messages.Topic) {
-	s.to.Up(renamedAll(&renamer{venue: s.name}, topics))
+	s.to.Up(Qualified(s.name, topics))
 }
 
 // Acknowledged implements stream.Handler.
 func (s *QualifiedStream) Acknowledged(topics []messages.Topic) {
-	s.to.Acknowledged(renamedAll(&renamer{venue: s.name}, topics))
+	s.to.Acknowledged(Qualified(s.name, topics))
 }
 
 // Down implements stream.Handler.
 func (s *QualifiedStream) Down(topics []messages.Topic, err error) {
-	s.to.Down(renamedAll(&renamer{venue: s.name}, topics), err)
+	s.to.Down(Qualified(s.name, topics), err)
 }
 
 // Refused implements stream.Handler.
-func (s *QualifiedStream) Refused(t messages.Topic, err error) { s.to.Refused(s.qualified(t), err) }
+func (s *QualifiedStream) Refused(t messages.Topic, err error) {
+	s.to.Refused(Qualified(s.name, t), err)
+}
 
 // Heartbeat implements stream.Handler.
 func (s *QualifiedStream) Heartbeat(epoch string, seqs map[messages.Topic]uint64) {
 	all := make(map[messages.Topic]uint64, len(seqs))
 	for t, seq := range seqs {
-		all[s.qualified(t)] = seq
+		all[Qualified(s.name, t)] = seq
 	}
 	s.to.Heartbeat(epoch, all)
 }
 
 // Message implements stream.Handler.
 func (s *QualifiedStream) Message(m *messages.Message) {
-	s.to.Message(renamed(&renamer{venue: s.name}, m))
+	s.to.Message(Qualified(s.name, m))
 }
