@@ -9,7 +9,6 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/upstream"
-	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -36,22 +35,15 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 		return nil
 	}
 	cfg.Market = u.Cache.CachedMarket
-	var handler stream.Handler = l.Feed
-	var qualified *venue.QualifiedStream
 	if u.name != "" {
-		qualified = venue.NewQualifiedStream(u.name, u.Reader.Can(upstream.EndpointPositions), l.Feed)
-		handler, cfg.Market = qualified, qualified.Market(u.Cache.CachedMarket)
+		cfg.Venue, cfg.NoAccounts = u.name, u.Reader.Can(upstream.EndpointPositions)
 	}
-	client, err := stream.New(cfg, handler)
+	client, err := stream.New(cfg, l.Feed)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	if l.Client = client; qualified == nil {
-		l.Feed.Connect(client)
-		return nil
-	}
-	qualified.Connect(client)
-	l.Feed.Connect(qualified)
+	l.Client = client
+	l.Feed.Connect(client)
 	return nil
 }
 

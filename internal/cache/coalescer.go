@@ -233,8 +233,8 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 
 // cost returns the number of HTTP calls of one call; see venue.Reader.Cost. No URL contains the name of a further venue.
 func (c *coalescer[K, T]) cost(keys, bytes int) int {
-	if c.store.cfg.Further {
-		bytes = max(bytes-keys*(len(c.store.cfg.Venue)+len("%3A")), 0)
+	if name := c.store.cfg.Name; name != "" {
+		bytes = max(bytes-keys*(len(name)+len("%3A")), 0)
 	}
 	return c.store.venue.Cost(c.endpoint, keys, bytes)
 }

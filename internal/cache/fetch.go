@@ -7,10 +7,10 @@ import (
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
-	"oddsgraph/internal/venue"
 )
 
 // run waits until a batch may start and makes its call.
@@ -188,18 +188,15 @@ func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, values [
 
 // ask reads keys from the venue. Only here, between the cache and the driver of a further venue, are the venue's own ids used.
 func (s *store[K, T]) ask(ctx context.Context, call upstream.Call, e upstream.Endpoint, keys []K) ([]upstream.Result[*T], error) {
-	if !s.cfg.Further {
-		return s.kind.fetch(ctx, call, s.venue, e, keys)
-	}
+	own, ok := keys, true
 	if !s.unkeyed {
-		own, ok := venue.Own(s.cfg.Venue, keys)
-		if !ok {
-			return make([]upstream.Result[*T], len(keys)), nil // the venue knows nothing of another venue's ids
-		}
-		keys = own
+		own, ok = market.CutAll(s.cfg.Name, keys)
 	}
-	answers, err := s.kind.fetch(ctx, call, s.venue, e, keys)
-	return venue.Qualified(s.cfg.Venue, answers), err
+	if !ok { // the venue knows nothing of another venue's ids
+		return make([]upstream.Result[*T], len(keys)), nil
+	}
+	answers, err := s.kind.fetch(ctx, call, s.venue, e, own)
+	return market.QualifyAll(s.cfg.Name, answers), err
 }
 
 // origin says when a response was requested and received.

@@ -88,7 +88,7 @@ func checkIDs[K comparable, T any](t *testing.T, s *store[K, T]) {
 // TestFurtherVenue checks the ids of every kind of data, whose keys and values have the name of a further venue, and their costs.
 func TestFurtherVenue(t *testing.T) {
 	v := &testVenue{}
-	c := New(v, Config{Venue: "v", Further: true})
+	c := New(v, Config{Name: "v"})
 	defer c.Close()
 	page, err := readOne(t.Context(), c.Trades(), queries.Trades{MarketID: "m"}.Key("v:0x1"))
 	if err != nil || page.Value != nil || len(v.asked) != 0 {
@@ -111,7 +111,7 @@ func TestFurtherVenue(t *testing.T) {
 	checkIDs(t, c.userHistories)
 	for _, name := range []string{"v", "a-venue"} {
 		v := &lengths{}
-		c := New(v, Config{Venue: name, Further: true})
+		c := New(v, Config{Name: name})
 		defer c.Close()
 		bytes, want := 0, 0
 		for _, id := range []string{"a", "b:c", "d e"} {

@@ -4,22 +4,22 @@ package mutations
 var venues = []mutation{
 	{
 		name: "the values of a driver get the name of the venue",
-		file: "internal/venue/qualified.go", oldText: "v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))", newText: "",
-		run: "^TestQualifiedCopies$", message: "the driver's market is now",
+		file: "internal/market/qualified.go", oldText: "v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))", newText: "",
+		run: "^TestQualifyAllCopies$", message: "the driver's market is now",
 	},
 	{
 		name: "the copies of a market on a page differ",
-		file: "internal/venue/qualified.go", oldText: "if !ok {", newText: "if true || !ok {",
-		run: "^TestQualifiedCopies$", message: "want one copy of the market in both lists",
+		file: "internal/market/qualified.go", oldText: "if !ok {", newText: "if true || !ok {",
+		run: "^TestQualifyAllCopies$", message: "want one copy of the market in both lists",
 	},
 	{
 		name: "the trades of two venues can have equal ids",
-		file: "internal/venue/qualified.go", oldText: "strings.HasSuffix(f.Name, \"ID\")", newText: "strings.HasSuffix(f.Name, \"ID\") && f.Name != \"TradeID\"", tests: "internal/cache",
+		file: "internal/market/qualified.go", oldText: "strings.HasSuffix(f.Name, \"ID\")", newText: "strings.HasSuffix(f.Name, \"ID\") && f.Name != \"TradeID\"", tests: "internal/cache",
 		run: "^TestFurtherVenue$", message: "TradeID",
 	},
 	{
 		name: "the name of a venue counts for the length of a URL",
-		file: "internal/cache/coalescer.go", oldText: "bytes-keys*(len(c.store.cfg.Venue)+len(\"%3A\"))", newText: "bytes",
+		file: "internal/cache/coalescer.go", oldText: "bytes-keys*(len(name)+len(\"%3A\"))", newText: "bytes",
 		run: "^TestFurtherVenue$", message: "computes the cost",
 	},
 	{

@@ -24,7 +24,7 @@ type history struct {
 func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []queries.PriceHistory) ([]upstream.Result[*market.PriceHistory], error) {
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]upstream.Result[*market.PriceHistory], error) {
 		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(i int, t token, h *history) *market.PriceHistory {
-			return &market.PriceHistory{TokenID: wire.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
+			return &market.PriceHistory{TokenID: market.Intern(ids[i]), From: from, To: to, Points: points(h.points, t.side), LeftOut: h.leftOut}
 		})
 	})
 }

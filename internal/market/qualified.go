@@ -1,33 +1,40 @@
-package venue
+package market
 
 import (
 	"reflect"
 	"strings"
 	"sync"
-
-	"oddsgraph/internal/market"
-	"oddsgraph/internal/venue/wire"
 )
 
-// Qualified returns a copy of a value of a further venue, in which all ids begin with the name of the venue and a colon. An id is a
+// QualifyAll returns a copy of a value of a further venue, in which all ids begin with the name of the venue and a colon. An id is a
 // text, or a text in a field whose name ends in ID or Slug; the tag "id" of a field says otherwise. The value itself never changes,
-// because a driver may keep it or return it for several keys.
-func Qualified[T any](name string, value T) T {
-	r := renamer{id: func(id string) string { return wire.Intern(market.Qualify(name, id)) }}
-	r.rename(reflect.ValueOf(&value).Elem())
-	return value
+// because a driver may keep it or return it for several keys. If name is empty, QualifyAll returns the value itself.
+func QualifyAll[T any](name string, value T) T {
+	if name == "" {
+		return value
+	}
+	return renamed(value, func(id string) string { return Intern(Qualify(name, id)) })
 }
 
-// Own is the opposite of Qualified. ok is false if an id does not begin with the name of the venue.
-func Own[T any](name string, value T) (own T, ok bool) {
-	ok = true
-	r := renamer{id: func(id string) string {
-		id, its := market.CutVenue(name, id)
-		ok = ok && its
+// CutAll is the opposite of QualifyAll. ok is false if an id does not begin with the name of the venue; that id is empty then.
+func CutAll[T any](name string, value T) (own T, ok bool) {
+	if name == "" {
+		return value, true
+	}
+	all := true
+	own = renamed(value, func(id string) string {
+		id, ok := CutVenue(name, id)
+		all = all && ok
 		return id
-	}}
+	})
+	return own, all
+}
+
+// renamed returns a copy of a value with the ids that the function id returns.
+func renamed[T any](value T, id func(id string) string) T {
+	r := renamer{id: id}
 	r.rename(reflect.ValueOf(&value).Elem())
-	return value, ok
+	return value
 }
 
 // renamer changes the ids in a value.
@@ -58,9 +65,12 @@ func (r *renamer) rename(v reflect.Value) {
 			}
 		}
 	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[market.HistoryRecord]() {
-			h := v.Addr().Interface().(*market.HistoryRecord)
-			h.ID = recordID(*h)
+		if v.Type() == reflect.TypeFor[HistoryRecord]() {
+			if h := v.Addr().Interface().(*HistoryRecord); h.ID == "" { // equal records of two venues would have the same key
+				bare := *h
+				bare.Ordinal = 0
+				h.ID = bare.Key()
+			}
 		}
 		for _, i := range fieldsWithIDs(v.Type()) {
 			r.rename(v.Field(i))
@@ -116,14 +126,4 @@ func hasIDs(t reflect.Type) bool {
 		return len(fieldsWithIDs(t)) > 0
 	}
 	return false
-}
-
-// recordID returns an id for a record of a further venue. A record may have no id at all, and equal ones of two venues would have the
-// same key.
-func recordID(r market.HistoryRecord) string {
-	if r.ID != "" {
-		return r.ID
-	}
-	r.Ordinal = 0
-	return r.Key()
 }
