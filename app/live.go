@@ -15,6 +15,7 @@ import (
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
+	id     string         // the id of Status
 	// ended is closed when run has returned.
 	ended chan struct{}
 }
@@ -29,7 +30,7 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 	if u.Metrics != nil {
 		state.Lag, cfg.Observer = u.Metrics.Stream().Lag, u.Metrics.Stream()
 	}
-	l := &live{Feed: feed.New(state), ended: make(chan struct{})}
+	l := &live{Feed: feed.New(state), id: model.EncodeID("StreamStatus", u.name), ended: make(chan struct{})}
 	u.Live = l
 	if cfg.URL == "" {
 		return nil
@@ -68,11 +69,11 @@ func (l *live) end(stop context.CancelFunc) {
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {
-		return model.StreamStatus{State: model.StreamStateDisconnected}
+		return model.StreamStatus{ID: l.id, State: model.StreamStateDisconnected}
 	}
 	s := l.Client.Stats()
 	out := model.StreamStatus{
-		State: model.StreamState(s.State), Since: s.Since, Connections: s.Connections, Reconnects: int(s.Reconnects),
+		ID: l.id, State: model.StreamState(s.State), Since: s.Since, Connections: s.Connections, Reconnects: int(s.Reconnects),
 		Resyncs: int(f.Resyncs), WatchedTokens: f.Tokens,
 	}
 	if !s.LastMessageAt.IsZero() {
