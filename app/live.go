@@ -9,13 +9,13 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/upstream"
-	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/stream"
 )
 
 type live struct {
 	Feed   *feed.Feed
 	Client *stream.Client // nil if the venue has no stream
+	id     string         // the id of Status
 	// ended is closed when run has returned.
 	ended chan struct{}
 }
@@ -30,28 +30,21 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 	if u.Metrics != nil {
 		state.Lag, cfg.Observer = u.Metrics.Stream().Lag, u.Metrics.Stream()
 	}
-	l := &live{Feed: feed.New(state), ended: make(chan struct{})}
+	l := &live{Feed: feed.New(state), id: model.EncodeID("StreamStatus", u.name), ended: make(chan struct{})}
 	u.Live = l
 	if cfg.URL == "" {
 		return nil
 	}
 	cfg.Market = u.Cache.CachedMarket
-	var handler stream.Handler = l.Feed
-	var qualified *venue.QualifiedStream
 	if u.name != "" {
-		qualified = venue.NewQualifiedStream(u.name, u.Reader.Can(upstream.EndpointPositions), l.Feed)
-		handler, cfg.Market = qualified, qualified.Market(u.Cache.CachedMarket)
+		cfg.Venue, cfg.NoAccounts = u.name, u.Reader.Can(upstream.EndpointPositions)
 	}
-	client, err := stream.New(cfg, handler)
+	client, err := stream.New(cfg, l.Feed)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)
 	}
-	if l.Client = client; qualified == nil {
-		l.Feed.Connect(client)
-		return nil
-	}
-	qualified.Connect(client)
-	l.Feed.Connect(qualified)
+	l.Client = client
+	l.Feed.Connect(client)
 	return nil
 }
 
@@ -76,11 +69,11 @@ func (l *live) end(stop context.CancelFunc) {
 func (l *live) Status() model.StreamStatus {
 	f := l.Feed.Stats()
 	if l.Client == nil {
-		return model.StreamStatus{State: model.StreamStateDisconnected}
+		return model.StreamStatus{ID: l.id, State: model.StreamStateDisconnected}
 	}
 	s := l.Client.Stats()
 	out := model.StreamStatus{
-		State: model.StreamState(s.State), Since: s.Since, Connections: s.Connections, Reconnects: int(s.Reconnects),
+		ID: l.id, State: model.StreamState(s.State), Since: s.Since, Connections: s.Connections, Reconnects: int(s.Reconnects),
 		Resyncs: int(f.Resyncs), WatchedTokens: f.Tokens,
 	}
 	if !s.LastMessageAt.IsZero() {

@@ -35,7 +35,7 @@ type unit struct {
 	names  market.Names
 	demo   *demoVenue // nil without an embedded venue
 	Client venue.Driver
-	// Reader is what Cache reads: Client, or with several venues Client with qualified ids.
+	// Reader is what Cache reads: Client, without the accounts of a further venue that needs credentials.
 	Reader venue.Reader
 	Cache  *cache.Cache
 	Live   *live
@@ -143,8 +143,8 @@ func (u *unit) open(w Wiring) (err error) {
 		return err
 	}
 	u.opened = append(u.opened, u.Client.Close)
-	if u.Reader = u.Client; u.name != "" {
-		u.Reader = venue.Qualified(u.Client, u.name, !drivers.Of(cfg.Venue.Driver).PublicAccounts)
+	if u.Reader = u.Client; u.name != "" && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
+		u.Reader = withoutAccounts{u.Client, u.name}
 	}
 	u.Cache = cache.New(u.Reader, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)

@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/reads"
 	"oddsgraph/internal/telemetry"
+	"oddsgraph/internal/upstream"
 )
 
 func parse(t *testing.T, args string) *config.Config {
@@ -116,6 +117,9 @@ func TestStateOfVenues(t *testing.T) {
 	s.Venue.health.answered = make(chan struct{})
 	if err := s.Ready(); err != nil {
 		t.Errorf("with one venue that has answered, Ready returns %v", err)
+	}
+	if err := s.More[0].Reader.Can(upstream.EndpointBalance); market.CodeOf(err) != market.CodeUnsupported || s.More[0].Reader.Can(upstream.EndpointPrices) != nil {
+		t.Errorf("for accounts of the further venue, got error %v, want UNSUPPORTED, and no error for prices", err)
 	}
 	w, err := s.More[0].wiring(nil)
 	if err != nil || w.Reads.Memory != 4<<20 || !w.Client.NoCredentials || !w.Stream.NoCredentials || w.Client.CredentialsMode != "none" {

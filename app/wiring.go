@@ -37,7 +37,7 @@ func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	cfg, rest := u.cfg, u.cfg.Venue.URL
 	w = Wiring{Venue: u.name, Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
 	if len(u.names) > 0 {
-		w.Reads.Venue = title(cfg)
+		w.Reads.Venue, w.Reads.Name = title(cfg), u.name
 		w.Reads.Memory /= 1 + len(u.names)
 	}
 	w.Stream.URL = cfg.StreamURL

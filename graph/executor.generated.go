@@ -1009,13 +1009,14 @@ func NewCompiler(cfg Config) *exec.Compiler {
 			"freshness": {Number: 9},
 		}},
 		"StreamStatus": {Fields: map[string]exec.FieldOf{
-			"state":         {Number: 1},
-			"since":         {Number: 2},
-			"lastMessageAt": {Number: 3},
-			"connections":   {Number: 4},
-			"reconnects":    {Number: 5},
-			"resyncs":       {Number: 6},
-			"watchedTokens": {Number: 7},
+			"id":            {Number: 1},
+			"state":         {Number: 2},
+			"since":         {Number: 3},
+			"lastMessageAt": {Number: 4},
+			"connections":   {Number: 5},
+			"reconnects":    {Number: 6},
+			"resyncs":       {Number: 7},
+			"watchedTokens": {Number: 8},
 		}},
 		"Subscription": {Fields: map[string]exec.FieldOf{
 			"priceChanged": {Number: 1, Arguments: func(ctx context.Context, raw map[string]any) (any, error) {
@@ -5811,26 +5812,28 @@ func (g *executor) writeStreamStatus(x *exec.Execution, s *exec.Selection, obj *
 		switch f.Number {
 		case exec.Typename:
 			x.Buf = append(x.Buf, `"StreamStatus"`...)
-		case 1: // state
+		case 1: // id
+			x.ID(obj.ID)
+		case 2: // state
 			if !x.Marshal(obj.State) {
 				x.Missing(f)
 				o.Nullify()
 			}
-		case 2: // since
+		case 3: // since
 			x.Buf = scalar.AppendDateTime(x.Buf, obj.Since)
-		case 3: // lastMessageAt
+		case 4: // lastMessageAt
 			if obj.LastMessageAt == nil {
 				x.Null()
 			} else {
 				x.Buf = scalar.AppendDateTime(x.Buf, *obj.LastMessageAt)
 			}
-		case 4: // connections
+		case 5: // connections
 			x.Buf = exec.AppendInt(x.Buf, obj.Connections)
-		case 5: // reconnects
+		case 6: // reconnects
 			x.Buf = exec.AppendInt(x.Buf, obj.Reconnects)
-		case 6: // resyncs
+		case 7: // resyncs
 			x.Buf = exec.AppendInt(x.Buf, obj.Resyncs)
-		case 7: // watchedTokens
+		case 8: // watchedTokens
 			x.Buf = exec.AppendInt(x.Buf, obj.WatchedTokens)
 		}
 	}

@@ -530,6 +530,7 @@ type ComplexityRoot struct {
 
 	StreamStatus struct {
 		Connections   func(childComplexity int) int
+		ID            func(childComplexity int) int
 		LastMessageAt func(childComplexity int) int
 		Reconnects    func(childComplexity int) int
 		Resyncs       func(childComplexity int) int
@@ -2806,6 +2807,12 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 		}
 
 		return e.ComplexityRoot.StreamStatus.Connections(childComplexity), true
+	case "StreamStatus.id":
+		if e.ComplexityRoot.StreamStatus.ID == nil {
+			break
+		}
+
+		return e.ComplexityRoot.StreamStatus.ID(childComplexity), true
 	case "StreamStatus.lastMessageAt":
 		if e.ComplexityRoot.StreamStatus.LastMessageAt == nil {
 			break
@@ -5309,6 +5316,8 @@ type SharedLimit {
 
 "The pool of WebSocket connections to the venue. Counters start at 0 when the process starts."
 type StreamStatus {
+  "Key for client caches; not a ` + "`" + `Node` + "`" + ` id. Each venue has one."
+  id: ID!
   "The worst state of a connection in the pool."
   state: StreamState!
   "When the pool entered ` + "`" + `state` + "`" + `."
@@ -6578,6 +6587,8 @@ func (ec *executionContext) childFields_Spread(ctx context.Context, field graphq
 
 func (ec *executionContext) childFields_StreamStatus(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
 	switch field.Name {
+	case "id":
+		return ec.fieldContext_StreamStatus_id(ctx, field)
 	case "state":
 		return ec.fieldContext_StreamStatus_state(ctx, field)
 	case "since":

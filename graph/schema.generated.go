@@ -10115,6 +10115,29 @@ func (ec *executionContext) fieldContext_Spread_freshness(_ context.Context, fie
 	return fc, nil
 }
 
+func (ec *executionContext) _StreamStatus_id(ctx context.Context, field graphql.CollectedField, obj *model.StreamStatus) (ret graphql.Marshaler) {
+	return graphql.ResolveField(
+		ctx,
+		ec.OperationContext,
+		field,
+		func(ctx context.Context, field graphql.CollectedField) (*graphql.FieldContext, error) {
+			return ec.fieldContext_StreamStatus_id(ctx, field)
+		},
+		func(ctx context.Context) (any, error) {
+			return obj.ID, nil
+		},
+		nil,
+		func(ctx context.Context, selections ast.SelectionSet, v string) graphql.Marshaler {
+			return ec.marshalNID2string(ctx, selections, v)
+		},
+		true,
+		true,
+	)
+}
+func (ec *executionContext) fieldContext_StreamStatus_id(_ context.Context, field graphql.CollectedField) (fc *graphql.FieldContext, err error) {
+	return graphql.NewScalarFieldContext("StreamStatus", field, false, false, errors.New("field of type ID does not have child fields"))
+}
+
 func (ec *executionContext) _StreamStatus_state(ctx context.Context, field graphql.CollectedField, obj *model.StreamStatus) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
@@ -17956,6 +17979,11 @@ func (ec *executionContext) _StreamStatus(ctx context.Context, sel ast.Selection
 		switch field.Name {
 		case "__typename":
 			out.Values[i] = graphql.MarshalString("StreamStatus")
+		case "id":
+			out.Values[i] = ec._StreamStatus_id(ctx, field, obj)
+			if out.Values[i] == graphql.Null {
+				out.Invalids++
+			}
 		case "state":
 			out.Values[i] = ec._StreamStatus_state(ctx, field, obj)
 			if out.Values[i] == graphql.Null {

@@ -106,13 +106,16 @@ test('Apollo: an object by its interface', async t => {
 
 test('Apollo: the status of the stream', async t => {
   const { client } = apollo(t)
-  const shown = () => client.readQuery({ query: StreamDocument })!.serviceStatus.stream.state
-  client.writeQuery({ query: StreamDocument, data: {
-    serviceStatus: { __typename: 'ServiceStatus', stream: { __typename: 'StreamStatus', state: 'CONNECTING', watchedTokens: 0 } },
-  } as StreamQuery })
-  assert.equal(shown(), 'CONNECTING')
+  const shown = () => client.readQuery({ query: StreamDocument })!.serviceStatus
+  const { data } = await client.query({ query: StreamDocument })
+  const { stream, ...service } = data!.serviceStatus
+  const venue = (name: string, state: string) => ({ __typename: 'ServiceVenue', name, stream: { __typename: 'StreamStatus', state } })
+  const venues = [venue('a', 'LIVE'), venue('b', 'DISCONNECTED')]
+  client.writeQuery({ query: StreamDocument, data: { serviceStatus: { ...service, venues, stream: { ...stream, state: 'CONNECTING' } } } as StreamQuery })
+  assert.equal(shown().stream.state, 'CONNECTING')
   await take(iterate(client.subscribe({ query: StreamChangedDocument })))
-  assert.equal(shown(), 'LIVE')
+  assert.equal(shown().stream.state, 'LIVE')
+  assert.deepEqual(shown().venues, venues)
 })
 
 function urql(t: TestContext, ask: typeof fetch = fetch) {

@@ -360,6 +360,8 @@ type SharedStream struct {
 
 // The pool of WebSocket connections to the venue. Counters start at 0 when the process starts.
 type StreamStatus struct {
+	// Key for client caches; not a `Node` id. Each venue has one.
+	ID string `json:"id"`
 	// The worst state of a connection in the pool.
 	State StreamState `json:"state"`
 	// When the pool entered `state`.

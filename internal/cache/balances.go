@@ -20,7 +20,7 @@ func (balanceKind) about(cfg *Config) about {
 }
 
 func (balanceKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]upstream.Result[*market.Balance], error) {
-	return answer(v.Balance(ctx, call, keys[0].address))
+	return answer(v.Balance(ctx, call, keys[0].Address))
 }
 
 func (balanceKind) asOf(b *market.Balance) time.Time { return b.UpdatedAt }

@@ -17,8 +17,9 @@ import (
 // have no default. If both times of a TTL are 0, values of this kind from the venue's REST API are not cached.
 // If NotFound is 0, absences are not cached. If Stretch is 0, the stale time is never extended.
 type Config struct {
-	// Venue is the name of the venue in descriptions of batches, in a process with several venues.
-	Venue                                              string
+	// Venue is the name of the venue in descriptions of batches, in a process with several venues. Name is the name of a further venue
+	// in ids; see market.Names.
+	Venue, Name                                        string
 	Price, Book, Spread, Market, Search, History, User TTL
 	// NotFound is the time for which the cache remembers that the venue does not know a key.
 	NotFound time.Duration

@@ -231,8 +231,11 @@ func (c *coalescer[K, T]) calls(keys, bytes int) int {
 	return max((keys+c.maxKeys-1)/c.maxKeys, c.cost(keys, bytes))
 }
 
-// cost returns the number of HTTP calls of one call; see venue.Reader.Cost.
+// cost returns the number of HTTP calls of one call; see venue.Reader.Cost. No URL contains the name of a further venue.
 func (c *coalescer[K, T]) cost(keys, bytes int) int {
+	if name := c.store.cfg.Name; name != "" {
+		bytes = max(bytes-keys*(len(name)+len("%3A")), 0)
+	}
 	return c.store.venue.Cost(c.endpoint, keys, bytes)
 }
 

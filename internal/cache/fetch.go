@@ -1,11 +1,13 @@
 package cache
 
 import (
+	"context"
 	"fmt"
 	"runtime/debug"
 	"slices"
 	"time"
 
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/reads"
 	"oddsgraph/internal/request"
 	"oddsgraph/internal/upstream"
@@ -166,7 +168,7 @@ func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, values [
 	c.store.counters.keys.Add(uint64(len(requested)))
 	// The read can use no credentials except those of the batch: b.ctx comes from the cache and not from a caller.
 	call := upstream.Call{Permit: b.reservation, Credentials: b.credentials, Waiters: &batchWaiters[K, T]{c: c, b: b}}
-	answers, err := c.store.kind.fetch(b.ctx, call, c.store.venue, c.endpoint, requested)
+	answers, err := c.store.ask(b.ctx, call, c.endpoint, requested)
 	switch {
 	case err != nil:
 		return err
@@ -182,6 +184,19 @@ func (c *coalescer[K, T]) call(b *batch[K, T], keys []K, indexes []int, values [
 		}
 	}
 	return nil
+}
+
+// ask reads keys from the venue. Only here, between the cache and the driver of a further venue, are the venue's own ids used.
+func (s *store[K, T]) ask(ctx context.Context, call upstream.Call, e upstream.Endpoint, keys []K) ([]upstream.Result[*T], error) {
+	own, ok := keys, true
+	if !s.unkeyed {
+		own, ok = market.CutAll(s.cfg.Name, keys)
+	}
+	if !ok { // the venue knows nothing of another venue's ids
+		return make([]upstream.Result[*T], len(keys)), nil
+	}
+	answers, err := s.kind.fetch(ctx, call, s.venue, e, own)
+	return market.QualifyAll(s.cfg.Name, answers), err
 }
 
 // origin says when a response was requested and received.

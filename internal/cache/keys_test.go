@@ -14,7 +14,7 @@ import (
 func TestKeysAreCopies(t *testing.T) {
 	c := open(t, &testVenue{})
 	sent := strings.Clone("0x1111111111111111111111111111111111111111 and all else that a client has sent")
-	user := userKey{address: market.Address(sent[:42])}
+	user := userKey{Address: market.Address(sent[:42])}
 	keepsNothing(t, c.prices, sent, sent[:5])
 	keepsNothing(t, c.spreads, sent, sent[:5])
 	keepsNothing(t, c.books, sent, queries.Book{TokenID: sent[:5], Depth: 20})
@@ -29,8 +29,8 @@ func TestKeysAreCopies(t *testing.T) {
 	keepsNothing(t, c.balances, sent, user)
 	keepsNothing(t, c.positions, sent, user)
 	keepsNothing(t, c.orders, sent, user)
-	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, query: queries.Trades{MarketID: sent[:5], Page: sent[:6]}})
-	keepsNothing(t, c.userHistories, sent, historyKey{userKey: user, key: queries.HistoryKey{Address: user.address, Kinds: sent[:4], Page: queries.Trades{Page: sent[:6]}}})
+	keepsNothing(t, c.trades, sent, tradesKey{userKey: user, Query: queries.Trades{MarketID: sent[:5], Page: sent[:6]}})
+	keepsNothing(t, c.userHistories, sent, historyKey{userKey: user, key: queries.HistoryKey{Address: user.Address, Kinds: sent[:4], Page: queries.Trades{Page: sent[:6]}}})
 }
 
 func keepsNothing[K comparable, T any](t *testing.T, s *store[K, T], sent string, key K) {

@@ -124,7 +124,7 @@ func (c *Cache) StreamUnread(t messages.Topic, kind messages.Kind) {
 // keyOfTopic returns the key of a topic's account and caller. It returns false if the topic's scope cannot be a result of
 // Cache.Scope.
 func keyOfTopic(t messages.Topic) (userKey, bool) {
-	key := userKey{address: market.Address(t.ID)}
+	key := userKey{Address: market.Address(t.ID)}
 	if len(t.Scope) != hex.EncodedLen(len(key.caller)) {
 		return key, false
 	}

@@ -19,7 +19,7 @@ func (ordersKind) about(cfg *Config) about {
 }
 
 func (ordersKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]upstream.Result[*[]market.Order], error) {
-	return rows(v.Orders(ctx, call, keys[0].address))
+	return rows(v.Orders(ctx, call, keys[0].Address))
 }
 
 // Orders returns the source of all active orders of an account. It reads them for the caller in ctx.

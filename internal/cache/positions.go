@@ -19,7 +19,7 @@ func (positionsKind) about(cfg *Config) about {
 }
 
 func (positionsKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []userKey) ([]upstream.Result[*[]market.Position], error) {
-	return rows(v.Positions(ctx, call, keys[0].address))
+	return rows(v.Positions(ctx, call, keys[0].Address))
 }
 
 // Positions returns the source of all positions of an account. It reads them for the caller in ctx.

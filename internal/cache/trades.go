@@ -18,12 +18,12 @@ type tradesKind struct {
 // tradesKey is the key of a page of an account's trades for one caller.
 type tradesKey struct {
 	userKey
-	query queries.Trades
+	Query queries.Trades
 }
 
 func (k tradesKey) own() tradesKey {
 	k.userKey = k.userKey.own()
-	k.query.MarketID, k.query.Page = strings.Clone(k.query.MarketID), strings.Clone(k.query.Page)
+	k.Query.MarketID, k.Query.Page = strings.Clone(k.Query.MarketID), strings.Clone(k.Query.Page)
 	return k
 }
 
@@ -32,7 +32,7 @@ func (tradesKind) about(cfg *Config) about {
 }
 
 func (tradesKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []tradesKey) ([]upstream.Result[*queries.TradePage], error) {
-	return answer(v.Trades(ctx, call, keys[0].address, keys[0].query))
+	return answer(v.Trades(ctx, call, keys[0].Address, keys[0].Query))
 }
 
 // Trades returns the source of pages of an account's trades. It reads them for the caller in ctx.

@@ -23,7 +23,7 @@ type historyKey struct {
 
 func (k historyKey) own() historyKey {
 	k.userKey = k.userKey.own()
-	k.key.Address = k.address
+	k.key.Address = k.Address
 	k.key.Kinds, k.key.Page.Page = strings.Clone(k.key.Kinds), strings.Clone(k.key.Page.Page)
 	return k
 }
@@ -33,7 +33,7 @@ func (userHistoryKind) about(cfg *Config) about {
 }
 
 func (userHistoryKind) fetch(ctx context.Context, call upstream.Call, v venue.Reader, _ upstream.Endpoint, keys []historyKey) ([]upstream.Result[*queries.HistoryPage], error) {
-	return answer(v.History(ctx, call, keys[0].address, keys[0].key.Query()))
+	return answer(v.History(ctx, call, keys[0].Address, keys[0].key.Query()))
 }
 
 // Records returns the source of pages of an account's history. It reads them for the caller in ctx.

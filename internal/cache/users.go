@@ -25,7 +25,7 @@ type scope struct {
 
 // userKey is the key of an account for one caller.
 type userKey struct {
-	address market.Address
+	Address market.Address `id:"yes"`
 	caller  [sha256.Size]byte
 }
 
@@ -41,7 +41,7 @@ func (s *scope) keyFor(ctx context.Context, a market.Address) userKey {
 		mac.Write([]byte{0})
 		mac.Write([]byte(c.Wire()))
 	}
-	key := userKey{address: a}
+	key := userKey{Address: a}
 	mac.Sum(key.caller[:0])
 	return key
 }
@@ -59,12 +59,12 @@ func (s *scope) credentials(c *market.Credentials) string {
 }
 
 func (k userKey) own() userKey {
-	k.address = market.Address(strings.Clone(string(k.address)))
+	k.Address = market.Address(strings.Clone(string(k.Address)))
 	return k
 }
 
 // ownedBy reports whether a key belongs to the account with the given address.
-func (k userKey) ownedBy(address string) bool { return strings.EqualFold(string(k.address), address) }
+func (k userKey) ownedBy(address string) bool { return strings.EqualFold(string(k.Address), address) }
 
 // shift returns a part of the key's HMAC, because an HMAC has evenly distributed bytes.
 func (k userKey) shift() uint64 { return binary.BigEndian.Uint64(k.caller[:]) }

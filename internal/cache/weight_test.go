@@ -87,7 +87,7 @@ func samplePoints() *market.PriceHistory {
 	return h
 }
 
-func user(n int) userKey { return userKey{address: market.Address(fmt.Sprintf("0x%040d", n))} }
+func user(n int) userKey { return userKey{Address: market.Address(fmt.Sprintf("0x%040d", n))} }
 
 func account(n int) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelUser, ID: fmt.Sprintf("0x%040d", n), Scope: fmt.Sprintf("%064d", n)}

@@ -41,7 +41,9 @@ func (p *Position) CostAt(price Decimal) Decimal { return p.Size.Mul(price).Redu
 
 // Order is an order of a wallet.
 type Order struct {
-	OrderID, MarketID string
+	// OrderID follows the address of the account in global ids, so it needs no name of a venue; see QualifyAll.
+	OrderID  string `id:"no"`
+	MarketID string
 	// TokenID is empty if the venue sends only market and outcome.
 	TokenID                 string
 	Side                    OrderSide

@@ -9,7 +9,7 @@ import (
 // MarketRef identifies a market in one of the ways that a venue supports.
 type MarketRef struct {
 	By    MarketRefKind
-	Value string
+	Value string `id:"yes"`
 }
 
 // MarketRefKind is a way to identify a market.

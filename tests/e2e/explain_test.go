@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"oddsgraph/httpapi"
+	"oddsgraph/internal/demo"
 	"oddsgraph/internal/demo/faults"
 )
 
@@ -21,12 +24,12 @@ type explained struct {
 	Cache                               map[string]explainedReads
 	UpstreamCalls, StaleServed          int
 	Batches                             []struct {
-		Kind, Priority, Outcome string
-		Keys, Own               int
-		BudgetWaitMs            float64
-		QueueWaitMs             float64
-		UpstreamMs              float64
-		Calls                   []struct {
+		Venue, Kind, Priority, Outcome string
+		Keys, Own                      int
+		BudgetWaitMs                   float64
+		QueueWaitMs                    float64
+		UpstreamMs                     float64
+		Calls                          []struct {
 			Endpoint, Outcome string
 			Keys, Status      int
 			WaitMs, ElapsedMs float64
@@ -184,6 +187,28 @@ func TestExplainFailures(t *testing.T) {
 	if c := e.Cache["price"]; c.Misses != 1 || c.Stale != 2 || e.StaleServed != 2 {
 		t.Errorf("got the reads %+v, want 1 miss and 2 stale prices", e.Cache)
 	}
+}
+
+// TestExplainOpenCircuit checks that an explanation shows which venue's circuit has refused a batch, and which venue has answered.
+func TestExplainOpenCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := simulate(t, "generic", demo.Config{Markets: 40}, nil), simulate(t, "generic", demo.Config{Markets: 40, Other: 1}, nil)
+		s := readSeveral(t, a, b, withoutRetries, "--explain=on")
+		s.venue = a.engine
+		ids := s.openTokens(8)
+		b.set(t, faults.Fault{Kind: faults.Status, Status: 500})
+		var last *explained
+		for _, id := range ids {
+			_, _, last = s.explain(t, `query ($ids: [String!]!) { tokenPrices(tokenIds: $ids) { price } }`, vars{"ids": []string{id, "b:" + id}}, anonymous)
+		}
+		got := map[string]string{}
+		for _, batch := range last.Batches {
+			got[batch.Venue] = fmt.Sprint(batch.Outcome, " ", len(batch.Calls))
+		}
+		if want := map[string]string{"generic": "ok 1", "b": "UPSTREAM_UNAVAILABLE 0"}; !maps.Equal(got, want) {
+			t.Errorf("the outcomes and calls of both venues are %v, want %v", got, want)
+		}
+	})
 }
 
 // TestExplainOverWebSocket checks that a client can request explanations for a whole connection or for a single operation.

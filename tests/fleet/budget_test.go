@@ -72,6 +72,17 @@ func TestBudget(t *testing.T) {
 	testBudget(t, 1, usable, func(*testing.T, time.Time, *tool.Redis, []*replica, func(int, func(*os.Process))) {})
 }
 
+// file returns a file for --more-venues with a venue of the name v, and with further settings.
+func (v *venue) file(t *testing.T, settings string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "v.env")
+	text := "ODDSGRAPH_VENUE_URL=" + v.URL + "\n" + strings.Replace(told, "--venue-table", "ODDSGRAPH_VENUE_TABLE", 1) + "\n" + settings
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestBudgetOfVenues checks that three replicas with two venues keep the limit of each, while a replica is killed and Redis is flushed.
 // One of the replicas has the venues in the other order. It shares the limits, and never the values, whose ids differ.
 func TestBudgetOfVenues(t *testing.T) {
@@ -82,12 +93,7 @@ func TestBudgetOfVenues(t *testing.T) {
 	for i := range 2 {
 		v := openVenue(t, demo.Config{Markets: 50, Seed: 1, Other: uint64(i), PublicPerMinute: limit})
 		server.OpenLedger(t, v.URL)
-		text := "ODDSGRAPH_VENUE_URL=" + v.URL + "\n" + strings.Replace(told, "--venue-table", "ODDSGRAPH_VENUE_TABLE", 1)
-		file := filepath.Join(t.TempDir(), "v.env")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		venues, files = append(venues, v), append(files, file)
+		venues, files = append(venues, v), append(files, v.file(t, ""))
 	}
 	startPair := func(first int) *replica {
 		return start(t, venues[first], sharedFlags(server, "--request-timeout=5s", "--shared-replicas=3", "--more-venues="+files[1-first])...).waitConnected(t)

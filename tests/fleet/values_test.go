@@ -182,6 +182,45 @@ func TestFreshness(t *testing.T) {
 	}
 }
 
+// TestValuesOfVenues checks that replicas share the values of two venues with equal ids, and that these values never meet in Redis, even
+// if the first venues of the replicas differ.
+func TestValuesOfVenues(t *testing.T) {
+	t.Parallel()
+	server := tool.StartRedis(t)
+	a, b := openVenue(t, demo.Config{Markets: 50, Seed: 1}), openVenue(t, demo.Config{Markets: 50, Seed: 1, Other: 1})
+	startPair := func(first, further *venue) *replica {
+		file := further.file(t, "ODDSGRAPH_VENUE_PUBLIC_PER_MINUTE=0")
+		return start(t, first, sharedFlags(server, "--venue-public-per-minute=0", "--cache-price-fresh=1h", "--cache-book-fresh=1h", "--more-venues="+file)...).waitConnected(t)
+	}
+	ids := a.markets(10)
+	// read reads prices, books and markets of the venue whose ids begin with prefix.
+	read := func(r *replica, prefix string) string {
+		query := fmt.Sprintf(`{ markets(marketIds: [%s]) { marketId slug tokens { tokenId price { price } orderbook { bids { price size } } } } }`,
+			quoted(strings.Fields(prefix+strings.Join(ids, " "+prefix))))
+		answer := r.must(t, query)
+		if n := strings.Count(answer, prefix+ids[0]+`"`); n != 1 {
+			t.Errorf("the answer has the id %s%s %d times, want once", prefix, ids[0], n)
+		}
+		return strings.ReplaceAll(answer, prefix, "")
+	}
+	r := startPair(a, b)
+	ofA, ofB := read(r, ""), read(r, "v:")
+	if ofA == ofB {
+		t.Fatalf("the venues have the same values: %.300s", ofA)
+	}
+	tokens := strings.Count(ofA+ofB, "tokenId")
+	for kind, n := range map[string]int{"price": tokens, "book": tokens, "market": 2 * len(ids)} {
+		eventually(t, "Redis has all values of the kind "+kind, func() bool { return len(strings.Fields(server.CLI(t, "KEYS", "*:"+kind+":*"))) == n })
+	}
+	calls := len(a.log()) + len(b.log())
+	if same := startPair(a, b); read(same, "") != ofA || read(same, "v:") != ofB || len(a.log())+len(b.log()) != calls {
+		t.Errorf("another replica answers otherwise, or makes %d calls, want none", len(a.log())+len(b.log())-calls)
+	}
+	if other := startPair(b, a); read(other, "") != ofB || read(other, "v:") != ofA {
+		t.Error("a replica whose first venue is the further one of the others answers otherwise")
+	}
+}
+
 // flush flushes the cached markets of a replica.
 func (r *replica) flush(t *testing.T) {
 	t.Helper()

@@ -4,23 +4,23 @@ package mutations
 var venues = []mutation{
 	{
 		name: "the values of a driver get the name of the venue",
-		file: "internal/venue/renamer.go", oldText: "values = slices.Clone(values)", newText: "_ = slices.Clone(values)",
-		run: "^TestQualifiedCopies$", message: "the driver's market is now",
+		file: "internal/market/qualified.go", oldText: "v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))", newText: "",
+		run: "^TestQualifyAllCopies$", message: "the driver's market is now",
 	},
 	{
 		name: "the copies of a market on a page differ",
-		file: "internal/venue/renamer.go", oldText: "if r.seen[*v] == nil {", newText: "if true {",
-		run: "^TestQualifiedCopies$", message: "want one copy of the market in both lists",
+		file: "internal/market/qualified.go", oldText: "if !ok {", newText: "if true || !ok {",
+		run: "^TestQualifyAllCopies$", message: "want one copy of the market in both lists",
 	},
 	{
 		name: "the trades of two venues can have equal ids",
-		file: "internal/venue/renamer.go", oldText: "r.ids(&v.TradeID, &v.MarketID", newText: "r.ids(&v.MarketID",
-		run: "^TestQualifiedVisitsEveryID$", message: "TradeID",
+		file: "internal/market/qualified.go", oldText: "strings.HasSuffix(f.Name, \"ID\")", newText: "strings.HasSuffix(f.Name, \"ID\") && f.Name != \"TradeID\"", tests: "internal/cache",
+		run: "^TestFurtherVenue$", message: "TradeID",
 	},
 	{
 		name: "the name of a venue counts for the length of a URL",
-		file: "internal/venue/qualified.go", oldText: "bytes-keys*(len(q.name)+len(\"%3A\"))", newText: "bytes",
-		run: "^TestCost$",
+		file: "internal/cache/coalescer.go", oldText: "bytes-keys*(len(name)+len(\"%3A\"))", newText: "bytes",
+		run: "^TestFurtherVenue$", message: "computes the cost",
 	},
 	{
 		name: "a slow venue delays the reads below the values of another venue",

@@ -11,8 +11,10 @@ export { applyOrders, applyPortfolio, applyTrades } from './apolloLists.js'
 export const typePolicies: TypePolicies = {}
 // An object without an id is stored inside its parent object. Fields that different queries select are merged.
 for (const type of embeddedTypes) typePolicies[type] = { keyFields: false, merge: true }
-// There is only one object of each type, so an event of streamStatusChanged updates the result of serviceStatus.
-for (const type of ['ServiceStatus', 'StreamStatus']) typePolicies[type] = { keyFields: [], merge: true }
+// There is only one object of this type.
+typePolicies['ServiceStatus'] = { keyFields: [], merge: true }
+// With its id, an event of streamStatusChanged updates the result of serviceStatus. Without it, the status is stored inside its venue.
+typePolicies['StreamStatus'] = { merge: true }
 for (const [type, lists] of Object.entries(connections)) {
   const fields = Object.fromEntries(Object.entries(lists).map(([field, keyArgs]) => [field, pages(keyArgs)]))
   typePolicies[type] = { ...typePolicies[type], fields }

@@ -6,9 +6,10 @@ import { connections, embeddedTypes } from './schema.js'
 export const keys: KeyingConfig = {
   // An object without an id is stored inside its parent object.
   ...Object.fromEntries(embeddedTypes.map(type => [type, () => null])),
-  // There is only one object of each type, so an event of streamStatusChanged updates the result of serviceStatus.
+  // There is only one object of this type.
   ServiceStatus: () => 'service',
-  StreamStatus: () => 'stream',
+  // With its id, an event of streamStatusChanged updates the result of serviceStatus. Without it, the status is stored inside its venue.
+  StreamStatus: ({ id }) => id as string | undefined ?? null,
 }
 
 /** Stores all pages of a connection as one list. */

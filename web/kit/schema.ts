@@ -66,7 +66,6 @@ export const embeddedTypes: string[] = [
   "SharedLimit",
   "SharedStatus",
   "SharedStream",
-  "StreamStatus",
   "TradeConnection",
   "TradeEdge",
   "TradesUpdate",

@@ -163,19 +163,24 @@ func stream[T any](ctx context.Context, s Source, interval time.Duration, open f
 	}
 }
 
-// unknowns contains the ids of a stream that the venue does not know.
+// unknowns contains the ids of a stream that the venue does not know, or with which it refuses to begin.
 type unknowns struct {
 	names    market.Names
 	idNoun   string // the noun for an id in error messages, such as "token"
 	ids      int    // the number of ids of the stream
 	reported map[string]bool
+	// refused has the errors of the ids that are known and refused.
+	refused map[string]error
 }
 
 func newUnknowns(names market.Names, idNoun string, ids int) *unknowns {
-	return &unknowns{names: names, idNoun: idNoun, ids: ids, reported: make(map[string]bool)}
+	return &unknowns{names: names, idNoun: idNoun, ids: ids, reported: make(map[string]bool), refused: make(map[string]error)}
 }
 
 func (u *unknowns) problem(id string) error {
+	if err := u.refused[id]; err != nil {
+		return u.names.AtVenue(id, err)
+	}
 	return u.names.AtVenue(id, market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id))
 }
 

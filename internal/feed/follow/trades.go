@@ -44,16 +44,11 @@ func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) S
 		for _, id := range tokenIDs {
 			t := &tape{item: item{key: id, venue: s.venue(id)}}
 			w, err := reader.Watch(messages.Topic{Channel: messages.ChannelTrades, ID: id}, nil)
-			if err == nil {
-				b.watched[w], b.items = t, append(b.items, t)
-				continue
+			if b.items = append(b.items, t); err == nil {
+				b.watched[w] = t
+			} else if err = b.refuse(t, err); err != nil {
+				return nil, err
 			}
-			if b.refused = s.Names.AtVenue(id, err); !b.mixed {
-				return nil, b.refused
-			}
-		}
-		if len(b.items) == 0 {
-			return nil, b.refused
 		}
 		return b, nil
 	})
@@ -66,9 +61,7 @@ type tapes struct {
 	items   []*tape
 	unknown *unknowns
 	sent    bool
-	// mixed is Source.mixed of the tokens. refused is the last error of a token that cannot be watched; items lacks such tokens.
-	mixed   bool
-	refused error
+	mixed   bool // Source.mixed of the tokens
 }
 
 // tape is the state of one token.
@@ -109,18 +102,18 @@ func (b *tapes) sendFirst() error {
 		return nil
 	}
 	b.sent = true
-	if err := b.reportRefused(); err != nil {
-		return err
-	}
 	return b.send(Initial, b.latest(), false)
 }
 
-// reportRefused sends the problem of the tokens that cannot be watched.
-func (b *tapes) reportRefused() error {
-	if b.refused == nil {
-		return nil
+// refuse reports that a token cannot be watched. Tokens of several venues go on without it.
+func (b *tapes) refuse(t *tape, err error) error {
+	if !IsUnknown(err) {
+		if b.unknown.refused[t.key] = err; !b.mixed {
+			return b.unknown.problem(t.key)
+		}
 	}
-	return b.out.problem(b.refused)
+	t.known = true // there is nothing to wait for
+	return b.out.reportUnknown(b.unknown, t.key)
 }
 
 func (b *tapes) handleChange(w *feed.Watch) error {
@@ -129,23 +122,12 @@ func (b *tapes) handleChange(w *feed.Watch) error {
 		return nil
 	}
 	s, items, err := w.Take()
-	switch {
-	case IsUnknown(err):
+	if err != nil {
 		delete(b.watched, w)
-		t.known = true // there is nothing to wait for
-		if err := b.out.reportUnknown(b.unknown, t.key); err != nil {
+		if err := b.refuse(t, err); err != nil {
 			return err
 		}
 		return b.checkFirst()
-	case err != nil && b.mixed && len(b.items) > 1:
-		delete(b.watched, w)
-		b.items = slices.DeleteFunc(b.items, func(other *tape) bool { return other == t })
-		if b.refused = b.unknown.names.AtVenue(t.key, err); !b.sent {
-			return b.checkFirst()
-		}
-		return b.reportRefused()
-	case err != nil:
-		return err
 	}
 	before := *t
 	t.live, t.resyncs, t.tape, t.known = s.Live, s.Resyncs, s.Tape, t.known || s.Tape
@@ -319,9 +301,6 @@ func (b *tapes) isCurrent() bool { return b.sent }
 
 func (b *tapes) resend(reason Reason) error {
 	if err := b.out.repeatUnknown(b.unknown); err != nil || !b.sent {
-		return err
-	}
-	if err := b.reportRefused(); err != nil {
 		return err
 	}
 	return b.send(reason, b.latest(), reason == Resync)

@@ -56,7 +56,7 @@ func decodeBook(payload wire.Value, tokenID string, depth int, drift *rest.Drift
 		return nil, rest.UnknownForm(upstream.EndpointBook, "the book of another token")
 	}
 	b := &market.Book{
-		TokenID:   wire.Intern(tokenID),
+		TokenID:   market.Intern(tokenID),
 		Timestamp: r.Time(fieldTimestamp),
 		Epoch:     r.TextOrNumber(wire.FieldEpoch),
 		Seq:       sequence(r),

@@ -94,7 +94,7 @@ func decodePriceHistory(payload wire.Value, tokenID string, from, to market.Date
 	if len(kept) == 0 && len(list.Rows) > 0 {
 		return nil, rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())
 	}
-	return &market.PriceHistory{TokenID: wire.Intern(tokenID), From: from, To: to, Points: kept, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}, nil
+	return &market.PriceHistory{TokenID: market.Intern(tokenID), From: from, To: to, Points: kept, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}, nil
 }
 
 func readPoint(r *wire.Row) market.PricePoint {

@@ -79,7 +79,7 @@ func (k *tokenDecoder[T]) isMap(m map[string]wire.Value, requested []string, env
 // rows reads a list of rows. If the call was for one id, and the only row has no id, the row belongs to this id.
 func (k *tokenDecoder[T]) rows(list []wire.Value, requested []string, note func(string)) rest.Values[T] {
 	if len(list) == 1 && len(requested) == 1 && list[0].Kind() == wire.Object && wire.FieldTokenID.Of(list[0]).IsNull() {
-		r, id := wire.NewRow(list[0], note), wire.Intern(requested[0])
+		r, id := wire.NewRow(list[0], note), market.Intern(requested[0])
 		out := make(rest.Values[T], 1)
 		out.Put(id, k.row(r, id), r)
 		return out
@@ -94,7 +94,7 @@ func (k *tokenDecoder[T]) fromMap(m map[string]wire.Value, requested []string, n
 		if v.IsNull() {
 			continue
 		}
-		id = wire.Intern(id)
+		id = market.Intern(id)
 		if v.Kind() == wire.Object {
 			r := wire.NewRow(v, note)
 			out.Put(id, k.row(r, id), r)

@@ -20,7 +20,7 @@ func (d *Driver) PriceHistories(ctx context.Context, call upstream.Call, list []
 	return rest.ReadHistories(list, func(from, to market.Date, ids []string) ([]upstream.Result[*market.PriceHistory], error) {
 		return readTokens(ctx, call, d.histories(span{from, to}), ids, func(ofYes *market.PriceHistory, ticker string, s side) *market.PriceHistory {
 			h := *ofYes
-			h.TokenID, h.Points = wire.Intern(s.token(ticker)), points(h.Points, s)
+			h.TokenID, h.Points = market.Intern(s.token(ticker)), points(h.Points, s)
 			return &h
 		})
 	})

@@ -34,7 +34,7 @@ func readMidpoints(payload wire.Value, note func(string)) (rest.Values[market.Pr
 		}
 		r := &wire.Row{Note: note}
 		r.Set(wire.FieldPrice, v)
-		id = wire.Intern(id)
+		id = market.Intern(id)
 		out.Put(id, &market.Price{TokenID: id, Price: r.Price(wire.FieldPrice), Basis: market.BasisMidpoint}, r)
 	}
 	return out, nil

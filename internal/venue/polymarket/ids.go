@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/venue/wire"
 )
 
 func isToken(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
@@ -21,7 +20,7 @@ func isCondition(s string) bool {
 // condition ids of markets of Polymarket's protocol V2 have only 62 digits in the Gamma API. The other APIs append two zeros.
 func conditionID(id string) string {
 	if len(id) == len("0x")+62 && isCondition(id) {
-		return wire.Intern(id + "00")
+		return market.Intern(id + "00")
 	}
 	return id
 }

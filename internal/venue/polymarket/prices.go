@@ -143,7 +143,7 @@ func readHistories(payload wire.Value, from, to market.Date, note func(string)) 
 			continue
 		}
 		points, bad := readPoints(list, from, to, note)
-		h := &market.PriceHistory{TokenID: wire.Intern(id), From: from, To: to, Points: points, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}
+		h := &market.PriceHistory{TokenID: market.Intern(id), From: from, To: to, Points: points, LeftOut: bad.LeftOut(upstream.EndpointPriceHistory)}
 		if len(points) == 0 && len(bad) > 0 {
 			out[id] = upstream.Result[*market.PriceHistory]{Err: rest.UnknownForm(upstream.EndpointPriceHistory, bad.WhyEmpty())}
 			continue

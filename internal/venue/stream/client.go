@@ -97,8 +97,13 @@ type Config struct {
 	// Backoff is the wait before the next connection after a failure, and before a postponed request is repeated, by default 1 s to
 	// 30 s.
 	Backoff market.Backoff
-	// NoCredentials makes Watch fail with INTERNAL_SERVER_ERROR if it gets credentials.
+	// Venue is the name of a further venue in the ids of the client's topics, the Handler's messages and the markets of Market; see
+	// market.Names. No codec sees this name.
+	Venue string
+	// NoCredentials makes Watch fail with INTERNAL_SERVER_ERROR if it gets credentials. If NoAccounts is not nil, Watch returns it for
+	// topics of accounts.
 	NoCredentials bool
+	NoAccounts    error
 	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames. DialWithin is the
 	// timeout of opening a connection.
 	LimitedWait, DialWithin time.Duration
@@ -192,6 +197,12 @@ func New(cfg Config, h Handler) (*Client, error) {
 	}
 	if cfg.Market == nil {
 		cfg.Market = func(string) *market.Market { return nil }
+	}
+	if read := cfg.Market; cfg.Venue != "" {
+		cfg.Market = func(id string) *market.Market {
+			m, _ := market.CutAll(cfg.Venue, read(market.Qualify(cfg.Venue, id)))
+			return m
+		}
 	}
 	if cfg.Rand == nil {
 		cfg.Rand = rand.Float64

@@ -50,11 +50,14 @@ func (p *pool) countOpen() int {
 // lower case, and creds are its credentials, or nil if the venue needs none. Watch fails with ErrFull if the limits allow no further
 // topic, and with ErrStopped if the context of Run has ended. It does not wait for the network.
 func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
-	if !validTopic(t) {
+	if t = c.own(t); !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
 	}
 	if c.cfg.NoCredentials && creds != nil {
 		return market.Errorf(market.CodeInternal, "the topic has credentials, but the venue takes none")
+	}
+	if c.cfg.NoAccounts != nil && t.Channel == messages.ChannelUser {
+		return c.cfg.NoAccounts
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,6 +90,7 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 func (c *Client) Unwatch(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t = c.own(t)
 	if e := c.pool.topics[t]; e != nil && e.wanted {
 		c.unwatch(e)
 		e.conn.markDirty(t)
@@ -98,10 +102,17 @@ func (c *Client) Unwatch(t messages.Topic) {
 func (c *Client) Resync(t messages.Topic) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	t = c.own(t)
 	if e := c.pool.topics[t]; e != nil && e.wanted {
 		e.conn.resyncs = append(e.conn.resyncs, t)
 		e.conn.signal()
 	}
+}
+
+// own returns the venue's own form of a topic. A topic of another venue has no id then, and is not valid.
+func (c *Client) own(t messages.Topic) messages.Topic {
+	t, _ = market.CutAll(c.cfg.Venue, t)
+	return t
 }
 
 func validTopic(t messages.Topic) bool {
@@ -199,7 +210,7 @@ func (c *Client) refuse(k *connection, t messages.Topic, turn uint64, err *marke
 	c.release(e)
 	c.mu.Unlock()
 	c.count.refused.Add(1)
-	c.handler.Refused(t, err)
+	c.handler.Refused(market.QualifyAll(c.cfg.Venue, t), err)
 }
 
 func (c *Client) refuseAll(k *connection, err *market.Error) {

@@ -116,7 +116,7 @@ func (q *sendQueue) requeue(subs []*sub, at time.Time) {
 		down[i] = s.topic
 	}
 	q.pending = append(q.pending, subs...)
-	q.k.client.handler.Down(down, errPostponed)
+	q.k.client.handler.Down(market.QualifyAll(q.k.client.cfg.Venue, down), errPostponed)
 }
 
 // retryDelay returns the wait before a postponed request: a random backoff, or what the venue has requested if that is longer.

@@ -270,7 +270,7 @@ func (q *sendQueue) markSent(r *Request, now time.Time) {
 			s := q.subs[t]
 			s.subscribed, s.answered, s.up, s.rid = true, false, true, r.Rid
 		}
-		q.k.client.handler.Up(r.Topics)
+		q.k.client.handler.Up(market.QualifyAll(q.k.client.cfg.Venue, r.Topics))
 	case VerbResync:
 		q.awaited[r.Rid] = r
 		s := q.subs[r.Topics[0]]

@@ -3,6 +3,9 @@ package stream
 import (
 	"context"
 	"time"
+
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 func (s *session) read(ctx context.Context) {
@@ -85,7 +88,7 @@ func (s *session) handle(events []Event) error {
 			err = s.handleHello(e)
 		case EventAck:
 			if topics := s.queue.acknowledge(e); len(topics) > 0 {
-				s.client.handler.Acknowledged(topics)
+				s.client.handler.Acknowledged(market.QualifyAll(s.client.cfg.Venue, topics))
 			}
 			if s.phase == phaseAuth && e.Rid != "" && e.Rid == s.authRid {
 				err = s.afterAuth(e.At)
@@ -98,7 +101,7 @@ func (s *session) handle(events []Event) error {
 			s.queue.handleBadFrame(e.Topic, e.At)
 		case EventMessage:
 			if s.queue.accept(e.Message) {
-				s.client.handler.Message(e.Message)
+				s.client.handler.Message(market.QualifyAll(s.client.cfg.Venue, e.Message))
 			}
 		}
 		if err != nil {
@@ -120,13 +123,14 @@ func (s *session) handleHello(e *Event) error {
 }
 
 func (s *session) handleHeartbeat(e *Event) {
-	for t := range e.Seqs {
-		if !s.queue.isSubscribed(t) {
-			delete(e.Seqs, t)
+	seqs := make(map[messages.Topic]uint64, len(e.Seqs))
+	for t, seq := range e.Seqs {
+		if s.queue.isSubscribed(t) {
+			seqs[market.QualifyAll(s.client.cfg.Venue, t)] = seq
 		}
 	}
-	if len(e.Seqs) > 0 {
-		s.client.handler.Heartbeat(e.Epoch, e.Seqs)
+	if len(seqs) > 0 {
+		s.client.handler.Heartbeat(e.Epoch, seqs)
 	}
 }
 
@@ -150,6 +154,6 @@ func (s *session) handleError(e *Event) error {
 
 func (s *session) reportDown(err error) {
 	if topics := s.queue.upTopics(); len(topics) > 0 {
-		s.client.handler.Down(topics, err)
+		s.client.handler.Down(market.QualifyAll(s.client.cfg.Venue, topics), err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/messages"
 )
 
 // TestUsers checks that each user topic has its own connection, and that the client first authenticates on it. The client must
@@ -70,6 +71,43 @@ func TestNoCredentials(t *testing.T) {
 		err := b.Watch(user("s1"), credentials(b, canary))
 		b.equal("error and topics", []any{market.CodeOf(err), b.Stats().Topics}, []any{market.CodeInternal, 0})
 		b.equal("error without credentials", b.Watch(user("s1"), nil), nil)
+	})
+}
+
+// TestFurtherVenue checks that the venue gets its own ids, and the Handler those with the name of a further venue. Topics of other
+// venues and of accounts are refused.
+func TestFurtherVenue(t *testing.T) {
+	noAccounts := market.Errorf(market.CodeUnsupported, "no accounts")
+	inBubble(t, func(cfg *Config, _ *venue) {
+		cfg.Venue, cfg.NoAccounts = "v", noAccounts
+		cfg.Market = func(id string) *market.Market { return &market.Market{MarketID: id, Slug: "v:s"} }
+	}, func(b *bench) {
+		b.watch(book("v:T1"))
+		b.settle()
+		b.conn(0).send(`{"type":"heartbeat","seqs":{"orderbook":{"T1":1}}}`)
+		b.settle()
+		b.equal("ids sent", b.venue.sent("subscribe")[0].TokenIDs, []string{"T1"})
+		b.equal("acknowledged", b.calls.acks, []string{"orderbook:v:T1"})
+		b.Resync(book("v:T1"))
+		b.advance(time.Second)
+		b.conn(0).drop(1006)
+		b.advance(time.Second)
+		b.calls.expect(t, "up orderbook:v:T1", "message orderbook:v:T1 e1/1", "heartbeat e1 orderbook:v:T1=1", "message orderbook:v:T1 e1/9",
+			"down orderbook:v:T1", "up orderbook:v:T1", "message orderbook:v:T1 e1/1")
+		m := b.cfg.Market("x")
+		b.equal("market of the codec", []string{m.MarketID, m.Slug}, []string{"x", "s"})
+		b.Unwatch(book("v:T1"))
+		b.equal("error of another venue's topic", market.CodeOf(b.Watch(book("w:T1"), nil)), market.CodeBadUserInput)
+		b.equal("error of an account", b.Watch(messages.Topic{Channel: messages.ChannelUser, ID: "v:" + address}, nil), error(noAccounts))
+		b.equal("topics", b.Stats().Topics, 0)
+		b.venue.set(func() {
+			b.venue.respond = respondTo("subscribe", func(c *fakeConn, f sentFrame) {
+				c.send(`{"type":"error","rid":%q,"code":"NOT_FOUND"}`, f.Rid)
+			})
+		})
+		b.watch(book("v:T2"))
+		b.advance(time.Second)
+		b.calls.expect(t, "up orderbook:v:T2", "refused orderbook:v:T2 NOT_FOUND")
 	})
 }
 

@@ -98,7 +98,7 @@ func (v Value) bytes() []byte {
 // Text returns the decoded string or the literal of a number. For any other value, Text returns "".
 func (v Value) Text() string { return string(v.bytes()) }
 
-// Interned returns Text, interned; see Intern.
+// Interned returns Text, interned; see market.Intern.
 func (v Value) Interned() string { return textOf(v.bytes(), true) }
 
 // Is reports whether the value is a string that equals text.

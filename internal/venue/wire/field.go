@@ -25,7 +25,7 @@ func NewField(names ...string) (f Field) {
 	return f
 }
 
-// Interned returns a copy of the field whose texts are interned; see Intern.
+// Interned returns a copy of the field whose texts are interned; see market.Intern.
 func (f Field) Interned() Field {
 	f.interned = true
 	return f

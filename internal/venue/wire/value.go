@@ -12,6 +12,14 @@ import (
 // ID reads an id from a string or a whole number and interns the id. For an empty string, ID returns "" and true.
 func (v Value) ID() (id string, ok bool) { return v.id(true) }
 
+// textOf returns b as a string. If intern is true, textOf interns the string; see market.Intern.
+func textOf(b []byte, intern bool) string {
+	if intern {
+		return market.Intern(b)
+	}
+	return string(b)
+}
+
 func (v Value) id(intern bool) (id string, ok bool) {
 	b := v.bytes()
 	if v.Kind() != String && v.Kind() != Number || v.Kind() == Number && bytes.ContainsAny(b, ".eE-") {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 func show(t time.Time) string {
@@ -209,5 +210,26 @@ func TestRequiredFields(t *testing.T) {
 	r, notes := rowOf(t, `{"outcome":7}`)
 	if r.Text(FieldOutcome) != "" || len(*notes) != 1 || (*notes)[0] != "outcome unreadable" {
 		t.Errorf("Text of an outcome that is a number reported the drift %v, want [outcome unreadable]", *notes)
+	}
+}
+
+// TestRowsShareIDs checks that rows of accounts share the memory of equal ids and outcomes.
+func TestRowsShareIDs(t *testing.T) {
+	row := func() *Row {
+		v, err := Parse([]byte(`{"marketId": "0xaa", "tokenId": "71321", "outcome": "Yes", "size": "1", "price": "0.5", "orderId": "1", "side": "BUY", "timestamp": 1700000000}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return NewRow(v, func(string) {})
+	}
+	texts := func() []string {
+		p, o, trade := row().Position(), row().Order(), row().Trade()
+		return []string{p.MarketID, p.TokenID, p.Outcome, o.MarketID, o.TokenID, o.Outcome, trade.MarketID, trade.TokenID, trade.Outcome}
+	}
+	first, again := texts(), texts()
+	for i := range first {
+		if first[i] == "" || unsafe.StringData(first[i]) != unsafe.StringData(again[i]) || first[i] != first[i%3] {
+			t.Errorf("text %d of the rows is %q and %q, want equal texts that share memory", i, first[i], again[i])
+		}
 	}
 }

@@ -1,4 +1,4 @@
-package wire
+package market
 
 import (
 	"strings"
@@ -41,25 +41,4 @@ func TestInternReplacesTexts(t *testing.T) {
 		})
 	}
 	g.Wait()
-}
-
-// TestRowsShareIDs checks that rows of accounts share the memory of equal ids and outcomes.
-func TestRowsShareIDs(t *testing.T) {
-	row := func() *Row {
-		v, err := Parse([]byte(`{"marketId": "0xaa", "tokenId": "71321", "outcome": "Yes", "size": "1", "price": "0.5", "orderId": "1", "side": "BUY", "timestamp": 1700000000}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return NewRow(v, func(string) {})
-	}
-	texts := func() []string {
-		p, o, trade := row().Position(), row().Order(), row().Trade()
-		return []string{p.MarketID, p.TokenID, p.Outcome, o.MarketID, o.TokenID, o.Outcome, trade.MarketID, trade.TokenID, trade.Outcome}
-	}
-	first, again := texts(), texts()
-	for i := range first {
-		if first[i] == "" || unsafe.StringData(first[i]) != unsafe.StringData(again[i]) || first[i] != first[i%3] {
-			t.Errorf("text %d of the rows is %q and %q, want equal texts that share memory", i, first[i], again[i])
-		}
-	}
 }

@@ -1,0 +1,129 @@
+package market
+
+import (
+	"reflect"
+	"strings"
+	"sync"
+)
+
+// QualifyAll returns a copy of a value of a further venue, in which all ids begin with the name of the venue and a colon. An id is a
+// text, or a text in a field whose name ends in ID or Slug; the tag "id" of a field says otherwise. The value itself never changes,
+// because a driver may keep it or return it for several keys. If name is empty, QualifyAll returns the value itself.
+func QualifyAll[T any](name string, value T) T {
+	if name == "" {
+		return value
+	}
+	return renamed(value, func(id string) string { return Intern(Qualify(name, id)) })
+}
+
+// CutAll is the opposite of QualifyAll. ok is false if an id does not begin with the name of the venue; that id is empty then.
+func CutAll[T any](name string, value T) (own T, ok bool) {
+	if name == "" {
+		return value, true
+	}
+	all := true
+	own = renamed(value, func(id string) string {
+		id, ok := CutVenue(name, id)
+		all = all && ok
+		return id
+	})
+	return own, all
+}
+
+// renamed returns a copy of a value with the ids that the function id returns.
+func renamed[T any](value T, id func(id string) string) T {
+	r := renamer{id: id}
+	r.rename(reflect.ValueOf(&value).Elem())
+	return value
+}
+
+// renamer changes the ids in a value.
+type renamer struct {
+	id func(id string) string
+	// seen maps pointers to their copies, because a page may contain a market several times.
+	seen map[any]reflect.Value
+}
+
+// rename changes the ids of a value that nobody else has. It copies what the value refers to.
+func (r *renamer) rename(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.String:
+		if v.Len() > 0 {
+			v.SetString(r.id(v.String()))
+		}
+	case reflect.Pointer:
+		if !v.IsNil() && hasIDs(v.Type()) {
+			v.Set(r.copied(v))
+		}
+	case reflect.Slice:
+		if v.Len() > 0 {
+			old := v.Slice(0, v.Len())
+			v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+			reflect.Copy(v, old)
+			for i := range v.Len() {
+				r.rename(v.Index(i))
+			}
+		}
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[HistoryRecord]() {
+			if h := v.Addr().Interface().(*HistoryRecord); h.ID == "" { // equal records of two venues would have the same key
+				bare := *h
+				bare.Ordinal = 0
+				h.ID = bare.Key()
+			}
+		}
+		for _, i := range fieldsWithIDs(v.Type()) {
+			r.rename(v.Field(i))
+		}
+	}
+}
+
+// copied returns a pointer to a copy of what a pointer refers to.
+func (r *renamer) copied(v reflect.Value) reflect.Value {
+	c, ok := r.seen[v.Interface()]
+	if !ok {
+		c = reflect.New(v.Type().Elem())
+		c.Elem().Set(v.Elem())
+		if r.seen == nil {
+			r.seen = make(map[any]reflect.Value)
+		}
+		r.seen[v.Interface()] = c
+		r.rename(c.Elem())
+	}
+	return c
+}
+
+// knownFields contains the results of fieldsWithIDs.
+var knownFields sync.Map
+
+// fieldsWithIDs returns the indexes of the fields of a struct that are or contain ids.
+func fieldsWithIDs(t reflect.Type) []int {
+	if known, ok := knownFields.Load(t); ok {
+		return known.([]int)
+	}
+	var fields []int
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			isID := strings.HasSuffix(f.Name, "ID") || strings.HasSuffix(f.Name, "Slug")
+			if tag := f.Tag.Get("id"); tag != "" {
+				isID = tag == "yes"
+			}
+			if f.Type.Kind() == reflect.String && isID || hasIDs(f.Type) {
+				fields = append(fields, i)
+			}
+		}
+	}
+	knownFields.Store(t, fields)
+	return fields
+}
+
+// hasIDs reports whether fields of values of a type are ids.
+func hasIDs(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice:
+		return hasIDs(t.Elem())
+	case reflect.Struct:
+		return len(fieldsWithIDs(t)) > 0
+	}
+	return false
+}
