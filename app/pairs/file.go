@@ -152,7 +152,7 @@ func placed(data []byte, err error) error {
 		after := data[e.ByteOffset:]
 		offset, path, err = e.ByteOffset+int64(len(after)-len(bytes.TrimLeft(after, " \t\r\n,:"))), e.JSONPointer, e.Err
 		if err == nil {
-			err = fmt.Errorf("must not be a %s", e.JSONKind)
+			err = errors.New("has the wrong type")
 		}
 	}
 	before := data[:min(int(offset), len(data))]

@@ -47,7 +47,7 @@ func TestParse(t *testing.T) {
 func TestParseErrors(t *testing.T) {
 	leg := `{"token": "2"}, {"token": "other:P"}`
 	for _, tt := range []struct{ old, new, want string }{
-		{`{"version"`, `"version"`, "line 1, column 1: /: must not be a string"},
+		{`{"version"`, `"version"`, "line 1, column 1: /: has the wrong type"},
 		{`"version": 1`, `"version": 2`, "/version: must be the number 1"},
 		{`"version": 1, `, ``, "/version: must be the number 1"},
 		{"]}\n]}", "]}\n]} 1", "line 7, column 4: /: invalid character '1' after top-level value"},

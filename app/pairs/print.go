@@ -61,7 +61,7 @@ func Text(width int, legs ...Leg) string {
 			}
 			line += fmt.Sprintf("%-*s%s", column, cell, gap)
 		}
-		b.WriteString(strings.TrimRight(line, gap) + "\n")
+		b.WriteString(strings.TrimRight(line, " |") + "\n")
 	}
 	return b.String() + "\n"
 }
@@ -113,7 +113,10 @@ func visible(text string) string {
 }
 
 const entry = `{
-  "id": %q, "title": %q, "match": null, "differences": [], "checkedAt": "%s", "checkedBy": "",
+  "id": %q,
+  "title": %q,
+  "match": null, "differences": [],
+  "checkedAt": "%s", "checkedBy": "",
   "legs": [
     { "token": %q, "rulesSha256": %q },
     { "token": %q, "rulesSha256": %q }
