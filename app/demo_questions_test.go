@@ -13,13 +13,13 @@ import (
 func TestDemoQuestions(t *testing.T) {
 	for drivers, wanted := range map[string]int{"polymarket,kalshi": 3, "kalshi,polymarket": 3, "generic,kalshi,polymarket": 3, "generic": 0} {
 		s := openVenues(t, "--demo-markets=300 --demo-driver="+drivers)
-		set, err := demoQuestions(s.units())
-		if err != nil || len(set.All()) != wanted {
-			t.Fatalf("%s: got %d questions and the error %v, want %d", drivers, len(set.All()), err, wanted)
+		all, err := demoQuestions(s.units())
+		if err != nil || len(all) != wanted {
+			t.Fatalf("%s: got %d questions and the error %v, want %d", drivers, len(all), err, wanted)
 		}
 		var matches []questions.Match
 		check := func(step string, changed, equal []bool) {
-			for i, q := range set.All() {
+			for i, q := range all {
 				matches = append(matches, q.Match)
 				var tokens, texts []string
 				for at, u := range s.units()[:2] {

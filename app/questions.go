@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"oddsgraph/app/pairs"
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/filewatch"
 	"oddsgraph/internal/config"
@@ -20,20 +21,18 @@ type questionsFile struct {
 }
 
 func openQuestions(cfg *config.Config, log *slog.Logger) (*questionsFile, error) {
-	f := &questionsFile{shown: &resolvers.QuestionFile{}}
-	venues := questionVenues(cfg)
+	shown := &resolvers.QuestionFile{}
 	file, err := filewatch.Open(filewatch.Options{
-		What: "questions file", Path: cfg.QuestionsFile, MaxSize: questions.MaxFile, Log: log,
+		What: "questions file", Path: cfg.QuestionsFile, MaxSize: pairs.MaxFile, Log: log,
 		Use: func(content []byte) error {
-			set, err := questions.Parse(content, venues)
+			set, err := questionFile(cfg).Parse(content)
 			if err == nil {
-				f.shown.Replace(set)
+				shown.Replace(set)
 			}
 			return err
 		},
 	})
-	f.File = file
-	return f, err
+	return &questionsFile{file, shown}, err
 }
 
 // questions returns the questions of the file, or without a file those of the embedded venues.
@@ -41,22 +40,19 @@ func (s *App) questions() (*resolvers.QuestionFile, error) {
 	if s.Files.Questions != nil {
 		return s.Files.Questions.shown, nil
 	}
-	set, err := demoQuestions(s.units())
-	if set == nil {
-		return nil, err
-	}
-	f := &resolvers.QuestionFile{}
-	f.Replace(set)
-	return f, nil
+	shown := &resolvers.QuestionFile{}
+	all, err := demoQuestions(s.units())
+	shown.Replace(questions.NewSet(all...))
+	return shown, err
 }
 
-// questionVenues returns the venues whose tokens a question may name.
-func questionVenues(cfg *config.Config) questions.Venues {
-	v := questions.Venues{AnyID: cfg.Venue.Driver == drivers.Generic}
+// questionFile returns the form of the file over the configured venues.
+func questionFile(cfg *config.Config) pairs.File {
+	f := pairs.File{AnyID: cfg.Venue.Driver == drivers.Generic}
 	for _, c := range cfg.More {
-		v.Names = append(v.Names, c.Venue.Name)
+		f.Venues = append(f.Venues, c.Venue.Name)
 	}
-	return v
+	return f
 }
 
 // fault returns the reason why the present content of the file is not in use, or nil.
@@ -73,7 +69,7 @@ func (f *questionsFile) status() *model.QuestionsStatus {
 		return nil
 	}
 	s := &model.QuestionsStatus{Count: f.shown.Len(), LoadedAt: f.Status().Since}
-	if err := f.Status().Err; err != nil {
+	if err := f.fault(); err != nil {
 		s.Error = new(cmp.Or(errors.Unwrap(err), err).Error())
 	}
 	return s

@@ -9,8 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +17,6 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
 	"oddsgraph/internal/market/questions"
-	"oddsgraph/internal/reads"
 )
 
 const (
@@ -64,65 +61,43 @@ RELATED (never compared, and not proposed again), write your name into
 {"version": 1, "questions": [ ]}
 `
 
-// propose prints markets of two venues that may ask the same question. If a venue cannot be read to the end, it prints what there is,
-// and returns the error.
+// propose prints markets of the first two venues that may ask the same question. If a venue cannot be read to the end, it prints what
+// there is, and returns the error.
 func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
-	two, err := between(cfg)
-	if err != nil {
-		return err
+	if len(cfg.More) == 0 {
+		return errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
 	}
 	_, known, err := readQuestions(cfg)
 	if err != nil {
 		return err
 	}
 	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
-		a, b := units[two[0]], units[two[1]]
-		var ofA, ofB []*market.Market
+		var open [2][]*market.Market
 		var failed [3]error
 		var group sync.WaitGroup
-		group.Go(func() { ofA, failed[0] = a.openMarkets(ctx) })
-		group.Go(func() { ofB, failed[1] = b.openMarkets(ctx) })
+		for i, u := range units[:2] {
+			group.Go(func() { open[i], failed[i] = u.openMarkets(ctx) })
+		}
 		group.Wait()
-		candidates := slices.DeleteFunc(pairs.Candidates(ofA, ofB), func(c pairs.Candidate) bool { return c.IsIn(known) })
+		candidates := pairs.Candidates(open[0], open[1], known)
 		var tokens []string
 		for _, c := range candidates {
-			tokens = append(tokens, c.Tokens()...)
+			tokens = append(tokens, c[:]...)
 		}
-		markets := readMarkets(ctx, units, tokens)
+		legs := readLegs(ctx, units, tokens) // lists have no rules texts
 		out := bufio.NewWriter(stdout)
-		_, _ = fmt.Fprintf(out, proposeHead, len(ofA), title(a.cfg), len(ofB), title(b.cfg), len(candidates)) // Flush returns the error
+		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
 		ids := make(map[string]int)
-		for i := range candidates {
-			first, second := markets[tokens[2*i]], markets[tokens[2*i+1]]
-			failed[2] = cmp.Or(failed[2], first.Err, second.Err)
-			if c := (pairs.Candidate{first.Value.Value, second.Value.Value}); c[0] != nil && c[1] != nil {
-				_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates),
-					pairs.Text(width(), pairs.Leg{Venue: title(a.cfg), Market: c[0]}, pairs.Leg{Venue: title(b.cfg), Market: c[1]}), c.Skeleton(time.Now(), ids))
+		for i, c := range candidates {
+			first, second := legs[c[0]], legs[c[1]]
+			if first.Market == nil || second.Market == nil {
+				failed[2] = cmp.Or(failed[2], first.Err, second.Err)
+				continue
 			}
+			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates), pairs.Text(width(), first, second), pairs.Entry(first, second, time.Now(), ids))
 		}
 		return errors.Join(append(failed[:], out.Flush())...)
 	})
-}
-
-// between returns the indexes of the two venues of --venues.
-func between(cfg *config.Config) (two [2]int, err error) {
-	names, wanted := titles(cfg), cfg.Between
-	switch {
-	case len(names) < 2:
-		return two, errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
-	case len(wanted) == 0:
-		wanted = names[:2]
-	case len(wanted) == 2:
-	default:
-		wanted = append(wanted, "", "")
-	}
-	for i := range two {
-		two[i] = slices.Index(names, wanted[i])
-	}
-	if min(two[0], two[1]) < 0 || two[0] == two[1] || len(cfg.Between) > 2 {
-		err = fmt.Errorf("--venues is %q; want two of %s", cfg.Between, strings.Join(names, ", "))
-	}
-	return two, err
 }
 
 // openMarkets returns the open markets of the venue, at most proposePages pages.
@@ -141,9 +116,9 @@ func (u *unit) openMarkets(ctx context.Context) (all []*market.Market, err error
 	return all, fmt.Errorf("%s has more open markets; only the first %d were compared", title(u.cfg), len(all))
 }
 
-// readMarkets reads the markets of tokens as the service reads them for a question.
-func readMarkets(ctx context.Context, units []*unit, tokens []string) map[string]reads.Result[*market.Market] {
-	out := make(map[string]reads.Result[*market.Market])
+// readLegs reads the markets of tokens as the service reads them for a question.
+func readLegs(ctx context.Context, units []*unit, tokens []string) map[string]pairs.Leg {
+	legs := make(map[string]pairs.Leg)
 	for i, u := range units {
 		var keys []market.MarketRef
 		for _, token := range tokens {
@@ -151,20 +126,20 @@ func readMarkets(ctx context.Context, units []*unit, tokens []string) map[string
 				keys = append(keys, market.MarketRef{By: market.ByToken, Value: token})
 			}
 		}
-		for k, result := range u.Cache.Markets().Fetch(ctx, keys) {
-			out[keys[k].Value] = result
+		for k, read := range u.Cache.Markets().Fetch(ctx, keys) {
+			legs[keys[k].Value] = pairs.Leg{Venue: title(u.cfg), Token: keys[k].Value, Market: read.Value.Value, Err: read.Err}
 		}
 	}
-	return out
+	return legs
 }
 
-// readQuestions returns the content of --questions-file, and its questions. Without a file, both are nil.
+// readQuestions returns the content of --questions-file, and its questions. Without a file, both are empty.
 func readQuestions(cfg *config.Config) (content []byte, set *questions.Set, err error) {
 	if cfg.QuestionsFile == "" {
-		return nil, nil, nil
+		return nil, &questions.Set{}, nil
 	}
 	if content, err = os.ReadFile(cfg.QuestionsFile); err == nil {
-		if set, err = questions.Parse(content, questionVenues(cfg)); err != nil {
+		if set, err = questionFile(cfg).Parse(content); err != nil {
 			err = fmt.Errorf("%s: %w", cfg.QuestionsFile, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/market/questions"
 )
 
 var end = time.Date(2026, 12, 31, 20, 0, 0, 0, time.UTC)
@@ -41,39 +43,41 @@ func TestCandidates(t *testing.T) {
 		named("H", "Will Thailand enter a recession?", "", 8),
 	}
 	var got []string
-	for _, c := range Candidates(a, b) {
-		got = append(got, c[0].MarketID+c[1].MarketID)
+	for _, c := range Candidates(a, b, &questions.Set{}) {
+		got = append(got, c[0]+" "+c[1])
 	}
 	slices.Sort(got)
-	if want := "1A 3C 4F"; strings.Join(got, " ") != want {
-		t.Errorf("got %s, want %s", got, want)
+	if want := []string{"1:yes A:yes", "3:yes C:yes", "4:yes F:yes"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	b[7].EndsAt = time.Time{} // unknown
-	if all := Candidates(a, b); !slices.ContainsFunc(all, func(c Candidate) bool { return c[1].MarketID == "H" }) {
-		t.Error("an unknown end forbids a pair")
+	known := questions.NewSet(questions.Question{Legs: []questions.Leg{{Token: "1:no"}, {Token: "A:yes"}}})
+	if all := Candidates(a, b, known); !slices.Contains(all, [2]string{"5:yes", "H:yes"}) || slices.Contains(all, [2]string{"1:yes", "A:yes"}) {
+		t.Errorf("got %q, want a pair with an unknown end, and none that is known", all)
 	}
 }
 
-// TestText checks that each layout has every word of both rules texts, in lines that fit, without characters that change a terminal.
+// TestText checks that the text has every word of both rules texts side by side, in lines that fit, without characters that change a
+// terminal.
 func TestText(t *testing.T) {
 	rules := strings.Repeat("This market resolves by what the office publishes. ", 20) + strings.Repeat("x", 200) + "\r\n\r\nLast \x1b[2J\u202eparagraph."
 	long, short := named("1", "A?", "", 0), named("kalshi:2", "B?", "Choice", 0)
 	long.Description, short.Description = rules, "Short."
-	for width, sideBySide := range map[int]bool{20: false, 80: false, 92: false, 93: true, 160: true} {
-		text := Text(width, Leg{"one", long}, Leg{"two", short})
+	for width, widest := range map[int]int{1: 43, 43: 43, 80: 80, 160: 160} {
+		text := Text(width, Leg{Venue: "one", Market: long}, Leg{Venue: "two", Market: short})
 		first := ""
 		for line := range strings.Lines(text) {
-			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widest {
 				t.Errorf("at the width %d, a line has %d characters: %s", width, n, line)
 			}
 			cell, _, _ := strings.Cut(line, " | ")
 			first += strings.TrimSpace(cell) + " "
 		}
-		if strings.Contains(strings.SplitN(text, "\n", 2)[0], "two: B?") != sideBySide {
-			t.Errorf("at the width %d, the first line is %.100q, side by side: want %t", width, text, sideBySide)
-		}
-		if strings.Count(first, "office") != 20 || strings.Count(text, "x") != 200 || !strings.Contains(first, "Last \uFFFD[2J\uFFFDparagraph.") || !strings.Contains(text, "Short.") {
+		if strings.Count(first, "office") != 20 || strings.Count(text, "x") != 200 || !strings.Contains(first, "Last \uFFFD[2J\uFFFDparagraph.") || !strings.Contains(text, " | Short.") {
 			t.Errorf("at the width %d, the text is not whole: %s", width, text)
 		}
+	}
+	if text := Text(80, Leg{Venue: "one"}, Leg{Venue: "two", Err: io.EOF}); !strings.Contains(text, "does not know the token") || !strings.Contains(text, "two: it could not be read: EOF") {
+		t.Errorf("without markets: %s", text)
 	}
 }

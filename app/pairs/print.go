@@ -12,83 +12,93 @@ import (
 	"oddsgraph/internal/market/questions"
 )
 
-// Leg is what a person reads of one leg of a question.
+// Leg is what a person reads of one leg of a question. Market is nil with Err, and if the venue does not know the token.
 type Leg struct {
-	Venue string
+	Venue, Token string
 	*market.Market
+	Err error
 }
 
-// leastColumn is the least width of a column. Texts that do not fit side by side stand one under the other.
-const leastColumn = 45
+// Problem says why there is no rules text. It is empty if there is one.
+func (l Leg) Problem() string {
+	switch {
+	case l.Err != nil:
+		return "it could not be read: " + l.Err.Error()
+	case l.Market == nil:
+		return "the venue does not know the token"
+	case l.Description == "":
+		return "the venue gives no rules text"
+	}
+	return ""
+}
 
-// Text returns the titles, the ends, the tokens and the whole rules texts of legs side by side, in lines of at most width characters.
+// Hash returns the RulesHash of the rules text, or "" without one.
+func (l Leg) Hash() string {
+	if l.Problem() != "" {
+		return ""
+	}
+	return questions.RulesHash(l.Description)
+}
+
+// Text returns the titles, the ends, the tokens and the whole rules texts of legs side by side. Its lines have at most width
+// characters, or 20 for each leg if that is more.
 func Text(width int, legs ...Leg) string {
 	const gap = " | "
-	column := (width - len(gap)*(len(legs)-1)) / max(len(legs), 1)
-	var b strings.Builder
-	if column < leastColumn {
-		for _, l := range legs {
-			b.WriteString(strings.Join(l.lines(max(width, 1)), "\n") + "\n\n")
-		}
-		return b.String()
-	}
+	column := max((width+len(gap))/len(legs)-len(gap), 20)
 	var columns [][]string
 	rows := 0
 	for _, l := range legs {
-		lines := l.lines(column)
+		lines := wrap(l.text(), column)
 		columns, rows = append(columns, lines), max(rows, len(lines))
 	}
+	var b strings.Builder
 	for row := range rows {
 		line := ""
-		for i, lines := range columns {
-			if i > 0 {
-				line += gap
-			}
+		for _, lines := range columns {
 			cell := ""
 			if row < len(lines) {
 				cell = lines[row]
 			}
-			line += fmt.Sprintf("%-*s", column, cell)
+			line += fmt.Sprintf("%-*s%s", column, cell, gap)
 		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
+		b.WriteString(strings.TrimRight(line, " |") + "\n")
 	}
 	return b.String() + "\n"
 }
 
-// lines returns the text of a column.
-func (l Leg) lines(width int) []string {
-	end := "unknown"
-	if !l.EndsAt.IsZero() {
-		end = l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
+// text returns the text of a column.
+func (l Leg) text() string {
+	if l.Market == nil {
+		return l.Venue + ": " + l.Problem()
 	}
-	text := fmt.Sprintf("%s: %s", l.Venue, l.Question)
+	text := l.Venue + ": " + l.Question
 	if l.GroupItemTitle != "" {
 		text += "\nChoice: " + l.GroupItemTitle
 	}
-	text += "\nEnds: " + end
+	if !l.EndsAt.IsZero() {
+		text += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
+	}
 	for _, o := range l.Outcomes {
 		text += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
 	}
-	return wrap(text+"\n\n"+cmp.Or(l.Description, "(The venue gives no rules.)"), width)
+	return text + "\n\n" + cmp.Or(l.Description, l.Problem())
 }
 
 // wrap divides a text into lines. A character that a terminal would not show as it is becomes U+FFFD.
 func wrap(text string, width int) (lines []string) {
-	for paragraph := range strings.SplitSeq(strings.ReplaceAll(text, "\r\n", "\n"), "\n") {
-		line := []rune(nil)
-		for word := range strings.FieldsSeq(paragraph) {
-			next := []rune(visible(word))
-			if len(line) > 0 && len(line)+1+len(next) > width {
-				lines, line = append(lines, string(line)), nil
+	for paragraph := range strings.SplitSeq(text, "\n") {
+		rest := []rune(visible(strings.Join(strings.Fields(paragraph), " ")))
+		for len(rest) > width {
+			at := width
+			for at > 0 && rest[at] != ' ' {
+				at--
 			}
-			if len(line) > 0 {
-				line = append(line, ' ')
+			if at == 0 { // a long word
+				at = width
 			}
-			for line = append(line, next...); len(line) > width; line = line[width:] {
-				lines = append(lines, string(line[:width]))
-			}
+			lines, rest = append(lines, string(rest[:at])), []rune(strings.TrimPrefix(string(rest[at:]), " "))
 		}
-		lines = append(lines, string(line))
+		lines = append(lines, string(rest))
 	}
 	return lines
 }
@@ -102,30 +112,26 @@ func visible(text string) string {
 	}, text)
 }
 
-// Skeleton returns the entry of a candidate for the questions file as JSON. Its match is null, so the file is invalid until a person
-// has decided. ids counts the ids of entries, which differ.
-func (c Candidate) Skeleton(now time.Time, ids map[string]int) string {
-	e := Entry{ID: idOf(c[0].Question + " " + c[0].GroupItemTitle), Title: visible(c[0].Question), Differences: []string{}, CheckedAt: market.DateOf(now).String()}
-	if ids[e.ID]++; ids[e.ID] > 1 {
-		e.ID += "-" + strconv.Itoa(ids[e.ID])
-	}
-	for i, token := range c.Tokens() {
-		e.Legs = append(e.Legs, EntryLeg{Token: token, RulesSHA256: questions.RulesHash(c[i].Description)})
-	}
-	return string(encode(e))
+const entry = `{
+  "id": %q,
+  "title": %q,
+  "match": null, "differences": [],
+  "checkedAt": "%s", "checkedBy": "",
+  "legs": [
+    { "token": %q, "rulesSha256": %q },
+    { "token": %q, "rulesSha256": %q }
+  ]
 }
+`
 
-// Tokens returns the first outcome of the first market, and of the second market the outcome of the same name, or else the first.
-func (c Candidate) Tokens() []string {
-	first, second := &c[0].Outcomes[0], &c[1].Outcomes[0]
-	if same := c[1].OutcomeByLabel(first.Label); same != nil && same.TokenID != "" {
-		second = same
+// Entry returns the entry of two legs for the questions file. Its match is null, so the file is invalid until a person has decided.
+// ids counts the ids of entries, which differ.
+func Entry(a, b Leg, now time.Time, ids map[string]int) string {
+	words := strings.FieldsFunc(strings.ToLower(a.Question+" "+a.GroupItemTitle), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
+	id := strings.Join(words, "-")
+	id = cmp.Or(strings.TrimRight(id[:min(len(id), 60)], "-"), "question")
+	if ids[id]++; ids[id] > 1 {
+		id += "-" + strconv.Itoa(ids[id])
 	}
-	return []string{first.TokenID, second.TokenID}
-}
-
-// idOf returns a text in the form of the id of a question.
-func idOf(text string) string {
-	id := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') }), "-")
-	return cmp.Or(strings.TrimRight(id[:min(len(id), 60)], "-"), "question")
+	return fmt.Sprintf(entry, id, visible(a.Question), market.DateOf(now), a.Token, a.Hash(), b.Token, b.Hash())
 }

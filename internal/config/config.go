@@ -46,9 +46,8 @@ type Config struct {
 	Command Command `kong:"-"`
 	// Ask is the flag --ask of CommandConfigCheck, and Semantic the flag --semantic of CommandSchema.
 	Ask, Semantic bool `kong:"-"`
-	// Between is the flag --venues of CommandPropose. Accept is the flag --accept of CommandQuestions, whose file replaces QuestionsFile.
-	Between List   `kong:"-"`
-	Accept  string `kong:"-"`
+	// Accept is the flag --accept of CommandQuestions, whose file replaces QuestionsFile.
+	Accept string `kong:"-"`
 
 	// More are the configurations of the further venues, those of --demo-driver first. They differ from this one only in Venue, StreamURL,
 	// StreamTopics and Demo.

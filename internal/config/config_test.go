@@ -93,7 +93,7 @@ func TestCommands(t *testing.T) {
 		"config check --venue-batch=10":   config.CommandConfigCheck,
 		"config check --ask":              config.CommandConfigCheck,
 		"schema --semantic":               config.CommandSchema,
-		"questions propose --venues=a,b":  config.CommandPropose,
+		"questions propose":               config.CommandPropose,
 		"questions check f --accept=q":    config.CommandQuestions,
 		"questions check --venue-batch=7": config.CommandQuestions,
 		"--venue-batch=10 config show":    config.CommandConfigShow,
@@ -105,9 +105,6 @@ func TestCommands(t *testing.T) {
 	}
 	if got := parse(t, "questions check f --accept=q --questions-file=g"); got.QuestionsFile != "f" || got.Accept != "q" {
 		t.Errorf("got the file %q and --accept=%q", got.QuestionsFile, got.Accept)
-	}
-	if got := parse(t, "questions propose --venues=a,b --questions-file=g"); got.QuestionsFile != "g" || got.Between.String() != "a,b" {
-		t.Errorf("got the file %q and --venues=%q", got.QuestionsFile, got.Between)
 	}
 }
 

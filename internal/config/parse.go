@@ -36,10 +36,8 @@ type grammar struct {
 	} `cmd:"" name:"config" help:"Check or print the configuration."`
 
 	Questions struct {
-		Propose struct {
-			Venues List `check:"name" placeholder:"NAMES" help:"The two venues, by their names, separated by commas. Empty takes the first two."`
-		} `cmd:"" help:"Print open markets of two venues that may ask the same question, with both rules texts and an entry for the questions file. Pairs of --questions-file are left out. It reads at most 50,000 markets of each venue, for at most ten minutes."`
-		Check struct {
+		Propose struct{} `cmd:"" help:"Print open markets of the first two venues that may ask the same question, with both rules texts and an entry for the questions file. Pairs of --questions-file are left out. It reads at most 50,000 markets of each venue, for at most ten minutes."`
+		Check   struct {
 			File   string `arg:"" optional:"" check:"file" help:"The file; --questions-file by default."`
 			Accept string `check:"text" placeholder:"ID" help:"Write the hashes of the present rules texts of this question into the file."`
 		} `cmd:"" help:"Check a questions file, and whether the venues' rules texts are those that it confirms; exit 1 if not."`
@@ -93,8 +91,7 @@ func (p *parser) parse(args []string) (*Config, error) {
 		// kong has stopped before reading the environment. Parse again without arguments, to report the problems of the environment, too.
 		_, _ = k.Parse(nil)
 	} else {
-		g.Command, g.Ask, g.Semantic = commandOf(ctx), g.Settings.Check.Ask, g.Schema.Semantic
-		g.Between, g.Accept = g.Questions.Propose.Venues, g.Questions.Check.Accept
+		g.Command, g.Ask, g.Semantic, g.Accept = commandOf(ctx), g.Settings.Check.Ask, g.Schema.Semantic, g.Questions.Check.Accept
 		g.QuestionsFile = cmp.Or(g.Questions.Check.File, g.QuestionsFile)
 		for _, path := range ctx.Path {
 			if path.Flag != nil && isSetting(path.Flag) && !path.Resolved {

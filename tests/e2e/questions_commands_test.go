@@ -170,16 +170,13 @@ func TestQuestionsCheck(t *testing.T) {
 		t.Errorf("the folder of the file has %v, want the file alone", files)
 	}
 	must(t, os.WriteFile(file, []byte(strings.Replace(text, `"EXACT"`, "null", 1)), 0o640))
-	want("invalid", "", "line 2, column 43: questions[0].match: must be EXACT, NEAR or RELATED")
+	want("invalid", "", "line 2, column 2: /questions/0: has no match; it must be EXACT, NEAR or RELATED")
 }
 
 // TestQuestionsCommandsRefuse checks the errors of commands that need another configuration.
 func TestQuestionsCommandsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"propose": "set --more-venues (ODDSGRAPH_MORE_VENUES)",
-		"propose --demo-driver=polymarket,kalshi --venues=kalshi,b":         `--venues is "kalshi,b"; want two of polymarket, kalshi`,
-		"propose --demo-driver=polymarket,kalshi --venues=kalshi":           `--venues is "kalshi"; want two of`,
-		"propose --demo-driver=polymarket,kalshi --venues=kalshi,kalshi":    `want two of polymarket, kalshi`,
 		"propose --demo-driver=polymarket,kalshi --questions-file=/no/file": "open /no/file: ",
 		"check":          "questions check needs the path of a file, or --questions-file",
 		"check /no/file": "open /no/file: ",

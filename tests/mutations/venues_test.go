@@ -84,12 +84,12 @@ var venues = []mutation{
 	},
 	{
 		name: "--accept confirms a rules text that could not be read", tests: "tests/e2e",
-		file: "app/questions_check.go", oldText: "c.wrong = c.wrong || c.accept || q.Match != questions.Related", newText: "c.hashes = append(c.hashes, questions.RulesHash(\"\"))",
+		file: "app/questions_check.go", oldText: "state, readable = leg.Problem(), false", newText: "state = leg.Problem()",
 		run: "^TestQuestionsCheck$", message: "rules that could not be read were accepted",
 	},
 	{
 		name: "questions check passes changed rules", tests: "tests/e2e",
-		file: "app/questions_check.go", oldText: "hash != l.RulesSHA256 && q.Match != questions.Related", newText: "l.RulesSHA256 == \"\" && q.Match != questions.Related",
+		file: "app/questions_check.go", oldText: "confirmed && hash == l.RulesSHA256", newText: "confirmed && l.RulesSHA256 != \"\"",
 		run: "^TestQuestionsCheck$", message: "new rules",
 	},
 	{

@@ -1,11 +1,12 @@
 // Package questions compares one question on several venues. A person has confirmed in a file that the tokens of different venues are
-// the same bet. The package reads this file, merges the order books of the tokens, and knows what forbids a comparison. It makes no
-// call and never looks for pairs.
+// the same bet. The package has these questions, and merges the order books of their tokens. It makes no call and never looks for
+// pairs.
 package questions
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 
 	"oddsgraph/internal/market"
 )
@@ -20,6 +21,14 @@ const (
 	Near    Match = "NEAR"
 	Related Match = "RELATED"
 )
+
+// UnmarshalText accepts no other text than a match.
+func (m *Match) UnmarshalText(text []byte) error {
+	if *m = Match(text); *m != Exact && *m != Near && *m != Related {
+		return errors.New("must be EXACT, NEAR or RELATED")
+	}
+	return nil
+}
 
 // Question is one question on several venues. It is immutable.
 type Question struct {
@@ -42,40 +51,36 @@ type Leg struct {
 	RulesSHA256 string
 	// TakerFeeRate is the rate of TakerFee, from 0 to 1. It is nil if the file states none.
 	TakerFeeRate *market.Decimal
-	// hash is the place of the value of rulesSha256 in the file. If there is none, it is the place after the token.
-	hash span
 }
 
-// Set has the questions of a file. It is immutable. A nil Set is empty.
+// Set has the questions of a file. It is immutable. The zero Set is empty.
 type Set struct {
 	all     []*Question
 	byID    map[string]*Question
 	byToken map[string][]*Question
 }
 
-// All returns the questions in the order of the file. The slice must not be changed.
-func (s *Set) All() []*Question {
-	if s == nil {
-		return nil
+// NewSet returns the set of questions with different ids.
+func NewSet(all ...Question) *Set {
+	s := &Set{byID: make(map[string]*Question), byToken: make(map[string][]*Question)}
+	for i := range all {
+		q := &all[i]
+		s.all, s.byID[q.ID] = append(s.all, q), q
+		for _, l := range q.Legs {
+			s.byToken[l.Token] = append(s.byToken[l.Token], q)
+		}
 	}
-	return s.all
+	return s
 }
+
+// All returns the questions in the order of the file. The slice must not be changed.
+func (s *Set) All() []*Question { return s.all }
 
 // Find returns the question with an id, or nil.
-func (s *Set) Find(id string) *Question {
-	if s == nil {
-		return nil
-	}
-	return s.byID[id]
-}
+func (s *Set) Find(id string) *Question { return s.byID[id] }
 
 // OfToken returns the questions that have a token as a leg, in the order of the file.
-func (s *Set) OfToken(token string) []*Question {
-	if s == nil {
-		return nil
-	}
-	return s.byToken[token]
-}
+func (s *Set) OfToken(token string) []*Question { return s.byToken[token] }
 
 // RulesHash returns the SHA-256 of a market's rules text in lower-case hexadecimal. The text is hashed as the venue sends it, and
 // nothing is normalised: a change of one space is a change of the rules, which a person has to look at.
