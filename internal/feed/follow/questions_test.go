@@ -18,7 +18,6 @@ type asked struct {
 	a, b   *testVenue
 	source follow.Source
 	state  *restSource[string]
-	stale  bool
 }
 
 func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
@@ -36,7 +35,7 @@ func (x *asked) run(t *testing.T) *received[string] {
 		if market.CodeOf(err) == market.CodeUpstreamTimeout { // is part of the state
 			return new("failed"), false, nil
 		}
-		return &read.Value, !x.stale, err
+		return &read.Value, !read.Stale, err
 	}
 	return run(t, follow.Question(x.a.ctx, x.source, []string{"T", "b:T"}, 250*time.Millisecond, look, func(last, now *string) follow.Reason {
 		switch {
@@ -55,6 +54,12 @@ func booksOf(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
 }
 
+func (x *asked) sendBook() {
+	x.b.send(booksOf("b:T"), messages.KindBookSnapshot, func(m *messages.Message) {
+		m.Book = &market.Book{TokenID: "b:T", Depth: 200, Epoch: "e", Seq: m.Seq}
+	})
+}
+
 // TestQuestion checks when the stream looks, and that it watches the books of all tokens and the topics of looks.
 func TestQuestion(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
@@ -68,23 +73,19 @@ func TestQuestion(t *testing.T) {
 		time.Sleep(time.Second)
 		f.want(same, "CHANGE two")
 		x.b.connect(booksOf("b:T"))
-		time.Sleep(300*time.Millisecond - time.Since(time.Now().Truncate(time.Second)))
+		time.Sleep(1100 * time.Millisecond) // from now on, the test acts between the ticks of 250ms
 		for before, i := x.state.count(), 1; i <= 3; i++ {
-			x.b.send(booksOf("b:T"), messages.KindBookSnapshot, func(m *messages.Message) {
-				m.Book = &market.Book{TokenID: "b:T", Depth: 200, Epoch: "e", Seq: m.Seq}
-			})
+			x.sendBook()
 			time.Sleep(250 * time.Millisecond)
 			if n := x.state.count() - before; n != i {
 				t.Errorf("after %d changes, the stream has looked %d times", i, n)
 			}
 		}
-		x.stale = true
+		x.state.edit(func() { x.state.meta = staleMeta })
 		time.Sleep(time.Minute) // the delay grows to five seconds
 		before := x.state.count()
 		for range 20 {
-			x.b.send(booksOf("b:T"), messages.KindBookSnapshot, func(m *messages.Message) {
-				m.Book = &market.Book{TokenID: "b:T", Depth: 200, Epoch: "e", Seq: m.Seq}
-			})
+			x.sendBook()
 			time.Sleep(time.Second)
 		}
 		if n := x.state.count() - before; n != 4 {
