@@ -213,13 +213,17 @@ func (s *subscriptions) key(ctx context.Context, op *operation) (key fanout.Key)
 	return key
 }
 
-// watchedIDs returns the number of ids that a subscription follows: the total length of its lists of ids, but at least 1.
+// watchedIDs returns the number of ids that a subscription follows: the total length of its lists of ids, but at least 1. A question
+// counts as two, because most questions have two legs.
 func (o *operation) watchedIDs() (ids int) {
 	for _, field := range graphql.CollectFields(&graphql.OperationContext{Doc: o.document.ast, Variables: o.variables}, o.definition.SelectionSet, nil) {
 		for _, argument := range field.ArgumentMap(o.variables) {
 			if list, ok := argument.([]any); ok {
 				ids += len(list)
 			}
+		}
+		if field.Name == "questionChanged" {
+			ids += 2
 		}
 	}
 	return max(ids, 1)

@@ -2,6 +2,7 @@ package loaders
 
 import (
 	"slices"
+	"time"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
@@ -9,11 +10,16 @@ import (
 )
 
 // GetFresh is like Get, but reads a stale value of the cache again first. A value that is still stale was the newest that could be
-// read.
+// read. The response is not sent again after the fresh time of the value; after Get, it is for a while.
 func (l *Loader[K, T]) GetFresh(key K) (reads.Value[*T], error) {
 	read, err := l.Get(key)
 	i := slices.Index(l.stale, key)
 	if err != nil || !read.Stale || i < 0 || l.failed != nil {
+		if read.Stale {
+			l.dependencies.Record(nil)
+		} else if h := read.Handle; h != nil && h.FreshUntil() != 0 {
+			l.dependencies.Until(time.Unix(0, h.FreshUntil()))
+		}
 		return read, err
 	}
 	l.stale, l.missing, l.pending = slices.Delete(l.stale, i, i+1), append(l.missing, key), true

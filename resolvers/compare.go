@@ -2,160 +2,139 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
 	"oddsgraph/internal/reads"
-	"oddsgraph/internal/request"
 	"oddsgraph/loaders"
 )
 
 // defaultBook is the depth of the books that are read if the client wants no deeper one.
 const defaultBook = 20
 
-// comparison is the state of a question's legs, and what forbids to compare them.
+// readLegs reads the books, at least to a depth, and the markets of a question's legs. While a value is missing, the pass is discarded.
+func readLegs(set *loaders.Set, q *questions.Question, depth int) []model.LegState {
+	legs := make([]model.LegState, len(q.Legs))
+	for i, l := range q.Legs {
+		b, m := &legs[i].Book, &legs[i].Market
+		b.Value, b.Err = set.FreshBook(l.Token, max(depth, defaultBook))
+		m.Value, m.Err = freshMarket(set, l.Token)
+	}
+	return legs
+}
+
+// freshMarket reads the market of a token with its rules.
+func freshMarket(set *loaders.Set, tokenID string) (reads.Value[*market.Market], error) {
+	read, err := set.Markets.GetFresh(byToken(tokenID))
+	if err == nil && read.Value != nil && read.Value.Summary {
+		return set.Markets.GetFresh(byID(read.Value.MarketID))
+	}
+	return read, err
+}
+
+// rulesOf compares the rules text of a market with the confirmed one.
+func rulesOf(l *questions.Leg, read reads.Value[*market.Market]) model.RulesState {
+	switch {
+	case read.Stale || read.Value == nil || read.Value.Description == "" || l.RulesSHA256 == "":
+		return model.RulesStateUnknown
+	case questions.RulesHash(read.Value.Description) == l.RulesSHA256:
+		return model.RulesStateConfirmed
+	}
+	return model.RulesStateChanged
+}
+
+// comparison says what forbids to compare the legs of a question.
 type comparison struct {
-	q       *questions.Question
 	reasons []model.NotComparable
-	// books has the book of each leg, or nil.
+	// books has the book of each leg, or nil. It is empty for a RELATED question, which is never compared.
 	books []*market.Book
 	meta  reads.Meta
 }
 
-// compare reads the markets and the books of a question's legs, at least to a depth, or takes them from the event that contains the
-// question. The legs of a RELATED question are not read. compare returns loaders.ErrPending if a value is missing. It reports no other
-// error, because a leg that cannot be read is a reason.
-func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) (c comparison, err error) {
-	c.q, c.reasons = q.Question, []model.NotComparable{}
+// compare compares the legs as the event that contains the question has them. Without an event, it reads them. A leg that cannot be read
+// is a reason.
+func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) comparison {
+	c := comparison{reasons: []model.NotComparable{}}
 	switch q.Match {
 	case questions.Related:
-		c.add(model.NotComparableCodeRelated, nil, "the questions are only related")
-		return c, nil
+		c.reasons = append(c.reasons, model.NotComparable{Code: model.NotComparableCodeRelated, Message: "the questions are only related"})
+		return c
 	case questions.Near:
-		c.add(model.NotComparableCodeNear, nil, "the rules have differences")
+		c.reasons = append(c.reasons, model.NotComparable{Code: model.NotComparableCodeNear, Message: "the rules have differences"})
 	}
-	state := q.State
-	if state == nil {
-		if state, err = readLegs(loaders.From(ctx), q.Question, depth); err != nil {
-			return c, err
-		}
+	legs := q.State
+	if legs == nil {
+		legs = readLegs(loaders.From(ctx), q.Question, depth)
 	}
 	var metas []reads.Meta
-	for i := range q.Question.Legs {
-		m, b := &state.Markets[i], &state.Books[i]
-		leg := r.leg(q, i)
-		for _, meta := range [...]reads.Meta{m.Value.Meta, b.Value.Meta} {
-			endWhenStale(ctx, meta)
-			metas = append(metas, meta)
+	for i := range legs {
+		l, m, b := r.leg(q, i), &legs[i].Market, &legs[i].Book
+		if usable(&c, l.Venue, "market", model.NotComparableCodeMarketUnknown, m) {
+			c.judge(&l, m.Value)
 		}
-		c.judgeMarket(&leg, m)
-		c.judgeBook(&leg, b)
+		usable(&c, l.Venue, "order book", model.NotComparableCodeNoBook, b)
+		c.books = append(c.books, b.Value.Value)
+		metas = append(metas, m.Value.Meta, b.Value.Meta)
 	}
 	c.meta = reads.Combine(metas...)
-	return c, nil
+	return c
 }
 
-// readLegs reads the markets and books of a question's legs. All values are requested in the same pass.
-func readLegs(set *loaders.Set, q *questions.Question, depth int) (*model.QuestionState, error) {
-	s := &model.QuestionState{Markets: make([]reads.Result[*market.Market], len(q.Legs)), Books: make([]reads.Result[*market.Book], len(q.Legs))}
-	pending := false
-	for i, l := range q.Legs {
-		m, b := &s.Markets[i], &s.Books[i]
-		m.Value, m.Err = freshMarket(set, l.Token)
-		b.Value, b.Err = set.FreshBook(l.Token, max(depth, defaultBook))
-		pending = pending || m.Err == loaders.ErrPending || b.Err == loaders.ErrPending
-	}
-	if pending {
-		return nil, loaders.ErrPending
-	}
-	return s, nil
-}
-
-// endWhenStale makes a response with a comparison end with the fresh time of a value. Other responses are sent again for a while after
-// this time.
-func endWhenStale(ctx context.Context, m reads.Meta) {
-	d := request.From(ctx).Dependencies
+// usable reports whether a value can be compared. If not, it adds the reason, which is absent if the venue does not have the value.
+func usable[T any](c *comparison, venue, what string, absent model.NotComparableCode, read *reads.Result[*T]) bool {
 	switch {
-	case m.Stale:
-		d.Record(nil)
-	case m.Handle != nil && m.Handle.FreshUntil() != 0:
-		d.Until(time.Unix(0, m.Handle.FreshUntil()))
-	}
-}
-
-// add adds a reason. leg is nil for a reason that concerns the question.
-func (c *comparison) add(code model.NotComparableCode, leg *model.QuestionLeg, format string, args ...any) {
-	reason := model.NotComparable{Code: code, Message: fmt.Sprintf(format, args...)}
-	if leg != nil {
-		reason.Venue, reason.Message = &leg.Venue, leg.Venue+": "+reason.Message
-	}
-	c.reasons = append(c.reasons, reason)
-}
-
-func (c *comparison) judgeMarket(l *model.QuestionLeg, m *reads.Result[*market.Market]) {
-	read := m.Value
-	switch {
-	case m.Err != nil:
-		c.add(model.NotComparableCodeVenueFailed, l, "the market could not be read")
-	case read.Value == nil:
-		c.add(model.NotComparableCodeMarketUnknown, l, "the venue does not know the token")
-	case read.Stale:
-		c.add(model.NotComparableCodeStale, l, "the market is older than its fresh time")
+	case read.Err != nil:
+		c.add(model.NotComparableCodeVenueFailed, venue, "the "+what+" could not be read")
+	case read.Value.Value == nil:
+		c.add(absent, venue, "there is no "+what+" of the token")
+	case read.Value.Stale:
+		c.add(model.NotComparableCodeStale, venue, "the "+what+" is older than its fresh time")
 	default:
-		switch rulesOf(&l.Leg, read) {
-		case model.RulesStateChanged:
-			c.add(model.NotComparableCodeRulesChanged, l, "the rules text is not the confirmed one")
-		case model.RulesStateUnknown:
-			c.add(model.NotComparableCodeRulesUnknown, l, "no rules text is confirmed, or the venue gives none")
-		}
-		switch accepts := read.Value.AcceptingOrders; {
-		case read.Value.Status != market.StatusOpen:
-			c.add(model.NotComparableCodeMarketNotOpen, l, "the market is %s", read.Value.Status)
-		case accepts != nil && !*accepts:
-			c.add(model.NotComparableCodeMarketNotOpen, l, "the market takes no orders now")
-		}
+		return true
+	}
+	return false
+}
+
+func (c *comparison) judge(l *model.QuestionLeg, m reads.Value[*market.Market]) {
+	switch rulesOf(&l.Leg, m) {
+	case model.RulesStateChanged:
+		c.add(model.NotComparableCodeRulesChanged, l.Venue, "the rules text is not the confirmed one")
+	case model.RulesStateUnknown:
+		c.add(model.NotComparableCodeRulesUnknown, l.Venue, "no rules text is confirmed, or the venue gives none")
+	}
+	if m.Value.Status != market.StatusOpen || !valueOr(m.Value.AcceptingOrders, true) {
+		c.add(model.NotComparableCodeMarketNotOpen, l.Venue, "the market is not open, or takes no orders now")
 	}
 }
 
-func (c *comparison) judgeBook(l *model.QuestionLeg, b *reads.Result[*market.Book]) {
-	switch {
-	case b.Err != nil:
-		c.add(model.NotComparableCodeVenueFailed, l, "the book could not be read")
-	case b.Value.Value == nil:
-		c.add(model.NotComparableCodeNoBook, l, "there is no book")
-	case b.Value.Stale:
-		c.add(model.NotComparableCodeStale, l, "the book is older than its fresh time")
-	}
-	c.books = append(c.books, b.Value.Value)
-}
-
-// shown reports whether prices are shown: the legs are comparable, or the client wants them anyway.
-func (c *comparison) shown(anyway *bool) bool {
-	return len(c.reasons) == 0 || valueOr(anyway, false) && c.q.Match != questions.Related
+func (c *comparison) add(code model.NotComparableCode, venue, message string) {
+	c.reasons = append(c.reasons, model.NotComparable{Code: code, Venue: &venue, Message: venue + ": " + message})
 }
 
 func (r *questionResolver) Comparable(ctx context.Context, q *model.Question) (bool, error) {
-	c, err := r.compare(ctx, q, 0)
-	return err == nil && len(c.reasons) == 0, err
+	return len(r.compare(ctx, q, 0).reasons) == 0, nil
 }
 
 func (r *questionResolver) Reasons(ctx context.Context, q *model.Question) ([]model.NotComparable, error) {
-	c, err := r.compare(ctx, q, 0)
-	return c.reasons, err
+	return r.compare(ctx, q, 0).reasons, nil
+}
+
+// shown is like compare. Without anyway, it returns no books if the legs are not comparable.
+func (r *Resolver) shown(ctx context.Context, q *model.Question, depth int, anyway *bool) comparison {
+	c := r.compare(ctx, q, depth)
+	if len(c.reasons) > 0 && !valueOr(anyway, false) {
+		c.books = nil
+	}
+	return c
 }
 
 func (r *questionResolver) Best(ctx context.Context, q *model.Question, side market.OrderSide, anyway *bool) (*model.QuestionQuote, error) {
 	if side == market.SideUnknown {
 		return nil, badInput("side must be BUY or SELL")
 	}
-	c, err := r.compare(ctx, q, 0)
-	if err != nil || !c.shown(anyway) {
-		return nil, err
-	}
-	best := questions.Best(c.q, c.books, side)
+	c := r.shown(ctx, q, 0, anyway)
+	best := questions.Best(q.Question, c.books, side)
 	if best == nil {
 		return nil, nil
 	}
@@ -163,11 +142,7 @@ func (r *questionResolver) Best(ctx context.Context, q *model.Question, side mar
 }
 
 func (r *questionResolver) Spread(ctx context.Context, q *model.Question, anyway *bool) (*market.Decimal, error) {
-	c, err := r.compare(ctx, q, 0)
-	if err != nil || !c.shown(anyway) {
-		return nil, err
-	}
-	return questions.Merge(c.q, c.books, 1).Width(), nil
+	return questions.Merge(q.Question, r.shown(ctx, q, 0, anyway).books, 1).Spread(), nil
 }
 
 func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, depth *int, anyway *bool) (*model.QuestionOrderbook, error) {
@@ -175,11 +150,7 @@ func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, dep
 	if err != nil {
 		return nil, err
 	}
-	c, err := r.compare(ctx, q, d)
-	if err != nil || !c.shown(anyway) {
-		return nil, err
-	}
-	merged := questions.Merge(c.q, c.books, d)
+	c := r.shown(ctx, q, d, anyway)
 	out := model.QuestionOrderbook{Missing: []string{}, Comparable: len(c.reasons) == 0, Meta: c.meta}
 	for i, b := range c.books {
 		if b == nil {
@@ -189,10 +160,10 @@ func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, dep
 	if len(out.Missing) == len(c.books) {
 		return nil, nil
 	}
+	merged := questions.Merge(q.Question, c.books, d)
 	out.Bids, out.Asks = r.levels(q, merged.Bids), r.levels(q, merged.Asks)
-	if w := merged.Width(); w != nil {
-		out.Crossed = w.Sign() < 0
-	}
+	w := merged.Spread()
+	out.Crossed = w != nil && w.Sign() < 0
 	return &out, nil
 }
 

@@ -6,9 +6,8 @@ import (
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/questions"
-	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
@@ -21,75 +20,76 @@ func (r *subscriptionResolver) QuestionChanged(ctx context.Context, questionID s
 	if err != nil {
 		return nil, err
 	}
-	if r.QuestionFile == nil || r.QuestionFile.version.Load().Find(questionID) == nil {
-		return nil, unknownQuestion(questionID)
+	q, err := r.knownQuestion(ctx, questionID)
+	if err != nil {
+		return nil, err
 	}
-	stream := r.QuestionFile.follow(ctx, questionID, func(ctx context.Context, q *questions.Question) follow.Stream[follow.QuestionUpdate] {
-		var tokens []string
-		for _, l := range q.Legs {
-			tokens = append(tokens, l.Token)
-		}
-		readBooks := readEach(r.Resolver, func(set *loaders.Set, id string) (reads.Value[*market.Book], error) {
-			return set.FreshBook(id, queries.MaxBookDepth)
-		})
-		return follow.Question(ctx, r.source(ctx), tokens, d, every, readBooks, readEach(r.Resolver, freshMarket))
-	})
-	return subscribe(ctx, stream, func(reason model.UpdateReason, q model.Question) model.QuestionUpdate {
+	var tokens []string
+	for _, l := range q.Legs {
+		tokens = append(tokens, l.Token)
+	}
+	look := func(ctx context.Context, watch func(messages.Channel, string)) (*model.Question, bool, error) {
+		return r.look(ctx, questionID, d, watch)
+	}
+	return subscribe(ctx, follow.Question(ctx, r.source(ctx), tokens, every, look, changeOf), func(reason model.UpdateReason, q model.Question) model.QuestionUpdate {
 		return model.QuestionUpdate{Reason: reason, Question: q}
 	}), nil
 }
 
-func unknownQuestion(id string) error { return badInput("there is no question %.100q", id) }
-
-// follow follows a question of the file. When the file changes, follow starts again with a RESYNC. When the file has no such question,
-// the stream ends with an error.
-func (f *QuestionFile) follow(ctx context.Context, id string, open func(context.Context, *questions.Question) follow.Stream[follow.QuestionUpdate]) follow.Stream[model.Question] {
-	return func(yield func(follow.Event[model.Question], error) bool) {
-		for again := false; ctx.Err() == nil; again = true {
-			v := f.version.Load()
-			q := v.Find(id)
-			if q == nil {
-				yield(follow.Event[model.Question]{}, unknownQuestion(id))
-				return
-			}
-			part, stop := context.WithCancel(ctx)
-			detach := context.AfterFunc(v.used, stop)
-			more := forward(open(part, q), q, again, yield) && part.Err() != nil
-			detach()
-			stop()
-			if !more {
-				return
-			}
-		}
+func (r *Resolver) knownQuestion(ctx context.Context, id string) (*questions.Question, error) {
+	q := r.questions(ctx).Find(id)
+	if q == nil {
+		return nil, badInput("there is no question %.100q", id)
 	}
+	return q, nil
 }
 
-// forward yields the events of a stream of q, and reports whether the reader wants more. again makes the first event a RESYNC.
-func forward(stream follow.Stream[follow.QuestionUpdate], q *questions.Question, again bool, yield func(follow.Event[model.Question], error) bool) bool {
-	for e, err := range stream {
-		out := follow.Event[model.Question]{Envelope: e.Envelope, Reason: e.Reason, Problem: e.Problem}
-		if err == nil && e.Problem == nil {
-			out.Value = model.Question{Question: q, State: new(model.QuestionState(e.Value))}
+// look reads a question of the present file, and watches what it reads. current is that of follow.Question.
+func (r *Resolver) look(ctx context.Context, id string, depth int, watch func(messages.Channel, string)) (now *model.Question, current bool, err error) {
+	q, err := r.knownQuestion(ctx, id)
+	if err != nil {
+		return nil, false, err
+	}
+	now, current = &model.Question{Question: q}, true
+	r.read(ctx, func(set *loaders.Set) { now.State = readLegs(set, q, depth) })
+	for i := range now.State {
+		b, m := &now.State[i].Book, &now.State[i].Market
+		current = current && b.Value.Source == market.SourceStream && !b.Value.Stale && m.Err == nil && !m.Value.Stale
+		watch(messages.ChannelOrderbook, q.Legs[i].Token)
+		if b.Value.Value != nil {
+			b.Value.Value = b.Value.Value.Cut(depth)
 		}
-		if again && e.Reason == follow.Initial {
-			out.Reason = follow.Resync
-		}
-		if !yield(out, err) {
-			return false
+		if m.Value.Value != nil {
+			watch(messages.ChannelMarket, m.Value.Value.MarketID)
 		}
 	}
-	return true
+	return now, current, nil
 }
 
-// readEach returns a function that reads the values of ids with get and returns them in the order of the ids.
-func readEach[T any](r *Resolver, get func(*loaders.Set, string) (reads.Value[T], error)) func(context.Context, []string) []reads.Result[T] {
-	return func(ctx context.Context, ids []string) []reads.Result[T] {
-		results := make([]reads.Result[T], len(ids))
-		r.read(ctx, func(set *loaders.Set) {
-			for i, id := range ids {
-				results[i].Value, results[i].Err = get(set, id)
-			}
-		})
-		return results
+// changeOf returns the reason of an event with the state now, or "" if it would show the same as the event with the state last.
+func changeOf(last, now *model.Question) (reason follow.Reason) {
+	switch {
+	case last == nil:
+		return follow.Initial
+	case last.Question != now.Question: // a new version of the file
+		return follow.Resync
 	}
+	for i := range now.State {
+		a, b := &last.State[i], &now.State[i]
+		if a.Market.Value.Value != b.Market.Value.Value || !sameLevels(a.Book.Value.Value, b.Book.Value.Value) {
+			return follow.Changed
+		}
+		if faultsOf(a) != faultsOf(b) {
+			reason = follow.Freshness
+		}
+	}
+	return reason
+}
+
+func faultsOf(l *model.LegState) [4]bool {
+	return [...]bool{l.Book.Err != nil, l.Book.Value.Stale, l.Market.Err != nil, l.Market.Value.Stale}
+}
+
+func sameLevels(a, b *market.Book) bool {
+	return a == b || a != nil && b != nil && a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks)
 }

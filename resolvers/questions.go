@@ -14,26 +14,22 @@ import (
 	"oddsgraph/loaders"
 )
 
-// QuestionFile has the questions of a file, which may change. A nil QuestionFile has none. It is safe for concurrent use.
+// QuestionFile has the questions of a file, which may change. It is safe for concurrent use.
 type QuestionFile struct {
 	version atomic.Pointer[questionVersion]
 }
 
-// questionVersion is a version of the file. The handle is valid and used has not ended until the next version replaces it.
+// questionVersion is a version of the file. The handle is valid until the next version replaces it.
 type questionVersion struct {
 	*questions.Set
 	handle *reads.Handle
-	used   context.Context
-	end    context.CancelFunc
 }
 
-// Replace replaces the questions. Cached responses with questions of the previous version are not sent again.
+// Replace replaces the questions. Call it before all other methods. Cached responses with questions of the previous version are not sent
+// again.
 func (f *QuestionFile) Replace(s *questions.Set) {
-	v := &questionVersion{Set: s, handle: reads.NewStreamHandle(&reads.Session{})}
-	v.used, v.end = context.WithCancel(context.Background())
-	if old := f.version.Swap(v); old != nil {
+	if old := f.version.Swap(&questionVersion{s, reads.NewStreamHandle(&reads.Session{})}); old != nil {
 		old.handle.Invalidate()
-		old.end()
 	}
 }
 
@@ -43,7 +39,7 @@ func (f *QuestionFile) Len() int { return len(f.version.Load().All()) }
 // questions returns the questions for the response of ctx, which then depends on the version of the file.
 func (r *Resolver) questions(ctx context.Context) *questions.Set {
 	if r.QuestionFile == nil {
-		return nil
+		return &questions.Set{}
 	}
 	v := r.QuestionFile.version.Load()
 	request.From(ctx).Dependencies.Record(v.handle)
@@ -62,9 +58,6 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 	n, err := pageSize(first, 20, maxUpstreamPage)
 	if err != nil {
 		return nil, err
-	}
-	if len(query) > 1000 {
-		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
 	}
 	c, err := parsePageArguments(listHash("questions", query), &n, after)
 	if err != nil {
@@ -89,7 +82,7 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 func questionsOf(list []*questions.Question) []model.Question {
 	out := make([]model.Question, len(list))
 	for i, q := range list {
-		out[i] = model.Question{Question: q}
+		out[i].Question = q
 	}
 	return out
 }
@@ -98,16 +91,12 @@ func (r *tokenResolver) Questions(ctx context.Context, t *model.Token) ([]model.
 	return questionsOf(r.questions(ctx).OfToken(t.TokenID)), nil
 }
 
-// Questions returns the questions in the order of the market's outcomes, and each of them once.
+// Questions returns the questions in the order of the market's outcomes. A question has at most one of them as a leg.
 func (r *marketResolver) Questions(ctx context.Context, m *model.Market) ([]model.Question, error) {
 	set := r.questions(ctx)
 	var found []*questions.Question
 	for i := range m.Outcomes {
-		for _, q := range set.OfToken(m.Outcomes[i].TokenID) {
-			if !slices.Contains(found, q) {
-				found = append(found, q)
-			}
-		}
+		found = append(found, set.OfToken(m.Outcomes[i].TokenID)...)
 	}
 	return questionsOf(found), nil
 }
@@ -123,28 +112,15 @@ func (r *questionResolver) Legs(_ context.Context, q *model.Question) ([]model.Q
 // leg returns the leg of a question with an index.
 func (r *Resolver) leg(q *model.Question, i int) model.QuestionLeg {
 	v := r.venueOf(q.Question.Legs[i].Token)
-	return model.QuestionLeg{Leg: q.Question.Legs[i], Venue: v.Title, Currency: v.Currency, State: q.State, Index: i}
-}
-
-// marketOfLeg returns the market of a leg: that of the event, or else a fresh one.
-func marketOfLeg(ctx context.Context, l *model.QuestionLeg) (reads.Value[*market.Market], error) {
-	if l.State != nil {
-		return l.State.Markets[l.Index].Value, l.State.Markets[l.Index].Err
+	l := model.QuestionLeg{Leg: q.Question.Legs[i], Venue: v.Title, Currency: v.Currency}
+	if q.State != nil {
+		l.State = &q.State[i]
 	}
-	return freshMarket(loaders.From(ctx), l.Leg.Token)
-}
-
-// freshMarket reads the market of a token with its rules.
-func freshMarket(set *loaders.Set, tokenID string) (reads.Value[*market.Market], error) {
-	read, err := set.Markets.GetFresh(byToken(tokenID))
-	if err == nil && read.Value != nil && read.Value.Summary {
-		return set.Markets.GetFresh(byID(read.Value.MarketID))
-	}
-	return read, err
+	return l
 }
 
 func (r *questionLegResolver) Market(ctx context.Context, l *model.QuestionLeg) (*model.Market, error) {
-	read, err := marketOfLeg(ctx, l)
+	read, err := legMarket(ctx, l)
 	if err != nil || read.Value == nil {
 		return nil, err
 	}
@@ -152,21 +128,17 @@ func (r *questionLegResolver) Market(ctx context.Context, l *model.QuestionLeg) 
 }
 
 func (r *questionLegResolver) Rules(ctx context.Context, l *model.QuestionLeg) (model.RulesState, error) {
-	read, err := marketOfLeg(ctx, l)
+	read, err := legMarket(ctx, l)
 	if err != nil {
 		return model.RulesStateUnknown, err
 	}
-	endWhenStale(ctx, read.Meta)
 	return rulesOf(&l.Leg, read), nil
 }
 
-// rulesOf compares the rules text of a market with the confirmed one.
-func rulesOf(l *questions.Leg, read reads.Value[*market.Market]) model.RulesState {
-	switch {
-	case read.Stale || read.Value == nil || read.Value.Description == "" || l.RulesSHA256 == "":
-		return model.RulesStateUnknown
-	case questions.RulesHash(read.Value.Description) == l.RulesSHA256:
-		return model.RulesStateConfirmed
+// legMarket returns the market of a leg: that of the event, or else a fresh one.
+func legMarket(ctx context.Context, l *model.QuestionLeg) (reads.Value[*market.Market], error) {
+	if l.State != nil {
+		return l.State.Market.Value, l.State.Market.Err
 	}
-	return model.RulesStateChanged
+	return freshMarket(loaders.From(ctx), l.Leg.Token)
 }

@@ -6,18 +6,17 @@ import (
 	"oddsgraph/internal/reads"
 )
 
-// Question is a question on several venues. State is the state of its legs in an event of a subscription. It is nil if no event
-// contained the question; resolvers then read the state.
+// Question is a question on several venues. State has the states of its legs in an event of a subscription. It is nil if no event
+// contained the question; resolvers then read the states.
 type Question struct {
 	*questions.Question
-	State *QuestionState
+	State []LegState
 }
 
-// QuestionState has the market and the book of each leg of a question. The value of a market or a book is nil if the venue does not
-// have it.
-type QuestionState struct {
-	Books   []reads.Result[*market.Book]
-	Markets []reads.Result[*market.Market]
+// LegState has the book and the market of a leg. Their values are nil if the venue does not have them.
+type LegState struct {
+	Book   reads.Result[*market.Book]
+	Market reads.Result[*market.Market]
 }
 
 // ID returns a key for the caches of clients.
@@ -32,24 +31,19 @@ func (q Question) Differences() []string { return append([]string{}, q.Question.
 // CheckedBy returns who compared the rules, or nil.
 func (q Question) CheckedBy() *string { return text(&q.Question.CheckedBy) }
 
-// QuestionLeg is the token of a question at a venue. State and Index are the state of the question's legs and the index of this leg in
-// it. State is nil if no event contained the leg.
+// QuestionLeg is the token of a question at a venue. State is nil if no event contained the leg.
 type QuestionLeg struct {
 	questions.Leg
 	Venue    string
 	Currency *string
-	State    *QuestionState
-	Index    int
+	State    *LegState
 }
 
 // Token returns the leg's token, with the book of the event.
 func (l QuestionLeg) Token() Token {
 	t := Token{TokenID: l.Leg.Token}
-	if l.State == nil {
-		return t
-	}
-	if b := l.State.Books[l.Index]; b.Err == nil && b.Value.Value != nil {
-		t.Preloaded = &Preloaded{Book: &Orderbook{Book: b.Value.Value, Meta: b.Value.Meta}}
+	if l.State != nil && l.State.Book.Value.Value != nil {
+		t.Preloaded = &Preloaded{Book: &Orderbook{Book: l.State.Book.Value.Value, Meta: l.State.Book.Value.Meta}}
 	}
 	return t
 }

@@ -118,7 +118,11 @@ func (c *compiler) field(o *object, f *selected) {
 		o.known |= w.needs &^ listPage
 	}
 	if !leaf {
-		c.object(object{field: at, pageSize: c.number(f.Field, w.pageSize, o.pageSize), known: w.knows, selections: f.selections})
+		known := w.knows
+		if w.passes {
+			known |= o.known
+		}
+		c.object(object{field: at, pageSize: c.number(f.Field, w.pageSize, o.pageSize), known: known, selections: f.selections})
 	}
 }
 

@@ -86,6 +86,7 @@ func TestCost(t *testing.T) {
 		{`{market(marketId:"1"){description tokens{outcome}}}`, "", 1 + 20 + 4, 1, 0},
 		{`{market(slug:"1"){id}}`, "", 2, 1, 0},
 		{`{markets(marketIds:` + list(80) + `){resolution{source winningToken{winner}}}}`, "", 80 * 5, 80, 0},
+		{`subscription{questionChanged(questionId:"q"){question{comparable legs{rules token{orderbook(depth:2){bids{price}}}}}}}`, "", 3 + 2*(4+2*2), 2, 2}, // the event has the books
 		{`{searchMarkets{nodes{question tokens{outcome market{question}}}}}`, "", 1 + 20*2 + 40*4, 0, 1},
 		{`{searchMarkets(first:30){nodes{description resolution{source}}}}`, "", 1 + 30*(4+19), 30, 1},
 		{`{searchMarkets(first:30){edges{cursor node{tokens{price{price}}}} pageInfo{endCursor}}}`, "", 1 + 2 + 30*(3+2*3), 60, 1},

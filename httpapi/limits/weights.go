@@ -78,8 +78,10 @@ type weight struct {
 	// pageSize is the number of items of those fields of the returned objects that have quantity.ofPage, such as the nodes and edges
 	// of a connection.
 	pageSize quantity
-	// knows are the reads that the fields of the returned objects no longer need, because this field has already read the values.
-	knows reads
+	// knows are the reads that the fields of the returned objects no longer need, because this field has already read the values. If
+	// passes is set, they also no longer need the reads of the object that has the field.
+	knows  reads
+	passes bool
 }
 
 // quantity is a number of items. The zero value means that no number is set. A Plan then counts one item.
@@ -173,12 +175,13 @@ var table = map[string]weight{
 	"Query.questions":        {pageSize: first(100)},
 	"Market.questions":       {items: about(1)},
 	"Token.questions":        {items: about(1)},
-	"Question.legs":          {items: about(legs)},
+	"Question.legs":          {items: about(legs), passes: true},
 	"Question.comparable":    {needs: details | book, calls: about(legs)},
 	"Question.reasons":       {needs: details | book, calls: about(legs), items: about(legs)},
 	"Question.best":          {needs: details | book, calls: about(legs)},
 	"Question.spread":        {needs: details | book, calls: about(legs)},
 	"Question.orderbook":     {needs: details | book, calls: about(legs), pageSize: depth()},
+	"QuestionLeg.token":      {passes: true},
 	"QuestionLeg.market":     {needs: details, knows: details},
 	"QuestionLeg.rules":      {needs: details},
 	"QuestionOrderbook.bids": {items: ofPage},

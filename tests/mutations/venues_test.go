@@ -98,13 +98,13 @@ var venues = []mutation{
 		run: "^TestGetFresh$",
 	},
 	{
-		name: "a market that cannot be read again stays comparable",
-		file: "internal/feed/follow/questions.go", oldText: "q.markets.markStale(it, reads.CauseExpired)", newText: "error(nil)",
-		run: "^TestQuestionOverFailure$",
+		name: "a venue that fails is called for each change of a question",
+		file: "internal/feed/follow/questions.go", oldText: "(failures > 0 || len(changes) == 0)", newText: "len(changes) == 0",
+		run: "^TestQuestion$", message: "the stream has looked at stale data",
 	},
 	{
 		name: "a cached comparison outlives the fresh time of its data", tests: "tests/e2e",
-		file: "resolvers/compare.go", oldText: "d.Until(time.Unix(0, m.Handle.FreshUntil()))", newText: "_ = time.Unix",
+		file: "loaders/fresh.go", oldText: "l.dependencies.Until(time.Unix(0, h.FreshUntil()))", newText: "_ = time.Unix",
 		run: "^TestQuestionReasons$",
 	},
 	{

@@ -79,6 +79,16 @@ func (b *batch[T]) flush(now, next time.Time) (time.Time, error) {
 	return next, b.out.send(reason, "", Delta, list)
 }
 
+// complete reports whether each key has a value or a problem, or is unknown to the venue.
+func (b *batch[T]) complete() bool {
+	for _, it := range b.items {
+		if !it.sent && it.problem == nil && !b.unknown.reported[it.key] {
+			return false
+		}
+	}
+	return true
+}
+
 // resend sends one event with the last value of each key to publisher.audience. Keys without a value are not in the event. The
 // waiting updates stay until flush sends them.
 func (b *batch[T]) resend(reason Reason) error {

@@ -40,10 +40,6 @@ type flusher interface {
 	flush(now, next time.Time) (time.Time, error)
 }
 
-// wideBody is a body that reads two kinds of data of each venue at the same time. If the parameter venue of nextRead is at least the
-// number of venues, nextRead returns a read of the second kind, of the venue with the index less this number.
-type wideBody interface{ readsTwoKinds() }
-
 // readFunc reads over REST. The loop calls it on a new goroutine. Afterwards the loop calls the returned function apply on the
 // goroutine of loop.run. apply handles the result.
 type readFunc func(ctx context.Context) (apply func() error)
@@ -77,7 +73,7 @@ type loop struct {
 	notBefore map[*feed.Watch]time.Time
 
 	results chan result
-	// reading reports for each venue whether a read is running. With a wideBody, it has two elements for each venue.
+	// reading reports for each venue whether a read is running.
 	reading []bool
 	// joinedAt is the time when the first of the waiting readers wanted to join. It is zero if no reader waits.
 	joinedAt time.Time
@@ -93,9 +89,6 @@ func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
 	l.reading = make([]bool, 1+len(l.More))
-	if _, ok := l.body.(wideBody); ok {
-		l.reading = make([]bool, 2*len(l.reading))
-	}
 	l.results = make(chan result, len(l.reading))
 	defer func() {
 		end()
@@ -170,8 +163,7 @@ func (l *loop) reportLate(now time.Time) error {
 	if l.out.sentCount() > 0 {
 		return nil
 	}
-	venues := 1 + len(l.More)
-	if i := slices.Index(l.reading, true) % venues; i > 0 { // the first venue is not late, or not the only one
+	if i := slices.Index(l.reading, true); i > 0 { // the first venue is not late
 		return l.out.problem(market.AtVenue(l.Names[i-1], errFirstEventLate))
 	}
 	return l.out.problem(errFirstEventLate)

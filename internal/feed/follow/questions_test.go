@@ -3,8 +3,6 @@ package follow_test
 import (
 	"context"
 	"errors"
-	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,192 +11,111 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/reads"
 )
 
-// asked is a question with the tokens T and b:T of two venues.
+// asked is a question with the tokens T and b:T of two venues, and with a state that the test sets.
 type asked struct {
-	a, b    *testVenue
-	books   *restSource[*market.Book]
-	markets map[string]*restSource[*market.Market] // by token
-	source  follow.Source
-	ctx     context.Context
+	a, b   *testVenue
+	source follow.Source
+	state  *restSource[string]
 }
-
-const marketFresh = 10 * time.Second
 
 func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &asked{a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook), books: &restSource[*market.Book]{}, markets: map[string]*restSource[*market.Market]{}}
-		for _, id := range []string{"T", "b:T"} {
-			x.markets[id] = &restSource[*market.Market]{value: &market.Market{Description: "rules", Status: market.StatusOpen}, meta: func() reads.Meta {
-				m := freshMeta()
-				m.Handle = reads.NewHandle(time.Now().Add(marketFresh))
-				return m
-			}}
-		}
-		x.source, x.ctx = follow.Source{Feed: x.a.Feed, Names: market.Names{"b"}, More: []*feed.Feed{x.b.Feed}, Timeout: timeout}, x.a.ctx
+		x := &asked{a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook), state: &restSource[string]{value: "one"}}
+		x.source = follow.Source{Feed: x.a.Feed, Names: market.Names{"b"}, More: []*feed.Feed{x.b.Feed}, Timeout: timeout}
 		f(t, x)
 	})
 }
 
-func (x *asked) run(t *testing.T) *received[follow.QuestionUpdate] {
-	return run(t, follow.Question(x.ctx, x.source, []string{"T", "b:T"}, 5, 250*time.Millisecond, x.books.list,
-		func(ctx context.Context, ids []string) []reads.Result[*market.Market] {
-			return x.markets[ids[0]].list(ctx, ids)
-		}))
+func (x *asked) run(t *testing.T) *received[string] {
+	look := func(ctx context.Context, watch func(messages.Channel, string)) (*string, bool, error) {
+		watch(messages.ChannelMarket, "M")
+		read, err := x.state.read(ctx)
+		if market.CodeOf(err) == market.CodeUpstreamTimeout { // is part of the state
+			return new("failed"), false, nil
+		}
+		return &read.Value, !read.Stale, err
+	}
+	return run(t, follow.Question(x.a.ctx, x.source, []string{"T", "b:T"}, 250*time.Millisecond, look, func(last, now *string) follow.Reason {
+		switch {
+		case last == nil:
+			return follow.Initial
+		case *last == *now:
+			return ""
+		}
+		return follow.Changed
+	}))
 }
+
+func same(s string) string { return s }
 
 func booksOf(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
 }
 
-// send sends the whole book of a token, with one bid.
-func (x *asked) send(v *testVenue, id, bid string) {
-	v.send(booksOf(id), messages.KindBookSnapshot, func(m *messages.Message) {
-		m.Book = &market.Book{TokenID: id, Depth: 200, Epoch: "e", Seq: m.Seq, Bids: market.NewSide([]market.Level{{Price: market.MustDecimal(bid), Size: market.MustDecimal("1")}})}
+func (x *asked) sendBook() {
+	x.b.send(booksOf("b:T"), messages.KindBookSnapshot, func(m *messages.Message) {
+		m.Book = &market.Book{TokenID: "b:T", Depth: 200, Epoch: "e", Seq: m.Seq}
 	})
 }
 
-// live connects both streams, which send a book.
-func (x *asked) live() {
-	x.a.connect(booksOf("T"))
-	x.b.connect(booksOf("b:T"))
-	x.send(x.a, "T", "0.4")
-	x.send(x.b, "b:T", "0.5")
-}
-
-func showQuestion(u follow.QuestionUpdate) string {
-	var out []string
-	for i := range u.Books {
-		b, m := u.Books[i], u.Markets[i]
-		text := "no book"
-		switch {
-		case b.Err != nil:
-			text = "!" + string(market.CodeOf(b.Err))
-		case b.Value.Value != nil:
-			text = b.Value.Value.BestBid().String() + mark(b.Value.Meta)
-		}
-		switch {
-		case m.Err != nil:
-			text += " !" + string(market.CodeOf(m.Err))
-		case m.Value.Value == nil:
-			text += " no market"
-		default:
-			text += " " + m.Value.Value.Description + " " + string(m.Value.Value.Status)
-			if m.Value.Stale {
-				text += " stale"
-			}
-		}
-		out = append(out, text)
-	}
-	return strings.Join(out, "; ")
-}
-
-// TestQuestion checks the events of books and markets, and that the state of a venue that fails changes nothing of the other one.
+// TestQuestion checks when the stream looks, and that it watches the books of all tokens and the topics of looks.
 func TestQuestion(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
 		f := x.run(t)
-		x.live()
 		time.Sleep(time.Second)
-		f.want(showQuestion, "INITIAL 0.4 STREAM rules OPEN; 0.5 STREAM rules OPEN")
-		for _, bid := range []string{"0.41", "0.42", "0.43"} {
-			x.send(x.a, "T", bid)
+		f.want(same, "INITIAL one")
+		if !x.a.up.has(booksOf("T")) || !x.b.up.has(booksOf("b:T")) || !x.a.up.has(marketsOf("M")) {
+			t.Errorf("the topics %v and %v are watched", x.a.up.open, x.b.up.open)
 		}
+		x.state.set("two") // for example after a change of the file
 		time.Sleep(time.Second)
-		f.want(showQuestion, "CHANGE 0.41 STREAM rules OPEN; 0.5 STREAM rules OPEN", "CHANGE 0.43 STREAM rules OPEN; 0.5 STREAM rules OPEN")
-		x.markets["b:T"].set(&market.Market{Description: "other", Status: market.StatusOpen, Slug: "new"})
-		time.Sleep(marketFresh)
-		f.want(showQuestion, "CHANGE 0.43 STREAM rules OPEN; 0.5 STREAM other OPEN")
-		x.markets["b:T"].set(&market.Market{Description: "other", Status: market.StatusOpen})
-		time.Sleep(marketFresh)
-		f.want(showQuestion) // only what is compared causes an event
-		if n := x.markets["T"].count() + x.markets["b:T"].count(); n != 6 {
-			t.Errorf("the markets were read %d times in two fresh times, want 6", n)
+		f.want(same, "CHANGE two")
+		x.b.connect(booksOf("b:T"))
+		time.Sleep(1100 * time.Millisecond) // from now on, the test acts between the ticks of 250ms
+		for before, i := x.state.count(), 1; i <= 3; i++ {
+			x.sendBook()
+			time.Sleep(250 * time.Millisecond)
+			if n := x.state.count() - before; n != i {
+				t.Errorf("after %d changes, the stream has looked %d times", i, n)
+			}
 		}
-		x.books.fail(errDown)
-		x.b.disconnect(booksOf("b:T"))
-		time.Sleep(time.Second)
-		f.want(showQuestion, "FRESHNESS 0.43 STREAM rules OPEN; 0.5 STREAM stale other OPEN")
-		x.b.Refused(booksOf("b:T"), market.Errorf(market.CodeNotFound, "unknown"))
-		time.Sleep(time.Second)
-		f.want(showQuestion, "CHANGE 0.43 STREAM rules OPEN; no book other OPEN")
-	})
-}
-
-// TestQuestionOverFailure checks the first event over a venue that fails or hangs, and that a market which cannot be read again is stale
-// a second after its fresh time.
-func TestQuestionOverFailure(t *testing.T) {
-	askQuestion(t, func(t *testing.T, x *asked) {
-		x.books.fail(errDown)
-		x.markets["b:T"].slow(time.Hour)
-		f := x.run(t)
-		x.a.connect(booksOf("T"))
-		x.send(x.a, "T", "0.4")
-		time.Sleep(timeout)
-		f.want(showQuestion, "INITIAL 0.4 STREAM rules OPEN; !UPSTREAM_UNAVAILABLE !UPSTREAM_TIMEOUT")
-		x.markets["b:T"].slow(0)
-		time.Sleep(time.Minute + time.Second)
-		f.want(showQuestion, "CHANGE 0.4 STREAM rules OPEN; !UPSTREAM_UNAVAILABLE rules OPEN")
-		x.markets["T"].slow(time.Hour)
-		time.Sleep(marketFresh + 2*time.Second) // the read has not failed yet
-		f.want(showQuestion, "FRESHNESS 0.4 STREAM rules OPEN stale; !UPSTREAM_UNAVAILABLE rules OPEN")
-		if f.ended {
-			t.Errorf("the stream ended with %v", f.err)
+		x.state.edit(func() { x.state.meta = staleMeta })
+		time.Sleep(time.Minute) // the delay grows to five seconds
+		before := x.state.count()
+		for range 20 {
+			x.sendBook()
+			time.Sleep(time.Second)
+		}
+		if n := x.state.count() - before; n != 4 {
+			t.Errorf("the stream has looked at stale data %d times in 20 seconds, want 4", n)
+		}
+		x.state.fail(errDown)
+		time.Sleep(5 * time.Second)
+		if f.want(same); !f.ended || !errors.Is(f.err, errDown) {
+			t.Errorf("the stream has not ended with the error of look, but with %v", f.err)
 		}
 	})
 }
 
-// TestMarketOfAQuestionIsLate checks that the first event does not wait longer for a market whose read does not end in time, and which
-// venue it names.
-func TestMarketOfAQuestionIsLate(t *testing.T) {
-	for late, venue := range map[string]string{"T": "", "b:T": "b"} {
-		t.Run(late, func(t *testing.T) {
-			askQuestion(t, func(t *testing.T, x *asked) {
-				var once sync.Once
-				r := run(t, follow.Question(x.ctx, x.source, []string{"T", "b:T"}, 5, 250*time.Millisecond, x.books.list,
-					func(ctx context.Context, ids []string) []reads.Result[*market.Market] {
-						if ids[0] == late {
-							once.Do(func() { time.Sleep(timeout) })
-						}
-						return x.markets[ids[0]].list(ctx, ids)
-					}))
-				x.live()
-				time.Sleep(timeout*9/10 + time.Millisecond)
-				events := r.take()
-				if len(events) != 1 || market.CodeOf(events[0].Problem) != market.CodeUpstreamTimeout || venueOf(events[0].Problem) != venue {
-					t.Errorf("got the events %+v, want one problem of the venue %q", events, venue)
-				}
-				time.Sleep(timeout) // the read ends
-			})
-		})
-	}
-}
-
-// venueOf returns the name of the venue in an error, or "".
-func venueOf(err error) string {
-	at, _ := errors.AsType[*market.VenueError](err)
-	if at == nil {
-		return ""
-	}
-	return at.Venue
-}
-
-// TestQuestionReaders checks that a reader that joins gets the present state.
-func TestQuestionReaders(t *testing.T) {
+// TestQuestionHangs checks that looks end in time, and that a reader that joins gets the present state.
+func TestQuestionHangs(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
 		group := newReaders()
 		x.source.Group = group
-		x.books.slow(time.Second)
+		x.state.slow(time.Hour)
 		f := x.run(t)
 		group.join() // before the first event, which is for all readers
-		x.live()
-		time.Sleep(5 * time.Second)
-		f.want(showQuestion, "INITIAL 0.4 STREAM rules OPEN; 0.5 STREAM rules OPEN")
+		time.Sleep(timeout)
+		f.want(same, "INITIAL failed")
+		x.state.slow(0)
+		time.Sleep(10 * time.Second)
+		f.want(same, "CHANGE one")
 		group.join()
-		f.want(showQuestion, "INITIAL 0.4 STREAM rules OPEN; 0.5 STREAM rules OPEN")
-		if to := f.cohorts(); len(to) != 2 || to[0] != 0 || to[1] != group.last {
-			t.Errorf("the events were for the cohorts %v, want all and %d", to, group.last)
+		f.want(same, "INITIAL one")
+		if to := f.cohorts(); len(to) != 3 || to[0] != 0 || to[1] != 0 || to[2] != group.last {
+			t.Errorf("the events were for the cohorts %v, want all twice and %d", to, group.last)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 
 // stateSpec describes a subscription whose values are replaced as a whole.
 type stateSpec[T any] struct {
-	// topic returns the topic of a key. If topic is nil, the values are only read, at most once in unreadInterval.
 	topic func(key string) messages.Topic
 	// personal reports whether the values belong to an account. The subscription of an account ends when the account's topic ends
 	// or a read fails with an error for which isPermanent returns true.
@@ -75,8 +74,7 @@ type state[T any] struct {
 	nextRead           time.Time
 }
 
-// unreadInterval is the minimum time between two reads of a value without a topic, or of an account because of changes that the feed
-// could not apply.
+// unreadInterval is the minimum time between two reads of an account because of changes that the feed could not apply.
 const unreadInterval = time.Second
 
 // open returns a function that makes a body for keys.
@@ -92,9 +90,6 @@ func (k stateSpec[T]) newStates(s Source, keys []string, out *publisher[update[T
 	for _, key := range keys {
 		it := &state[T]{item: item{key: key, venue: s.venue(key)}}
 		b.items = append(b.items, it)
-		if k.topic == nil {
-			continue
-		}
 		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // without a watch, the value is read over REST
 			b.watched[w], it.watch = it, w
 			if k.companion != nil {
@@ -211,7 +206,7 @@ func (b *states[T]) nextRead(now time.Time, poll bool, venue int) (readFunc, tim
 		default:
 			it.pending.readStarted()
 			it.readUnread = it.unread
-			if b.unread != nil || b.topic == nil {
+			if b.unread != nil {
 				it.nextRead = now.Add(unreadInterval)
 			}
 			wanted = append(wanted, it)
@@ -278,29 +273,6 @@ func (b *states[T]) apply(it *state[T], r reads.Result[T]) error {
 func (b *states[T]) sendPolled(it *state[T], reason Reason, value T, meta reads.Meta) error {
 	it.live, it.streamed = false, false
 	return b.send(it, reason, value, meta)
-}
-
-// complete reports whether each key has a value or a problem, or is unknown to the venue.
-func (b *states[T]) complete() bool {
-	for _, it := range b.items {
-		if !it.sent && it.problem == nil && !b.unknown.reported[it.key] {
-			return false
-		}
-	}
-	return true
-}
-
-// results returns the last value or the problem of each key, in the order of the keys. The value of a key that is unknown is zero.
-func (b *states[T]) results() []reads.Result[T] {
-	out := make([]reads.Result[T], len(b.items))
-	for i, it := range b.items {
-		if it.sent && !b.unknown.reported[it.key] {
-			out[i].Value.Value, out[i].Value.Meta = it.value, it.meta
-		} else if !b.unknown.reported[it.key] {
-			out[i].Err = it.problem
-		}
-	}
-	return out
 }
 
 func (b *states[T]) isCurrent() bool {

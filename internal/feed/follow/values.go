@@ -80,9 +80,26 @@ type BookUpdate struct {
 // contain the whole book. read must read the book with all levels that the stream changes, because the feed may join the book with
 // the changes of the stream.
 func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool, minInterval time.Duration, read func(ctx context.Context) (reads.Value[*market.Book], error)) Stream[BookUpdate] {
-	k := books(depth, readOne(read))
+	mode := Replace
 	if deltas {
-		k.mode = Delta
+		mode = Delta
+	}
+	k := stateSpec[*market.Book]{
+		topic:     func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelOrderbook, ID: id} },
+		companion: func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelPrices, ID: id} },
+		state: func(s feed.State) (*market.Book, bool) {
+			if s.Book == nil {
+				return nil, false
+			}
+			return s.Book.Cut(depth), true
+		},
+		equal: func(a, b *market.Book) bool { return a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks) },
+		older: func(a, b *market.Book) bool { return a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq },
+		read:  readOne(read),
+		offer: func(w *feed.Watch, b *market.Book, m reads.Meta) (*market.Book, bool) {
+			return b.Cut(depth), w != nil && w.Join(b, m)
+		},
+		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: mode,
 	}
 	return mapStream(stream(ctx, s, minInterval, k.open(s, []string{tokenID})), func(reason Reason, u update[*market.Book]) BookUpdate {
 		b := BookUpdate{Book: u.Value, Previous: u.Previous, Meta: u.Meta}
@@ -94,32 +111,6 @@ func Book(ctx context.Context, s Source, tokenID string, depth int, deltas bool,
 		}
 		return b
 	})
-}
-
-// books describes the books of tokens, cut to a depth. A nil book means that the venue has none.
-func books(depth int, read func(context.Context, []string) []reads.Result[*market.Book]) stateSpec[*market.Book] {
-	cut := func(b *market.Book) *market.Book {
-		if b == nil {
-			return nil
-		}
-		return b.Cut(depth)
-	}
-	return stateSpec[*market.Book]{
-		topic:     func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelOrderbook, ID: id} },
-		companion: func(id string) messages.Topic { return messages.Topic{Channel: messages.ChannelPrices, ID: id} },
-		state:     func(s feed.State) (*market.Book, bool) { return cut(s.Book), s.Book != nil },
-		equal: func(a, b *market.Book) bool {
-			return a == b || a != nil && b != nil && a.Bids.Equal(b.Bids) && a.Asks.Equal(b.Asks)
-		},
-		older: func(a, b *market.Book) bool {
-			return a != nil && b != nil && a.Epoch == b.Epoch && a.Seq != 0 && a.Seq < b.Seq
-		},
-		read: read,
-		offer: func(w *feed.Watch, b *market.Book, m reads.Meta) (*market.Book, bool) {
-			return cut(b), b != nil && w != nil && w.Join(b, m)
-		},
-		absent: func(b *market.Book) bool { return b == nil }, keyNoun: "token", mode: Replace,
-	}
 }
 
 // Account contains the topic of an account and a function that reads one part of the account. Read takes the client

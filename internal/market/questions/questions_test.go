@@ -75,8 +75,8 @@ func TestMerge(t *testing.T) {
 	if got, want := text(m.Asks), "1:0.60x3/0.6 0:0.6x1/0.624 1:0.7x1/0.7"; got != want {
 		t.Errorf("asks: got %s, want %s", got, want)
 	}
-	if m.Width().String() != "0.1" || Merge(q, []*market.Book{nil, nil, books[2]}, 3).Width() != nil {
-		t.Errorf("width: got %s, want 0.1, and nil without asks", m.Width())
+	if m.Spread().String() != "0.1" || Merge(q, []*market.Book{nil, nil, books[2]}, 3).Spread() != nil {
+		t.Errorf("spread: got %s, want 0.1, and nil without asks", m.Spread())
 	}
 }
 
