@@ -109,7 +109,7 @@ test('Apollo: the status of the stream', async t => {
   const shown = () => client.readQuery({ query: StreamDocument })!.serviceStatus
   const { data } = await client.query({ query: StreamDocument })
   const { stream, ...service } = data!.serviceStatus
-  const venue = (name: string, state: string) => ({ __typename: 'ServiceVenue', name, stream: { __typename: 'StreamStatus', state } })
+  const venue = (name: string, state: string) => ({ __typename: 'ServiceVenue', name, stream: { __typename: 'StreamStatus', id: name, state } })
   const venues = [venue('a', 'LIVE'), venue('b', 'DISCONNECTED')]
   client.writeQuery({ query: StreamDocument, data: { serviceStatus: { ...service, venues, stream: { ...stream, state: 'CONNECTING' } } } as StreamQuery })
   assert.equal(shown().stream.state, 'CONNECTING')
