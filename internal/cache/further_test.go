@@ -90,9 +90,11 @@ func TestFurtherVenue(t *testing.T) {
 	v := &testVenue{}
 	c := New(v, Config{Name: "v"})
 	defer c.Close()
-	page, err := readOne(t.Context(), c.Trades(), queries.Trades{MarketID: "m"}.Key("v:0x1"))
-	if err != nil || page.Value != nil || len(v.asked) != 0 {
-		t.Errorf("for a market of another venue, got %+v, %v and the calls %v, want no value and no call", page, err, v.asked)
+	for _, id := range []string{"m", "v:"} {
+		page, err := readOne(t.Context(), c.Trades(), queries.Trades{MarketID: id}.Key("v:0x1"))
+		if err != nil || page.Value != nil || len(v.asked) != 0 {
+			t.Errorf("for the market %q, got %+v, %v and the calls %v, want no value and no call", id, page, err, v.asked)
+		}
 	}
 	checkIDs(t, c.prices)
 	checkIDs(t, c.spreads)

@@ -148,8 +148,11 @@ var errNegative = errors.New("negative level")
 // publish returns a message for each wanted outcome of the market that a frame is about. A frame with an unreadable ticker may be about
 // any market of its subscription.
 func (c *codec) publish(kind string, f received) []stream.Event {
-	events := c.confirm(f.id) // a requested snapshot answers its command
 	t, ticker := marketFrames[kind], f.msg.RequireID(fieldMarketTicker)
+	var events []stream.Event
+	if t.kind == messages.KindBookSnapshot {
+		events = c.confirm(f.id) // a requested snapshot answers its command
+	}
 	state := c.subjects[subject{t.channel, ticker}]
 	switch {
 	case f.msg.Err != nil:
@@ -248,14 +251,14 @@ func readLifecycle(f received, ticker string, _ *subjectState) fill {
 
 func (c *codec) subscribed(f received) []stream.Event {
 	sid, _ := f.msg.Of(fieldSID).Uint()
+	name := f.msg.Text(fieldChannel)
+	for channel, own := range channels {
+		if sid != 0 && own == name && c.sids[sid] == nil {
+			c.sids[sid] = &subscription{channel: channel}
+		}
+	}
 	for _, sub := range c.unanswered[f.id].subjects {
-		if sid == 0 || channels[sub.channel] != f.msg.Text(fieldChannel) {
-			continue
-		}
-		if c.sids[sid] == nil {
-			c.sids[sid] = &subscription{channel: sub.channel}
-		}
-		if state := c.subjects[sub]; state != nil {
+		if state := c.subjects[sub]; state != nil && channels[sub.channel] == name {
 			state.sid = sid
 		}
 	}

@@ -73,8 +73,8 @@ func (d *Driver) histories(s span) rest.Lookup[market.PriceHistory] {
 		}}
 }
 
-// readHistory reads the candlesticks of one market, as prices of YES. A candlestick without a trade yields no point, nor does a candlestick on a day
-// that was not requested. Unreadable candlesticks are reported in LeftOut.
+// readHistory reads the candlesticks of one market, as prices of YES. A candlestick without a trade yields no point, nor does one on a
+// day that was not requested. Unreadable candlesticks are reported in LeftOut.
 func readHistory(r *wire.Row, s span, now time.Time) *market.PriceHistory {
 	const e = upstream.EndpointPriceHistory
 	list, ok := r.Of(fieldCandles).List()

@@ -335,7 +335,9 @@ func (d *decoder) marketSnapshot(r *wire.Row, at time.Time) (events []stream.Eve
 			}
 		}
 		if in.Has(fieldYesPrice) || in.Has(fieldNoPrice) {
-			events = append(events, d.price(in, at)...)
+			if yes, no, _ := d.token(in, messages.ChannelPrices); no.ID != "" { // prices of outcomes without ids mean nothing
+				events = append(events, d.prices(in, yes, no, at)...)
+			}
 		}
 		if in.Has(wire.FieldBids) || in.Has(wire.FieldAsks) {
 			in.Err = nil // the book is usable even if the prices are bad
