@@ -232,6 +232,7 @@ func TestPublicTradesAreStreamed(t *testing.T) {
 			id := s.simulatedID(positions[i].TokenID)
 			sub := s.dial(t, anonymous).subscribe(t, subTrades, vars{"ids": []string{id}})
 			sub.reason(t, "INITIAL")
+			sub.reason(t, "RESYNC") // has the trades of REST; a trade before it would be no CHANGE
 			for range 3 {
 				if err := s.Demo.Venue.Trade(addressOf2000, positions[i].TokenID, demo.Buy, 250); err != nil {
 					t.Fatal(err)
