@@ -87,7 +87,7 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 		legs := readLegs(ctx, units, tokens) // lists have no rules texts
 		out := bufio.NewWriter(stdout)
 		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
-		ids := make(map[string]int)
+		ids := make(map[string]bool)
 		for i, c := range candidates {
 			first, second := legs[c[0]], legs[c[1]]
 			if first.Market == nil || second.Market == nil {

@@ -56,8 +56,10 @@ func Candidates(a, b []*market.Market, known *questions.Set) (out [][2]string) {
 			}
 		}
 		for y := range others {
-			likeness := x.likeness(y, weigh)
-			if likeness >= max(least, near*x.best, near*y.best) && fit(x, y) {
+			if !fit(x, y) {
+				continue
+			}
+			if likeness := x.likeness(y, weigh); likeness >= max(least, near*x.best, near*y.best) {
 				x.best, y.best = max(x.best, likeness), max(y.best, likeness)
 				all = append(all, pair{x, y, likeness})
 			}

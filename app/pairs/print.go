@@ -125,13 +125,15 @@ const entry = `{
 `
 
 // Entry returns the entry of two legs for the questions file. Its match is null, so the file is invalid until a person has decided.
-// ids counts the ids of entries, which differ.
-func Entry(a, b Leg, now time.Time, ids map[string]int) string {
+// ids has the ids of other entries, and gets the new one.
+func Entry(a, b Leg, now time.Time, ids map[string]bool) string {
 	words := strings.FieldsFunc(strings.ToLower(a.Question+" "+a.GroupItemTitle), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	id := strings.Join(words, "-")
-	id = cmp.Or(strings.TrimRight(id[:min(len(id), 60)], "-"), "question")
-	if ids[id]++; ids[id] > 1 {
-		id += "-" + strconv.Itoa(ids[id])
+	base := strings.Join(words, "-")
+	base = cmp.Or(strings.TrimRight(base[:min(len(base), 60)], "-"), "question")
+	id := base
+	for n := 2; ids[id]; n++ {
+		id = base + "-" + strconv.Itoa(n)
 	}
+	ids[id] = true
 	return fmt.Sprintf(entry, id, visible(a.Question), market.DateOf(now), a.Token, a.Hash(), b.Token, b.Hash())
 }
