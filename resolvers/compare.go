@@ -13,12 +13,12 @@ import (
 // defaultBook is the depth of the books that are read if the client wants no deeper one.
 const defaultBook = 20
 
-// readLegs reads the books, at least to a depth, and the markets of a question's legs. While a value is missing, the pass is discarded.
+// readLegs reads the books to a depth, and the markets of a question's legs. While a value is missing, the pass is discarded.
 func readLegs(set *loaders.Set, q *questions.Question, depth int) []model.LegState {
 	legs := make([]model.LegState, len(q.Legs))
 	for i, l := range q.Legs {
 		b, m := &legs[i].Book, &legs[i].Market
-		b.Value, b.Err = set.FreshBook(l.Token, max(depth, defaultBook))
+		b.Value, b.Err = set.FreshBook(l.Token, depth)
 		m.Value, m.Err = freshMarket(set, l.Token)
 	}
 	return legs
@@ -65,7 +65,7 @@ func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) co
 	}
 	legs := q.State
 	if legs == nil {
-		legs = readLegs(loaders.From(ctx), q.Question, depth)
+		legs = readLegs(loaders.From(ctx), q.Question, max(depth, defaultBook))
 	}
 	var metas []reads.Meta
 	for i := range legs {

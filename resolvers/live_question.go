@@ -2,12 +2,14 @@ package resolvers
 
 import (
 	"context"
+	"time"
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
@@ -24,16 +26,20 @@ func (r *subscriptionResolver) QuestionChanged(ctx context.Context, questionID s
 	if err != nil {
 		return nil, err
 	}
-	var tokens []string
-	for _, l := range q.Legs {
-		tokens = append(tokens, l.Token)
+	look := func(ctx context.Context, known *model.Question) (follow.Look[model.Question], error) {
+		return r.look(ctx, questionID, d, known)
 	}
-	look := func(ctx context.Context, watch func(messages.Channel, string)) (*model.Question, bool, error) {
-		return r.look(ctx, questionID, d, watch)
-	}
-	return subscribe(ctx, follow.Question(ctx, r.source(ctx), tokens, every, look, changeOf), func(reason model.UpdateReason, q model.Question) model.QuestionUpdate {
+	return subscribe(ctx, follow.Question(ctx, r.source(ctx), booksOf(q), every, look, changeOf), func(reason model.UpdateReason, q model.Question) model.QuestionUpdate {
 		return model.QuestionUpdate{Reason: reason, Question: q}
 	}), nil
+}
+
+// booksOf returns the topics of the books of a question.
+func booksOf(q *questions.Question) (topics []messages.Topic) {
+	for _, l := range q.Legs {
+		topics = append(topics, messages.Topic{Channel: messages.ChannelOrderbook, ID: l.Token})
+	}
+	return topics
 }
 
 func (r *Resolver) knownQuestion(ctx context.Context, id string) (*questions.Question, error) {
@@ -44,26 +50,45 @@ func (r *Resolver) knownQuestion(ctx context.Context, id string) (*questions.Que
 	return q, nil
 }
 
-// look reads a question of the present file, and watches what it reads. current is that of follow.Question.
-func (r *Resolver) look(ctx context.Context, id string, depth int, watch func(messages.Channel, string)) (now *model.Question, current bool, err error) {
+// look implements follow.Question for a question of the present file.
+func (r *Resolver) look(ctx context.Context, id string, depth int, known *model.Question) (found follow.Look[model.Question], err error) {
 	q, err := r.knownQuestion(ctx, id)
 	if err != nil {
-		return nil, false, err
+		return found, err
 	}
-	now, current = &model.Question{Question: q}, true
-	r.read(ctx, func(set *loaders.Set) { now.State = readLegs(set, q, depth) })
+	now := &model.Question{Question: q}
+	read := func(set *loaders.Set) { now.State = readLegs(set, q, depth) }
+	if known == nil {
+		r.read(ctx, read)
+	} else {
+		loaders.Glance(ctx, r.Venue.Sources, read)
+	}
+	found = follow.Look[model.Question]{State: now, Topics: booksOf(q), Fresh: true, Live: true}
 	for i := range now.State {
 		b, m := &now.State[i].Book, &now.State[i].Market
-		current = current && b.Value.Source == market.SourceStream && !b.Value.Stale && m.Err == nil && !m.Value.Stale
-		watch(messages.ChannelOrderbook, q.Legs[i].Token)
+		if known != nil && known.Question == q {
+			useKnown(b, &known.State[i].Book)
+			useKnown(m, &known.State[i].Market)
+		}
+		found.Fresh = found.Fresh && b.Err == nil && !b.Value.Stale && m.Err == nil && !m.Value.Stale
+		h := m.Value.Handle // a market without a fresh time would be read by each look
+		found.Live = found.Live && found.Fresh && b.Value.Source == market.SourceStream && h != nil && h.FreshUntil() > time.Now().UnixNano()
 		if b.Value.Value != nil {
 			b.Value.Value = b.Value.Value.Cut(depth)
 		}
 		if m.Value.Value != nil {
-			watch(messages.ChannelMarket, m.Value.Value.MarketID)
+			found.Topics = append(found.Topics, messages.Topic{Channel: messages.ChannelMarket, ID: m.Value.Value.MarketID})
 		}
 	}
-	return now, current, nil
+	return found, nil
+}
+
+// useKnown replaces a read that the cache could not answer by a known one, which is stale now.
+func useKnown[T any](read, known *reads.Result[T]) {
+	if read.Err == loaders.ErrNotCached {
+		*read = *known
+		read.Value.MarkStale(reads.CauseExpired)
+	}
 }
 
 // changeOf returns the reason of an event with the state now, or "" if it would show the same as the event with the state last.

@@ -59,6 +59,9 @@ func (r *queryResolver) Questions(ctx context.Context, query string, first *int,
 	if err != nil {
 		return nil, err
 	}
+	if len(query) > 1000 {
+		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
+	}
 	c, err := parsePageArguments(listHash("questions", query), &n, after)
 	if err != nil {
 		return nil, err
@@ -129,10 +132,10 @@ func (r *questionLegResolver) Market(ctx context.Context, l *model.QuestionLeg) 
 
 func (r *questionLegResolver) Rules(ctx context.Context, l *model.QuestionLeg) (model.RulesState, error) {
 	read, err := legMarket(ctx, l)
-	if err != nil {
+	if err == loaders.ErrPending {
 		return model.RulesStateUnknown, err
 	}
-	return rulesOf(&l.Leg, read), nil
+	return rulesOf(&l.Leg, read), nil // UNKNOWN after an error
 }
 
 // legMarket returns the market of a leg: that of the event, or else a fresh one.

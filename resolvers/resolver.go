@@ -28,7 +28,7 @@ type Resolver struct {
 	Timeout time.Duration
 	// ListOrders keeps the orders of lists while clients read them page by page. If it is nil, no order is kept.
 	ListOrders *ListOrders
-	// QuestionFile has the questions on several venues. It is nil without a file.
+	// QuestionFile has the questions on several venues. If it is nil, there are none.
 	QuestionFile *QuestionFile
 }
 

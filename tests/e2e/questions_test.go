@@ -236,10 +236,10 @@ func TestQuestionOfFailedVenue(t *testing.T) {
 		if got := codes(t, x.queried(t)); got != "b VENUE_FAILED, b VENUE_FAILED" {
 			t.Errorf("after an hour, the reasons are %q", got)
 		}
-		late := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason question { `+comparison+` } } }`, nil)
+		late := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason question { `+comparison+` legs { rules } } } }`, nil)
 		time.Sleep(40 * time.Second)
 		first := late.reason(t, "INITIAL")
-		if got := codes(t, at(first, "question")); got != "b VENUE_FAILED, b VENUE_FAILED" || asJSON(at(first, "question.book.missing")) != `["b"]` || at(first, "question.anyway") == nil {
+		if got := codes(t, at(first, "question")); got != "b VENUE_FAILED, b VENUE_FAILED" || asJSON(at(first, "question.book.missing")) != `["b"]` || at(first, "question.legs.1.rules") != "UNKNOWN" || at(first, "question.anyway") == nil {
 			t.Errorf("the first event over a venue that fails is %s", asJSON(first))
 		}
 		x.b.set(t)

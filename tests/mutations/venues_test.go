@@ -99,8 +99,13 @@ var venues = []mutation{
 	},
 	{
 		name: "a venue that fails is called for each change of a question",
-		file: "internal/feed/follow/questions.go", oldText: "(failures > 0 || len(changes) == 0)", newText: "len(changes) == 0",
+		file: "internal/feed/follow/questions.go", oldText: "q.changed && q.found.Live", newText: "q.changed",
 		run: "^TestQuestion$", message: "the stream has looked at stale data",
+	},
+	{
+		name: "a venue that hangs hides what is known of the others",
+		file: "internal/feed/follow/questions.go", oldText: "case q.last != nil && (q.looking || !q.found.Fresh):", newText: "case false:",
+		run: "^TestQuestionHangs$",
 	},
 	{
 		name: "a cached comparison outlives the fresh time of its data", tests: "tests/e2e",

@@ -13,31 +13,41 @@ import (
 	"oddsgraph/internal/market/messages"
 )
 
-// asked is a question with the tokens T and b:T of two venues, and with a state that the test sets.
+// asked is a question with the tokens T and b:T of two venues. The test sets what looks and glances find.
 type asked struct {
-	a, b   *testVenue
-	source follow.Source
-	state  *restSource[string]
+	a, b          *testVenue
+	source        follow.Source
+	state, cached *restSource[string]
 }
 
 func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
 	synctest.Test(t, func(t *testing.T) {
-		x := &asked{a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook), state: &restSource[string]{value: "one"}}
+		x := &asked{
+			a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook),
+			state: &restSource[string]{value: "one"}, cached: &restSource[string]{value: "failed"},
+		}
 		x.source = follow.Source{Feed: x.a.Feed, Names: market.Names{"b"}, More: []*feed.Feed{x.b.Feed}, Timeout: timeout}
 		f(t, x)
 	})
 }
 
 func (x *asked) run(t *testing.T) *received[string] {
-	look := func(ctx context.Context, watch func(messages.Channel, string)) (*string, bool, error) {
-		watch(messages.ChannelMarket, "M")
+	topics := []messages.Topic{booksOf("T"), booksOf("b:T")}
+	look := func(ctx context.Context, known *string) (follow.Look[string], error) {
+		found := follow.Look[string]{Topics: append(topics[:2:2], marketsOf("M"))}
+		if known != nil {
+			read, err := x.cached.read(ctx)
+			found.State = &read.Value
+			return found, err
+		}
 		read, err := x.state.read(ctx)
 		if market.CodeOf(err) == market.CodeUpstreamTimeout { // is part of the state
-			return new("failed"), false, nil
+			read.Value, read.Stale, err = "failed", true, nil
 		}
-		return &read.Value, !read.Stale, err
+		found.State, found.Fresh, found.Live = &read.Value, !read.Stale, !read.Stale
+		return found, err
 	}
-	return run(t, follow.Question(x.a.ctx, x.source, []string{"T", "b:T"}, 250*time.Millisecond, look, func(last, now *string) follow.Reason {
+	return run(t, follow.Question(x.a.ctx, x.source, topics, 250*time.Millisecond, look, func(last, now *string) follow.Reason {
 		switch {
 		case last == nil:
 			return follow.Initial
@@ -81,16 +91,20 @@ func TestQuestion(t *testing.T) {
 				t.Errorf("after %d changes, the stream has looked %d times", i, n)
 			}
 		}
+		x.cached.set("two")
 		x.state.edit(func() { x.state.meta = staleMeta })
 		time.Sleep(time.Minute) // the delay grows to five seconds
-		before := x.state.count()
+		looks, glances := x.state.count(), x.cached.count()
 		for range 20 {
 			x.sendBook()
 			time.Sleep(time.Second)
 		}
-		if n := x.state.count() - before; n != 4 {
-			t.Errorf("the stream has looked at stale data %d times in 20 seconds, want 4", n)
+		if looks, glances = x.state.count()-looks, x.cached.count()-glances; looks != 4 || glances != 76 {
+			t.Errorf("in 20 seconds, the stream has looked at stale data %d times and glanced %d times, want 4 and 76", looks, glances)
 		}
+		x.cached.set("three")
+		time.Sleep(250 * time.Millisecond)
+		f.want(same, "CHANGE three")
 		x.state.fail(errDown)
 		time.Sleep(5 * time.Second)
 		if f.want(same); !f.ended || !errors.Is(f.err, errDown) {
@@ -99,7 +113,8 @@ func TestQuestion(t *testing.T) {
 	})
 }
 
-// TestQuestionHangs checks that looks end in time, and that a reader that joins gets the present state.
+// TestQuestionHangs checks that looks end in time, that glances show what is known meanwhile, and that a reader that joins gets the
+// present state.
 func TestQuestionHangs(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
 		group := newReaders()
@@ -114,8 +129,16 @@ func TestQuestionHangs(t *testing.T) {
 		f.want(same, "CHANGE one")
 		group.join()
 		f.want(same, "INITIAL one")
-		if to := f.cohorts(); len(to) != 3 || to[0] != 0 || to[1] != 0 || to[2] != group.last {
-			t.Errorf("the events were for the cohorts %v, want all twice and %d", to, group.last)
+		x.state.slow(time.Hour)
+		x.cached.set("late")
+		time.Sleep(2 * time.Second)
+		f.want(same, "CHANGE late")
+		x.cached.set("later")
+		group.join()
+		time.Sleep(500 * time.Millisecond)
+		f.want(same, "CHANGE later", "INITIAL later")
+		if to := f.cohorts(); len(to) != 6 || to[2] == 0 || to[4] != 0 || to[5] != group.last {
+			t.Errorf("the events were for the cohorts %v, want the third and the last for readers that join", to)
 		}
 	})
 }
