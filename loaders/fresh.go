@@ -9,22 +9,33 @@ import (
 	"oddsgraph/internal/reads"
 )
 
-// GetFresh is like Get, but reads a stale value of the cache again first. A value that is still stale was the newest that could be
-// read. The response is not sent again after the fresh time of the value; after Get, it is for a while.
+// GetFresh is like Get, but reads a value again, once, if it is stale or its fresh time has ended while other values arrived. A value
+// that is still stale was the newest that could be read. The response is not sent again after the fresh time of the value; after Get, it
+// is for a while.
 func (l *Loader[K, T]) GetFresh(key K) (reads.Value[*T], error) {
 	read, err := l.Get(key)
-	i := slices.Index(l.stale, key)
-	if err != nil || !read.Stale || i < 0 || l.failed != nil {
-		if read.Stale {
-			l.dependencies.Record(nil)
-		} else if h := read.Handle; h != nil && h.FreshUntil() != 0 {
-			l.dependencies.Until(time.Unix(0, h.FreshUntil()))
-		}
+	if err != nil {
 		return read, err
 	}
-	l.stale, l.missing, l.pending = slices.Delete(l.stale, i, i+1), append(l.missing, key), true
-	l.results[l.index[key]] = reads.Result[*T]{Err: ErrPending}
-	return reads.Value[*T]{}, ErrPending
+	until := int64(0) // without a fresh time
+	if h := read.Handle; h != nil && !read.Stale {
+		until = h.FreshUntil()
+	}
+	if until > read.ReceivedAt.UnixNano() && time.Now().UnixNano() >= until { // a kind may have no fresh time at all
+		read.MarkStale(reads.CauseExpired)
+	}
+	switch {
+	case read.Stale && l.failed == nil && !slices.Contains(l.again, key):
+		l.stale = slices.DeleteFunc(l.stale, func(k K) bool { return k == key })
+		l.again, l.missing, l.pending = append(l.again, key), append(l.missing, key), true
+		l.results[l.index[key]] = reads.Result[*T]{Err: ErrPending}
+		return reads.Value[*T]{}, ErrPending
+	case read.Stale:
+		l.dependencies.Record(nil)
+	case until != 0:
+		l.dependencies.Until(time.Unix(0, until))
+	}
+	return read, nil
 }
 
 // FreshBook is like Book, but reads a stale book of the cache again first; see Loader.GetFresh.

@@ -47,8 +47,9 @@ type Loader[K comparable, T any] struct {
 	// index maps each key to its index in results. The result of a missing key contains ErrPending.
 	index   map[K]int
 	results []reads.Result[*T]
-	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done.
-	missing, stale []K
+	// missing contains the keys that the next Set.Fetch fetches. stale contains the keys that are refreshed when the Set is done, and again
+	// those that GetFresh has read again.
+	missing, stale, again []K
 	// flows contains what was sent to each venue.
 	flows []flow
 	batch *dataloader.Loader[K, reads.Value[*T]]
@@ -348,9 +349,9 @@ func (l *Loader[K, T]) reset() {
 	}
 	clear(l.index)
 	clear(l.results)
-	for _, keys := range [...][]K{l.missing, l.stale, l.fresh, l.one[:]} { // each slice uses at most len(l.results) elements
+	for _, keys := range [...][]K{l.missing, l.stale, l.again, l.fresh, l.one[:]} { // each slice uses at most len(l.results) elements
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
-	l.results, l.missing, l.stale, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.fresh[:0]
+	l.results, l.missing, l.stale, l.again, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.again[:0], l.fresh[:0]
 	l.flows = l.flows[:0]
 }

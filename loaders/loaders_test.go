@@ -58,7 +58,7 @@ func (s *source[K, T]) answer(key K) (r reads.Result[*T]) {
 	if s.handles == nil {
 		s.handles = map[K]*reads.Handle{}
 	}
-	s.handles[key] = reads.NewHandle(time.Now())
+	s.handles[key] = reads.NewHandle(time.Now().Add(time.Minute))
 	if s.value != nil {
 		r.Value.Value = s.value(key)
 	}
@@ -420,6 +420,34 @@ func TestGetFresh(t *testing.T) {
 	if r, err := set.Prices.GetFresh("stale"); err != nil || !r.Stale {
 		t.Errorf("after Fail: got %+v and the error %v, want the stale value", r, err)
 	}
+}
+
+// TestGetFreshAfterAWait checks that GetFresh reads a value again, once, whose fresh time has ended since the response has read it.
+func TestGetFreshAfterAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := prices()
+		s.fetch = func(_ context.Context, keys []string) results {
+			r := s.answer(keys[0])
+			r.Value.ReceivedAt, r.Value.Handle = time.Now(), reads.NewHandle(time.Now().Add(time.Second))
+			return results{r}
+		}
+		set, _ := newSet(t, Sources{Prices: s})
+		read := func(want error, stale bool) {
+			t.Helper()
+			if r, err := set.Prices.GetFresh("a"); err != want || r.Stale != stale {
+				t.Errorf("got %+v and the error %v, want the error %v and stale %v", r, err, want, stale)
+			}
+		}
+		read(ErrPending, false)
+		fetch(t, set)
+		read(nil, false)
+		time.Sleep(time.Second)
+		read(ErrPending, false)
+		fetch(t, set)
+		read(nil, false)
+		time.Sleep(time.Second)
+		read(nil, true)
+	})
 }
 
 // TestGlance checks that a glance gets what the cache has, and calls no venue.

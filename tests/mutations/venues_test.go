@@ -94,7 +94,7 @@ var venues = []mutation{
 	},
 	{
 		name: "old market data are compared",
-		file: "loaders/fresh.go", oldText: "err != nil || !read.Stale", newText: "true || !read.Stale",
+		file: "loaders/fresh.go", oldText: "case read.Stale && l.failed == nil && ", newText: "case false && ",
 		run: "^TestGetFresh$",
 	},
 	{
@@ -109,7 +109,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a cached comparison outlives the fresh time of its data", tests: "tests/e2e",
-		file: "loaders/fresh.go", oldText: "l.dependencies.Until(time.Unix(0, h.FreshUntil()))", newText: "_ = time.Unix",
+		file: "loaders/fresh.go", oldText: "l.dependencies.Until(time.Unix(0, until))", newText: "_ = time.Unix",
 		run: "^TestQuestionReasons$",
 	},
 	{
