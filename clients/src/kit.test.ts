@@ -178,7 +178,7 @@ test('urql: the status of the stream', async t => {
   // The test falsifies the state in the query's response, so the right state can come from the event only.
   const { client } = urql(t, async (...request) => {
     const response = await fetch(...request)
-    return new Response((await response.text()).replace('LIVE', 'CONNECTING'), response)
+    return new Response((await response.text()).replaceAll('LIVE', 'CONNECTING'), response)
   })
   const shown = () => client.readQuery(StreamDocument, {})!.data!.serviceStatus.stream.state
   await client.query(StreamDocument, {})
