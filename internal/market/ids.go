@@ -60,13 +60,13 @@ func Qualify(venue, id string) string {
 	return venue + ":" + id
 }
 
-// CutVenue returns the venue's own id of a thing. ok is false if id does not begin with the name of the venue, or has nothing after it. If
-// venue is empty, CutVenue returns id and true.
+// CutVenue returns the venue's own id of a thing. ok is false if id does not begin with the name of the venue. If venue is empty,
+// CutVenue returns id and true.
 func CutVenue(venue, id string) (own string, ok bool) {
 	if venue == "" {
 		return id, true
 	}
-	if n := len(venue); len(id) > n+1 && id[n] == ':' && id[:n] == venue {
+	if n := len(venue); len(id) > n && id[n] == ':' && id[:n] == venue {
 		return id[n+1:], true
 	}
 	return "", false

@@ -10,7 +10,6 @@ func FuzzQualify(f *testing.F) {
 	f.Add("kalshi", "kalshi-2", "KXFED:yes")
 	f.Add("v", "w", "w:x")
 	f.Add("a", "a", ":")
-	f.Add("v", "w", "v:")
 	f.Fuzz(func(t *testing.T, a, b, id string) {
 		if a == b || a == "" || b == "" || id == "" || strings.Contains(a+b, ":") {
 			t.Skip()
@@ -25,9 +24,8 @@ func FuzzQualify(f *testing.F) {
 		if i := (Names{b, a}).Find(qualified); i != 1 {
 			t.Errorf("Find(%q) = %d, want 1", qualified, i)
 		}
-		name, own, _ := strings.Cut(id, ":")
-		if i := (Names{a, b}).Find(id); i >= 0 != (own != "" && (name == a || name == b)) { // a name and a colon are a bare id
-			t.Errorf("Find(%q) = %d", id, i)
+		if i := (Names{a, b}).Find(id); i >= 0 != (strings.HasPrefix(id, a+":") || strings.HasPrefix(id, b+":")) {
+			t.Errorf("Find(%q) = %d for a bare id", id, i)
 		}
 		if Qualify("", id) != id || Qualify(a, "") != "" {
 			t.Error("Qualify adds a name to nothing, or nothing to an id")

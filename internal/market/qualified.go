@@ -16,7 +16,8 @@ func QualifyAll[T any](name string, value T) T {
 	return renamed(value, func(id string) string { return Intern(Qualify(name, id)) })
 }
 
-// CutAll is the opposite of QualifyAll. ok is false if an id does not begin with the name of the venue; that id is empty then.
+// CutAll is the opposite of QualifyAll. ok is false if an id does not begin with the name of the venue, or is nothing more; that id is
+// empty then, and drivers take an empty id for none.
 func CutAll[T any](name string, value T) (own T, ok bool) {
 	if name == "" {
 		return value, true
@@ -24,7 +25,7 @@ func CutAll[T any](name string, value T) (own T, ok bool) {
 	all := true
 	own = renamed(value, func(id string) string {
 		id, ok := CutVenue(name, id)
-		all = all && ok
+		all = all && ok && id != ""
 		return id
 	})
 	return own, all
