@@ -48,14 +48,12 @@ func (s *App) flush(kind, key string) (entries int, err error) {
 	case kind == responseKind:
 		entries = s.API.Flush()
 	default:
-		of := s.units()
-		if i := s.Venue.names.Find(key); i >= 0 {
-			of = s.More[i : i+1]
-			if key == of[0].name+":" {
-				key = ""
-			}
-		} else if key != "" {
-			of = of[:1]
+		of := s.Venues
+		if i := s.Venue.names.Find(key); key != "" {
+			of = of[i : i+1]
+		}
+		if name := of[0].name; name != "" && key == name+":" {
+			key = ""
 		}
 		for _, u := range of {
 			n, err := u.Cache.Flush(kind, key)

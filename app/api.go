@@ -181,14 +181,14 @@ func guardHosts(cfg *config.Config, next http.Handler) http.Handler {
 // openAPI opens the files and the API. change may change the configuration of the API. It may be nil.
 func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*httpapi.Config)) error {
 	root := &resolvers.Resolver{
-		Venue: s.Venue.resolverVenue(), Names: s.Venue.names, Status: s.Status, Clock: s.clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(s.clock),
+		Names: s.Venue.names, Status: s.Status, Clock: s.clock, Timeout: cfg.RequestTimeout, ListOrders: resolvers.NewListOrders(s.clock),
 	}
-	sources := []loaders.Sources{root.Venue.Sources}
-	for _, u := range s.More {
-		root.More = append(root.More, u.resolverVenue())
-		sources = append(sources, root.More[len(root.More)-1].Sources)
+	var sources []loaders.Sources
+	for _, u := range s.Venues {
+		root.Venues, root.Feeds = append(root.Venues, u.resolverVenue()), append(root.Feeds, u.Live.Feed)
+		sources = append(sources, Sources(u.Cache, cfg.Limit.Calls))
 	}
-	root.Venue.Sources = loaders.Route(root.Names, sources)
+	root.Sources = loaders.Route(root.Names, sources)
 	front, err := NewFront(cfg, proxies, graph.Config{Resolvers: root}, s.log)
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (s *App) openAPI(cfg *config.Config, proxies auth.Proxies, change func(*htt
 		s.Files.Accounts.OnRevoke(s.forget)
 	}
 	front.Venues = len(sources)
-	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Venue.Sources, s.clock
+	front.Documents, front.Sources, front.Clock = s.Files.Documents, root.Sources, s.clock
 	front.Refusals, front.Ready, front.Impaired = auth.NewRefusals(s.clock), s.Ready, s.impairment
 	front.LoopbackOrigins = s.Demo != nil && s.Demo.onLoopback()
 	front.Explain = cfg.Explain == "on" || cfg.Explain == config.Auto && s.Demo != nil

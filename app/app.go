@@ -20,8 +20,8 @@ type App struct {
 	Admin   *Server // nil without a private address
 	API     *httpapi.API
 	Files   files
-	Venue   *unit      // the first venue
-	More    []*unit    // the further venues
+	Venues  []*unit
+	Venue   *unit      // the first of Venues
 	Demo    *demoVenue // nil without an embedded demo venue; that of Venue
 	events  *telemetry.Operations
 	reloads reloads

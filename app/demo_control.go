@@ -36,7 +36,7 @@ func (s *App) withDemoControl(cfg *config.Config, next http.Handler) http.Handle
 	})
 	if allowed {
 		mux.HandleFunc("POST "+demoControlPath+"/{action}", s.Demo.control)
-		for _, u := range s.More {
+		for _, u := range s.Venues[1:] {
 			if u.demo != nil {
 				mux.HandleFunc("POST "+demoControlPath+"/"+u.name+"/{action}", u.demo.control)
 			}

@@ -13,7 +13,7 @@ import (
 func TestDemoQuestions(t *testing.T) {
 	for drivers, wanted := range map[string]int{"polymarket,kalshi": 3, "kalshi,polymarket": 3, "generic,kalshi,polymarket": 3, "generic": 0} {
 		s := openVenues(t, "--demo-markets=300 --demo-driver="+drivers)
-		all, err := demoQuestions(s.units())
+		all, err := demoQuestions(s.Venues)
 		if err != nil || len(all) != wanted {
 			t.Fatalf("%s: got %d questions and the error %v, want %d", drivers, len(all), err, wanted)
 		}
@@ -22,7 +22,7 @@ func TestDemoQuestions(t *testing.T) {
 			for i, q := range all {
 				matches = append(matches, q.Match)
 				var tokens, texts []string
-				for at, u := range s.units()[:2] {
+				for at, u := range s.Venues[:2] {
 					id, ok := market.CutVenue(u.name, q.Legs[at].Token)
 					token := u.demo.engine.DemoID(id)
 					tokens = append(tokens, token)
@@ -42,7 +42,7 @@ func TestDemoQuestions(t *testing.T) {
 		}
 		check("start", []bool{false, false, false}, []bool{true, false, true})
 		if wanted > 0 {
-			if err := s.More[0].demo.newRules(); err != nil {
+			if err := s.Venues[1].demo.newRules(); err != nil {
 				t.Fatal(err)
 			}
 			check("later", []bool{false, false, true}, []bool{true, false, false})

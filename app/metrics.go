@@ -28,7 +28,7 @@ func (s *App) registerMetrics() {
 	telemetry.Register(s.Metrics, func() *App { return s }, processFamilies...)
 	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)
-	for _, u := range s.units() {
+	for _, u := range s.Venues {
 		u.registerMetrics()
 	}
 }

@@ -41,18 +41,14 @@ func (s *App) questions() (*resolvers.QuestionFile, error) {
 		return s.Files.Questions.shown, nil
 	}
 	shown := &resolvers.QuestionFile{}
-	all, err := demoQuestions(s.units())
+	all, err := demoQuestions(s.Venues)
 	shown.Replace(questions.NewSet(all...))
 	return shown, err
 }
 
 // questionFile returns the form of the file over the configured venues.
 func questionFile(cfg *config.Config) pairs.File {
-	f := pairs.File{AnyID: cfg.Venue.Driver == drivers.Generic}
-	for _, c := range cfg.More {
-		f.Venues = append(f.Venues, c.Venue.Name)
-	}
-	return f
+	return pairs.File{Venues: names(cfg), AnyID: cfg.Venue.Driver == drivers.Generic}
 }
 
 // fault returns the reason why the present content of the file is not in use, or nil.

@@ -42,13 +42,13 @@ func withVenues(ctx context.Context, cfg *config.Config, log *slog.Logger, f fun
 	defer demos.Wait()
 	ctx, cancel := context.WithTimeout(ctx, questionsTime)
 	defer cancel()
-	for _, u := range a.units() {
+	for _, u := range a.Venues {
 		if u.demo != nil {
 			u.demo.still = true
 			demos.Go(func() { _ = u.demo.serve(ctx) })
 		}
 	}
-	return f(ctx, a.units())
+	return f(ctx, a.Venues)
 }
 
 const proposeHead = `Read: %d open markets of %s, %d of %s. %d pairs may ask the same question. The

@@ -26,7 +26,7 @@ const startWait = 5 * time.Second
 func (s *App) Ready() error {
 	err := s.state()
 	if errors.Is(err, httpapi.ErrStarting) {
-		for _, u := range s.units() {
+		for _, u := range s.Venues {
 			select {
 			case u.asked <- struct{}{}:
 			default:
@@ -41,7 +41,7 @@ func (s *App) state() error {
 	switch {
 	case s.draining.Load():
 		return httpapi.ErrDraining
-	case !slices.ContainsFunc(s.units(), (*unit).ready):
+	case !slices.ContainsFunc(s.Venues, (*unit).ready):
 		return httpapi.ErrStarting
 	}
 	return nil
@@ -117,9 +117,9 @@ func (u *unit) firstCall(ctx context.Context) {
 // venue begins with its name. It returns "" if nothing fails.
 func (s *App) impairment() string {
 	var faults []string
-	for _, u := range s.units() {
+	for _, u := range s.Venues {
 		for line := range strings.Lines(u.impairment()) {
-			if len(s.More) > 0 {
+			if len(s.Venues) > 1 {
 				line = title(u.cfg) + ": " + line
 			}
 			faults = append(faults, strings.TrimSuffix(line, "\n"))
@@ -147,13 +147,13 @@ func (u *unit) impairment() string {
 
 // Status returns the value of the GraphQL field serviceStatus.
 func (s *App) Status(context.Context) model.ServiceStatus {
-	status := s.Venue.status()
-	status.Version, status.Demo = BuildVersion(), s.Demo != nil
-	status.Venues = append(make([]model.ServiceVenue, 0, 1+len(s.More)), s.Venue.serviceVenue(status))
-	for _, u := range s.More {
-		status.Venues = append(status.Venues, u.serviceVenue(u.status()))
-		status.Demo = status.Demo && u.demo != nil
+	var status model.ServiceStatus
+	venues, demo := make([]model.ServiceVenue, len(s.Venues)), true
+	for i, u := range slices.Backward(s.Venues) { // at the end, status is that of the first venue
+		status = u.status()
+		venues[i], demo = u.serviceVenue(status), demo && u.demo != nil
 	}
+	status.Version, status.Demo, status.Venues = BuildVersion(), demo, venues
 	status.Questions = s.Files.Questions.status()
 	return status
 }

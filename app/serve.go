@@ -14,7 +14,7 @@ func (s *App) Serve(ctx context.Context) error {
 	venueCtx, stopVenue := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopVenue()
 	g, ctx := errgroup.WithContext(ctx)
-	for _, u := range s.units() {
+	for _, u := range s.Venues {
 		if u.demo != nil {
 			s.log.Info("no venue is configured: serving the demo venue", "venue", u.demo.URL())
 			g.Go(func() error { return u.demo.serve(venueCtx) })
@@ -50,7 +50,7 @@ func (s *App) Serve(ctx context.Context) error {
 		drain()
 		<-drained
 		var ends sync.WaitGroup
-		for _, u := range s.units() {
+		for _, u := range s.Venues {
 			ends.Go(u.end)
 		}
 		ends.Wait()

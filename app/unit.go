@@ -30,7 +30,7 @@ import (
 type unit struct {
 	process
 	cfg *config.Config
-	// name is the name of a further venue in ids, and empty for the first venue. names are those of all further venues of the process.
+	// name is the name of the venue in ids, which is empty for the first one. names are those of all venues, or nil if there is one.
 	name   string
 	names  market.Names
 	demo   *demoVenue // nil without an embedded venue
@@ -59,6 +59,17 @@ func venues(cfg *config.Config) []*config.Config { return append([]*config.Confi
 // title returns the name of a venue for clients and operators.
 func title(cfg *config.Config) string { return cmp.Or(cfg.Venue.Name, cfg.Venue.Driver) }
 
+// names returns the names of all venues in ids, or nil if there is one venue.
+func names(cfg *config.Config) (all market.Names) {
+	for _, c := range cfg.More {
+		all = append(all, c.Venue.Name)
+	}
+	if all != nil {
+		all = append(market.Names{""}, all...)
+	}
+	return all
+}
+
 // titles returns the names of all venues if there are several, or nil.
 func titles(cfg *config.Config) (all []string) {
 	for _, c := range venues(cfg) {
@@ -72,16 +83,9 @@ func titles(cfg *config.Config) (all []string) {
 
 // openUnits opens all venues. front is Wiring.Front of the first venue.
 func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
-	var names market.Names
-	for _, c := range cfg.More {
-		names = append(names, c.Venue.Name)
-	}
-	opened := s.clock.Now()
+	names, opened := names(cfg), s.clock.Now()
 	for i, c := range venues(cfg) {
-		u := &unit{process: s.process, cfg: c, names: names, asked: make(chan struct{}, 1)}
-		if i > 0 {
-			u.name = names[i-1]
-		}
+		u := &unit{process: s.process, cfg: c, name: c.Venue.Name, names: names, asked: make(chan struct{}, 1)}
 		if len(names) > 0 {
 			u.log = u.log.With("venue", title(c))
 		}
@@ -93,11 +97,9 @@ func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func
 		if err != nil {
 			return nil, err
 		}
-		if i > 0 {
-			s.More = append(s.More, u)
-			continue
+		if s.Venues = append(s.Venues, u); i == 0 {
+			s.Venue, s.Demo, front = u, u.demo, w.Front
 		}
-		s.Venue, s.Demo, front = u, u.demo, w.Front
 	}
 	return front, nil
 }
@@ -121,9 +123,6 @@ func (u *unit) closeDemo() {
 		_ = u.demo.Close()
 	}
 }
-
-// units returns all venues, the first one first.
-func (s *App) units() []*unit { return append([]*unit{s.Venue}, s.More...) }
 
 // open opens the parts of the unit.
 func (u *unit) open(w Wiring) (err error) {
@@ -180,8 +179,7 @@ func (u *unit) resolverVenue() resolvers.Venue {
 	cfg := u.cfg
 	return resolvers.Venue{
 		Name: cmp.Or(u.name, venueInIDs(cfg)), Title: title(cfg), Currency: currency(cfg),
-		Feed: u.Live.Feed, Sources: Sources(u.Cache, cfg.Limit.Calls), Scope: u.Cache.Scope, Can: u.Reader.Can,
-		CashError: cashError(u.Client, u.Reader.Can), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
+		Scope: u.Cache.Scope, Can: u.Reader.Can, CashError: cashError(u.Client, u.Reader.Can), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
 	}
 }
 

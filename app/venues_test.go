@@ -109,7 +109,7 @@ func TestStateOfVenues(t *testing.T) {
 		t.Errorf("the text of /readyz is %q, want nothing", got)
 	}
 	for range failureThreshold {
-		s.More[0].health.reach.note(503, s.clock.Now())
+		s.Venues[1].health.reach.note(503, s.clock.Now())
 	}
 	if got := s.impairment(); !strings.HasPrefix(got, "kalshi: the venue has not answered since ") || strings.Contains(got, "\n") {
 		t.Errorf("the text of /readyz is %q, want one line about kalshi", got)
@@ -118,15 +118,15 @@ func TestStateOfVenues(t *testing.T) {
 	if err := s.Ready(); err != nil {
 		t.Errorf("with one venue that has answered, Ready returns %v", err)
 	}
-	if err := s.More[0].Reader.Can(upstream.EndpointBalance); market.CodeOf(err) != market.CodeUnsupported || s.More[0].Reader.Can(upstream.EndpointPrices) != nil {
+	if err := s.Venues[1].Reader.Can(upstream.EndpointBalance); market.CodeOf(err) != market.CodeUnsupported || s.Venues[1].Reader.Can(upstream.EndpointPrices) != nil {
 		t.Errorf("for accounts of the further venue, got error %v, want UNSUPPORTED, and no error for prices", err)
 	}
-	w, err := s.More[0].wiring(nil)
+	w, err := s.Venues[1].wiring(nil)
 	if err != nil || w.Reads.Memory != 4<<20 || !w.Client.NoCredentials || !w.Stream.NoCredentials || w.Client.CredentialsMode != "none" {
 		t.Errorf("the further venue has %d bytes and the mode %s, and may get credentials: %t and %t; error %v", w.Reads.Memory, w.Client.CredentialsMode, !w.Client.NoCredentials, !w.Stream.NoCredentials, err)
 	}
 	session := &reads.Session{}
-	for _, u := range s.units() {
+	for _, u := range s.Venues {
 		for _, id := range []string{"T", "U"} {
 			u.Cache.StreamPrice(session, &market.Price{TokenID: market.Qualify(u.name, id)}, reads.Meta{ReceivedAt: s.clock.Now()})
 		}
@@ -163,7 +163,7 @@ func TestDemoOfVenues(t *testing.T) {
 		}
 		front := s.withDemoControl(s.Venue.cfg, http.NotFoundHandler())
 		got := send(front, "http://127.0.0.1/demo/control/kalshi/faults", `{"faults":[{"kind":"status","status":418}]}`)
-		if further := s.More[0].demo; further == nil && got != 404 || further != nil && (got != 200 || send(further.handler, "/", "") != 418) {
+		if further := s.Venues[1].demo; further == nil && got != 404 || further != nil && (got != 200 || send(further.handler, "/", "") != 418) {
 			t.Errorf("%s: setting a fault at the further venue got the status %d", args, got)
 		}
 		if got := send(s.Demo.handler, "/", ""); got == 418 {

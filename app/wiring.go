@@ -38,7 +38,7 @@ func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	w = Wiring{Venue: u.name, Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
 	if len(u.names) > 0 {
 		w.Reads.Venue, w.Reads.Name = title(cfg), u.name
-		w.Reads.Memory /= 1 + len(u.names)
+		w.Reads.Memory /= len(u.names)
 	}
 	w.Stream.URL = cfg.StreamURL
 	if u.demo != nil {

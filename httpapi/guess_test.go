@@ -58,7 +58,8 @@ func TestGuessesAreBounded(t *testing.T) {
 			cfg.Refusals, cfg.Sources = who.refusals, loaders.Sources{Balances: venue, Prices: &shelf{}}
 			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
 				Clock: market.SystemClock{}, Timeout: time.Minute,
-				Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: cfg.Sources, Scope: func(context.Context, market.Address) string { return "" }},
+				Feeds: []*feed.Feed{feed.New(feed.Config{})}, Sources: cfg.Sources,
+				Venues: []resolvers.Venue{{Scope: func(context.Context, market.Address) string { return "" }}},
 			}})
 			api := New(cfg)
 			server := httptest.NewServer(api)

@@ -70,11 +70,12 @@ func TestSharedFailures(t *testing.T) {
 			balances := loaders.Sources{Balances: refusing{}}
 			cfg.Compiler = graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{
 				Clock: market.SystemClock{},
-				Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: balances, Scope: func(context.Context, market.Address) string {
+				Feeds: []*feed.Feed{feed.New(feed.Config{})}, Sources: balances,
+				Venues: []resolvers.Venue{{Scope: func(context.Context, market.Address) string {
 					<-end
 					test.end()
 					return ""
-				}},
+				}}},
 			}})
 			refusals := &refusedBy{count: map[string]int{}}
 			cfg.Refusals = refusals

@@ -10,14 +10,13 @@ import (
 	"oddsgraph/internal/request"
 )
 
-// Route returns the sources of several venues as one. all[0] are the sources of the first venue, and all[i+1] those of names[i]. With
-// one venue, Route returns all[0] itself. MaxCalls is that of all[0], and bounds the calls to all venues together.
+// Route returns the sources of the venues with the given names as one. With one venue, it returns all[0] itself. MaxCalls is that of
+// all[0], and bounds the calls to all venues together.
 func Route(names market.Names, all []Sources) Sources {
 	if len(all) == 1 {
 		return all[0]
 	}
-	id := func(id string) int { return names.Find(id) + 1 }
-	name := func(name string) int { return slices.Index(names, name) + 1 }
+	id, name := names.Find, func(name string) int { return slices.Index(names, name) }
 	account := func(a market.Address) int { return id(string(a)) }
 	event := func(r market.EventRef) int { return max(id(r.EventID), id(r.EventSlug)) }
 	search := func(k queries.SearchKey) int { return name(k.Venue) }
@@ -113,10 +112,8 @@ func (r *routed[K, T]) Batches(keys []K) (batches [][]K) {
 func (r *routed[K, T]) Fetch(ctx context.Context, keys []K) []reads.Result[*T] {
 	venue := r.venue(keys[0])
 	out := r.of[venue].Fetch(withoutCredentials(ctx, venue), keys)
-	if venue > 0 {
-		for i := range out {
-			out[i].Err = market.AtVenue(r.names[venue-1], out[i].Err)
-		}
+	for i := range out {
+		out[i].Err = market.AtVenue(r.names[venue], out[i].Err)
 	}
 	return out
 }

@@ -19,7 +19,7 @@ import (
 // TestRoute checks that each of three venues gets its keys of a mixed list, and that the results, the missing keys and the handles are
 // in the order of the list.
 func TestRoute(t *testing.T) {
-	names := market.Names{"v", "w"}
+	names := market.Names{"", "v", "w"}
 	first, v, w := prices("b", "x:b"), prices("v:a"), prices()
 	for _, s := range []*source[string, market.Price]{v, w} {
 		s.fetch = func(ctx context.Context, keys []string) []reads.Result[*market.Price] {
@@ -80,7 +80,7 @@ func TestRouteOfKeys(t *testing.T) {
 		s.Prices, s.Spreads, s.Balances = prices(), &source[string, market.Spread]{}, &source[market.Address, market.Balance]{}
 		s.Positions, s.Orders = &source[market.Address, []market.Position]{}, &source[market.Address, []market.Order]{}
 	}
-	set, recorder := newSet(t, Route(market.Names{"v"}, []Sources{one, two}))
+	set, recorder := newSet(t, Route(market.Names{"", "v"}, []Sources{one, two}))
 	read := func(prefix string) {
 		_, _ = set.Prices.Get(prefix + "a")
 		_, _ = set.Spreads.Get(prefix + "a")
@@ -108,7 +108,7 @@ func TestRouteOfKeys(t *testing.T) {
 	if _, ok := recorder.AnsweredAccount(); !ok {
 		t.Error("an account of the first venue is not recorded as answered")
 	}
-	set, recorder = newSet(t, Route(market.Names{"v"}, []Sources{one, two}))
+	set, recorder = newSet(t, Route(market.Names{"", "v"}, []Sources{one, two}))
 	if read("v:"); set.Waits() != 0b10 {
 		t.Errorf("keys of the second venue wait for the venues %b", set.Waits())
 	}
@@ -133,7 +133,7 @@ func TestArrivesAlone(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
-			ctx, set, _ := With(ctx, Route(market.Names{"v"}, []Sources{{Events: first, Prices: prices()}, {Events: v, Prices: prices()}}))
+			ctx, set, _ := With(ctx, Route(market.Names{"", "v"}, []Sources{{Events: first, Prices: prices()}, {Events: v, Prices: prices()}}))
 			defer set.Done()
 			start := time.Now()
 			for _, token := range []string{"", "below", "below that"} {

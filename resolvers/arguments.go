@@ -121,7 +121,7 @@ func valueOr[T any](p *T, fallback T) T {
 
 // marketIDs returns ids in the form that the venue's data have.
 func (r *Resolver) marketIDs(ids []string) []string {
-	if r.Venue.MarketID == nil && r.More == nil || len(ids) == 0 {
+	if len(r.Venues) == 1 && r.Venues[0].MarketID == nil || len(ids) == 0 {
 		return ids
 	}
 	out := make([]string, len(ids))

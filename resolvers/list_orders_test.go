@@ -78,7 +78,7 @@ func TestPositionHash(t *testing.T) {
 // TestListOrdersOfVenues checks that lists of one address at two venues have orders of their own.
 func TestListOrdersOfVenues(t *testing.T) {
 	r := twoVenues(new([]*market.Credentials))
-	r.Venue.PublicAccounts, r.ListOrders = true, NewListOrders(market.SystemClock{})
+	r.Venues[0].PublicAccounts, r.ListOrders = true, NewListOrders(market.SystemClock{})
 	place := func(venue *string) listOrderPlace {
 		a, err := r.account(wallet, venue)
 		if err != nil {

@@ -17,11 +17,7 @@ import (
 const maxPerSecondLimit = 100
 
 func (r *Resolver) source(ctx context.Context) follow.Source {
-	s := follow.Source{Feed: r.Venue.Feed, Names: r.Names, Group: streamOf(ctx).group, Timeout: r.Timeout}
-	for i := range r.More {
-		s.More = append(s.More, r.More[i].Feed)
-	}
-	return s
+	return follow.Source{Names: r.Names, Feeds: r.Feeds, Group: streamOf(ctx).group, Timeout: r.Timeout}
 }
 
 // subscribe makes the Stream of ctx run stream, which sends the values of its events to the returned channel. The function event
@@ -64,7 +60,7 @@ func runStream[E any](ctx context.Context, stream iter.Seq2[follow.Event[E], err
 // read calls f until no value is pending. Subscriptions call read for the REST reads that their events need. These reads do not
 // count as polls of a client; see Request.NoPoll.
 func (r *Resolver) read(ctx context.Context, f func(*loaders.Set)) {
-	loaders.Read(request.WithoutPoll(ctx), r.Venue.Sources, f)
+	loaders.Read(request.WithoutPoll(ctx), r.Sources, f)
 }
 
 // readOne is like read, for one value.
@@ -86,7 +82,7 @@ func accountOf[T any](ctx context.Context, r *Resolver, a market.Address, loader
 // different topics. A further venue gets no credentials, so it cannot accept them either; see Stream.Account.
 func (r *Resolver) accountTopic(ctx context.Context, a market.Address) (messages.Topic, *market.Credentials) {
 	v, credentials := r.venueOf(string(a)), request.CredentialsFrom(ctx)
-	if v == &r.Venue {
+	if v == &r.Venues[0] {
 		streamOf(ctx).account = a
 	} else {
 		ctx, credentials = request.WithCredentials(ctx, nil), nil

@@ -157,13 +157,8 @@ func (r *subscriptionResolver) StreamStatusChanged(ctx context.Context, venue *s
 	if err != nil {
 		return nil, err
 	}
-	status := func() model.StreamStatus {
-		s := r.Status(ctx)
-		if i := slices.Index(r.Names, name); i >= 0 {
-			return s.Venues[i+1].Stream
-		}
-		return s.Stream
-	}
+	i := max(slices.Index(r.Names, name), 0)
+	status := func() model.StreamStatus { return r.Status(ctx).Venues[i].Stream }
 	return subscribe(ctx, follow.StreamStatus(ctx, r.source(ctx), status, sameStatus), func(_ model.UpdateReason, s model.StreamStatus) model.StreamStatus { return s }), nil
 }
 

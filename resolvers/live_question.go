@@ -62,7 +62,7 @@ func (r *Resolver) look(ctx context.Context, id string, depth int, known *model.
 	if known == nil {
 		r.read(ctx, read)
 	} else {
-		loaders.Glance(request.WithoutPoll(ctx), r.Venue.Sources, read)
+		loaders.Glance(request.WithoutPoll(ctx), r.Sources, read)
 	}
 	found = follow.Look[model.Question]{State: now, Topics: booksOf(q), Fresh: true, Live: true}
 	for i := range now.State {

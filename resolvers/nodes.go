@@ -46,8 +46,8 @@ func (r *Resolver) decodeID(id string) (local, kind string, parts []string, err 
 	if !ok || len(venue) > maxVenueName {
 		return "", "", nil, badInput("id is not a global id of this graph")
 	}
-	if venue != r.Venue.Name {
-		return "", "", nil, badInput("id belongs to the venue %s, but this service reads the venue %s", nameOf(venue), nameOf(r.Venue.Name))
+	if venue != r.Venues[0].Name {
+		return "", "", nil, badInput("id belongs to the venue %s, but this service reads the venue %s", nameOf(venue), nameOf(r.Venues[0].Name))
 	}
 	return local, kind, parts, nil
 }

@@ -17,10 +17,12 @@ import (
 // Resolver is the root of all resolvers. It implements graph.ResolverRoot. Except for ListOrders, it contains no data of responses.
 // It is safe for concurrent use.
 type Resolver struct {
-	// Venue is the first venue. More are the further venues, and Names their names in ids. Venue.Sources has the values of all venues.
-	Venue Venue
-	More  []Venue
-	Names market.Names
+	// Venues are the venues, and Names their names. Feeds provide the values of their streams, and Sources the values that
+	// subscriptions read over REST.
+	Venues  []Venue
+	Names   market.Names
+	Feeds   []*feed.Feed
+	Sources loaders.Sources
 	// Status returns the state of the service. It must not block.
 	Status func(ctx context.Context) model.ServiceStatus
 	Clock  market.Clock
@@ -32,16 +34,13 @@ type Resolver struct {
 	QuestionFile *QuestionFile
 }
 
-// Venue is the venue that the resolvers read.
+// Venue is a venue that the resolvers read.
 type Venue struct {
 	// Name is the name of the venue in global ids. It is empty for the generic driver as the first venue.
 	Name string
 	// Title is the name of the venue for clients, also in Market.venue. Currency is the unit of the venue's money, or nil if it is unknown.
 	Title    string
 	Currency *string
-	// Feed provides the values of the venue's stream. Sources provides the values that subscriptions read over REST.
-	Feed    *feed.Feed
-	Sources loaders.Sources
 	// Scope returns the value of the field Scope of an account's messages.Topic. The result depends on the client's credentials, so
 	// that clients with different credentials do not share a topic.
 	Scope func(ctx context.Context, a market.Address) string

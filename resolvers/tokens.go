@@ -220,7 +220,7 @@ func (r *tokenResolver) History(ctx context.Context, t *model.Token, from, to *m
 }
 
 func (r *tokenResolver) RecentPrices(ctx context.Context, t *model.Token) ([]market.PricePoint, error) {
-	recent := r.venueOf(t.TokenID).Feed.Recent(t.TokenID)
+	recent := r.Feeds[r.Names.Find(t.TokenID)].Recent(t.TokenID)
 	if recent == nil {
 		return nil, nil
 	}

@@ -61,7 +61,7 @@ func readMarketTrades(ctx context.Context, q queries.MarketTrades, first int, af
 // canListTrades returns an UNSUPPORTED error if the venue of a token does not list trades.
 func (r *Resolver) canListTrades(tokenID string) error {
 	if v := r.venueOf(tokenID); v.Can != nil {
-		return r.Names.AtVenue(tokenID, v.Can(upstream.EndpointMarketTrades))
+		return market.AtVenue(r.Names.Of(tokenID), v.Can(upstream.EndpointMarketTrades))
 	}
 	return nil
 }

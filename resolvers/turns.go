@@ -70,7 +70,7 @@ func venueTurns[T any](r *Resolver, titles []string) ([]venueTurn[T], error) {
 	if len(titles) == 0 {
 		return nil, badInput("venues is empty; null is the first venue")
 	}
-	out := make([]venueTurn[T], 0, 1+len(r.More))
+	out := make([]venueTurn[T], 0, len(titles))
 	for i, title := range titles {
 		if slices.Contains(titles[:i], title) {
 			return nil, badInput("venues has %q twice", title)

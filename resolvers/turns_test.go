@@ -50,7 +50,7 @@ func (l *rows) read(_ context.Context, name string, _ queries.Search, _ uint64, 
 	return p, reads.Meta{Stale: name == "b"}, nil
 }
 
-var threeVenues = &Resolver{Venue: Venue{Title: "a"}, Names: market.Names{"b", "c"}, More: []Venue{{Name: "b", Title: "b"}, {Name: "c", Title: "c"}}}
+var threeVenues = &Resolver{Names: market.Names{"", "b", "c"}, Venues: []Venue{{Title: "a"}, {Name: "b", Title: "b"}, {Name: "c", Title: "c"}}}
 
 func (l *rows) turn(first int, after *string, titles ...string) (page[string], []reads.Meta, error) {
 	l.asked, l.reported = nil, nil

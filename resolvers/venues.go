@@ -8,12 +8,7 @@ import (
 )
 
 // venueOf returns the venue to which an id belongs.
-func (r *Resolver) venueOf(id string) *Venue {
-	if i := r.Names.Find(id); i >= 0 {
-		return &r.More[i]
-	}
-	return &r.Venue
-}
+func (r *Resolver) venueOf(id string) *Venue { return &r.Venues[r.Names.Find(id)] }
 
 // venueName returns the value of the fields venue for an object with an id. It is nil for the generic driver as the first venue.
 func (r *Resolver) venueName(id string) *string {
@@ -26,14 +21,13 @@ func (r *Resolver) venueName(id string) *string {
 // nameInIDs returns the name with which the ids of a venue begin. An argument gives the title of the venue, or nil for the first venue,
 // whose name in ids is empty.
 func (r *Resolver) nameInIDs(title *string) (string, error) {
-	if title == nil || *title == r.Venue.Title {
+	if title == nil || *title == r.Venues[0].Title {
 		return "", nil
 	}
-	titles := []string{r.Venue.Title}
-	for i := range r.More {
-		v := &r.More[i]
+	var titles []string
+	for i, v := range r.Venues {
 		if *title == v.Title {
-			return v.Name, nil
+			return r.Names[i], nil
 		}
 		titles = append(titles, v.Title)
 	}
@@ -64,14 +58,12 @@ func (r *Resolver) parseAddress(s string) (market.Address, error) {
 
 // cashError returns the CashError of an account's venue.
 func (r *Resolver) cashError(a market.Address) error {
-	return r.Names.AtVenue(string(a), r.venueOf(string(a)).CashError)
+	return market.AtVenue(r.Names.Of(string(a)), r.venueOf(string(a)).CashError)
 }
 
 // cut splits an id into the name with which the ids of its venue begin, which is empty for the first venue, and the venue's own id.
 func (r *Resolver) cut(id string) (name, own string) {
-	if i := r.Names.Find(id); i >= 0 {
-		name = r.Names[i]
-	}
+	name = r.Names.Of(id)
 	own, _ = market.CutVenue(name, id)
 	return name, own
 }

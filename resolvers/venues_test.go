@@ -21,9 +21,8 @@ func twoVenues(scopes *[]*market.Credentials) *Resolver {
 		return ""
 	}
 	return &Resolver{
-		Venue: Venue{Title: "generic", Scope: scope},
-		Names: market.Names{"b"},
-		More:  []Venue{{Name: "b", Title: "b", Scope: scope, MarketID: strings.ToUpper, PublicAccounts: true}},
+		Names:  market.Names{"", "b"},
+		Venues: []Venue{{Title: "generic", Scope: scope}, {Name: "b", Title: "b", Scope: scope, MarketID: strings.ToUpper, PublicAccounts: true}},
 	}
 }
 

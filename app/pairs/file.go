@@ -35,10 +35,10 @@ var anyCase = json.MatchCaseInsensitiveNames(true)
 
 // File checks a file of questions.
 type File struct {
-	// Venues are the names of the further venues.
+	// Venues are the names of the venues.
 	Venues market.Names
 	// AnyID reports that an id of the first venue may begin with a lower-case word and a colon. If it is false, such a word must be
-	// one of Venues, because anything else is a mistake.
+	// that of one of Venues, because anything else is a mistake.
 	AnyID bool
 
 	ids   map[string]bool
@@ -122,8 +122,8 @@ func (f File) leg(d *jsontext.Decoder, l *questions.Leg) error {
 	switch rate := l.TakerFeeRate; {
 	case market.CheckID(l.Token) != nil:
 		return fault(from, "the token must have 1 to %d bytes without comma, slash and control characters", market.MaxIDLength)
-	case !f.AnyID && venueForm.MatchString(l.Token) && f.Venues.Find(l.Token) < 0:
-		return fault(from, "the token %s is at no further venue; the further venues are: %s", l.Token, cmp.Or(strings.Join(f.Venues, ", "), "none"))
+	case !f.AnyID && venueForm.MatchString(l.Token) && f.Venues.Find(l.Token) == 0:
+		return fault(from, "the token %s is at no further venue; the further venues are: %s", l.Token, cmp.Or(strings.TrimPrefix(strings.Join(f.Venues, ", "), ", "), "none"))
 	case !hashForm.MatchString(l.RulesSHA256):
 		return fault(from, "rulesSha256 must be 64 lower-case hexadecimal digits")
 	case rate != nil && (rate.Sign() < 0 || rate.Cmp(market.NewDecimal(1, 0)) > 0):

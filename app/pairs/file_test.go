@@ -10,7 +10,7 @@ import (
 	"oddsgraph/internal/market/questions"
 )
 
-var form = File{Venues: market.Names{"kalshi", "other"}}
+var form = File{Venues: market.Names{"", "kalshi", "other"}}
 
 const hash = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 

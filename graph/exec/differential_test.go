@@ -47,7 +47,7 @@ type executorPair struct {
 func newExecutorPair(t testing.TB, u *universe) *executorPair {
 	t.Helper()
 	b := &executorPair{t: t, universe: u, sources: u.sources()}
-	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: tool.NewClock(now), Venue: resolvers.Venue{Feed: feed.New(feed.Config{}), Sources: b.sources}}, u}}
+	cfg := graph.Config{Resolvers: panicky{&resolvers.Resolver{Status: b.status, Clock: tool.NewClock(now), Venues: []resolvers.Venue{{}}, Feeds: []*feed.Feed{feed.New(feed.Config{})}, Sources: b.sources}, u}}
 	es := graph.NewExecutableSchema(cfg)
 	b.schema, b.compiler, b.exec = es.Schema(), graph.NewCompiler(cfg), executor.New(es)
 	b.present = resolvers.Presenter(slog.New(slog.DiscardHandler))

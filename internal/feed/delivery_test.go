@@ -138,12 +138,7 @@ func TestDeliveryAllocatesNothingPerReader(t *testing.T) {
 func TestReaderOverFeeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newTestFeed(t), newTestFeed(t)
-		reader := NewReader("reader", func(key messages.Topic) *Feed {
-			if strings.HasPrefix(key.ID, "b:") {
-				return b.Feed
-			}
-			return a.Feed
-		})
+		reader := NewReader("reader", market.Names{"", "b"}, a.Feed, b.Feed)
 		first, second := watchTopic(t, reader, priceOf("T"), ""), watchTopic(t, reader, priceOf("b:T"), "")
 		reader.KeepLive(bookOf("b:T"))
 		a.wantOpen(t, "prices T")

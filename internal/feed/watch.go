@@ -76,7 +76,8 @@ func (i *Items) add(items Items) {
 
 // Reader is a subscriber with several watches. One channel signals changes of all its watches. Only one goroutine may use a Reader.
 type Reader struct {
-	of     func(messages.Topic) *Feed
+	names  market.Names
+	feeds  []*Feed
 	signal chan struct{}
 	// caller is the name of the reader's caller. The topics of the reader count for this caller; see shares.
 	caller string
@@ -91,15 +92,14 @@ type Reader struct {
 
 // NewReader returns a reader without watches. The number of public topics that all readers of one caller watch together is limited.
 // See the package comment. Close the reader after use.
-func (f *Feed) NewReader(caller string) *Reader { return NewReader(caller, f.itself) }
+func (f *Feed) NewReader(caller string) *Reader { return NewReader(caller, nil, f) }
 
-func (f *Feed) itself(messages.Topic) *Feed { return f }
-
-// NewReader returns a reader that watches topics of several feeds. of returns the feed of a topic. Each feed limits the number of the
-// caller's topics in this feed.
-func NewReader(caller string, of func(messages.Topic) *Feed) *Reader {
-	return &Reader{of: of, caller: caller, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
+// NewReader returns a reader of the feeds of venues. Each feed limits the number of the caller's topics in this feed.
+func NewReader(caller string, names market.Names, feeds ...*Feed) *Reader {
+	return &Reader{names: names, feeds: feeds, caller: caller, signal: make(chan struct{}, 1), watches: make(map[*Watch]struct{})}
 }
+
+func (r *Reader) of(key messages.Topic) *Feed { return r.feeds[r.names.Find(key.ID)] }
 
 // Watch watches a topic until the watch or the reader is closed. c contains the credentials of a user topic. If the topic's state
 // is known or live, Watch signals the reader at once. Watch fails with RATE_LIMITED if the stream or the caller cannot have more

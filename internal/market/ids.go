@@ -30,26 +30,26 @@ type EventRef struct {
 // MaxVenues is the greatest number of venues of a process.
 const MaxVenues = 8
 
-// Names are the names of the further venues of a process, in the order of the venues. An id of a thing of the venue at index i is
+// Names are the names of all venues of a process with several, or nil. Names[0] is empty. An id of a thing of the venue at index i is
 // Names[i], a colon and the venue's own id. Every other id belongs to the first venue, even one with a colon.
 type Names []string
 
-// Find returns the index of the venue to which an id belongs, or -1 for the first venue.
+// Find returns the index of the venue to which an id belongs.
 func (n Names) Find(id string) int {
-	for i, name := range n {
-		if _, ok := CutVenue(name, id); ok {
+	for i := 1; i < len(n); i++ {
+		if _, ok := CutVenue(n[i], id); ok {
 			return i
 		}
 	}
-	return -1
+	return 0
 }
 
-// AtVenue returns err with the name of the venue to which an id belongs, if it is a further venue.
-func (n Names) AtVenue(id string, err error) error {
-	if i := n.Find(id); i >= 0 {
-		return AtVenue(n[i], err)
+// Of returns the name of the venue to which an id belongs.
+func (n Names) Of(id string) string {
+	if i := n.Find(id); i > 0 {
+		return n[i]
 	}
-	return err
+	return ""
 }
 
 // Qualify returns the id of a thing of a further venue. It returns id itself if venue or id is empty.

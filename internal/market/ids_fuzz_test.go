@@ -21,10 +21,10 @@ func FuzzQualify(f *testing.F) {
 		if own, ok := CutVenue(b, qualified); ok {
 			t.Errorf("CutVenue(%q, %q) = %q, want no id", b, qualified, own)
 		}
-		if i := (Names{b, a}).Find(qualified); i != 1 {
-			t.Errorf("Find(%q) = %d, want 1", qualified, i)
+		if i := (Names{"", b, a}).Find(qualified); i != 2 {
+			t.Errorf("Find(%q) = %d, want 2", qualified, i)
 		}
-		if i := (Names{a, b}).Find(id); i >= 0 != (strings.HasPrefix(id, a+":") || strings.HasPrefix(id, b+":")) {
+		if i := (Names{"", a, b}).Find(id); i > 0 != (strings.HasPrefix(id, a+":") || strings.HasPrefix(id, b+":")) {
 			t.Errorf("Find(%q) = %d for a bare id", id, i)
 		}
 		if Qualify("", id) != id || Qualify(a, "") != "" {

@@ -18,6 +18,7 @@ import (
 	"oddsgraph/httpapi"
 	"oddsgraph/httpapi/auth"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/feed"
 	"oddsgraph/internal/telemetry"
 	"oddsgraph/resolvers"
 	"oddsgraph/tests/tool"
@@ -31,8 +32,7 @@ func (s *service) observedHandler(t testing.TB, maxLines int, metrics bool, args
 	if err != nil {
 		t.Fatal(err)
 	}
-	venue := resolvers.Venue{Feed: s.Venue.Live.Feed, Sources: app.Sources(s.Venue.Cache, 0), Scope: s.Venue.Cache.Scope}
-	root := &resolvers.Resolver{Venue: venue, Status: s.Status, Clock: s.clock}
+	root := &resolvers.Resolver{Venues: []resolvers.Venue{{Scope: s.Venue.Cache.Scope}}, Feeds: []*feed.Feed{s.Venue.Live.Feed}, Sources: app.Sources(s.Venue.Cache, 0), Status: s.Status, Clock: s.clock}
 	log := telemetry.NewLogger(io.Discard, slog.LevelError, "json")
 	if metrics {
 		w := telemetry.NewWriter(io.Discard, app.LogLines)

@@ -50,7 +50,7 @@ func eventsOfFirstVenue(t *testing.T, row *streamRow) (came []string, troubled b
 			}
 			time.Sleep(100 * time.Millisecond)
 			synctest.Wait()
-			troubled = troubled || s.More[0].Live.Status().State != "LIVE"
+			troubled = troubled || s.Venues[1].Live.Status().State != "LIVE"
 			var now []string
 			for i, sub := range subs {
 				for len(sub.came) > 0 {

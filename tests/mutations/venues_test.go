@@ -74,7 +74,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a flush finds the venue of no key", tests: "tests/e2e",
-		file: "app/admin.go", oldText: "of = s.More[i : i+1]", newText: "of = s.units()[:1]",
+		file: "app/admin.go", oldText: "of = of[i : i+1]", newText: "of = of[:i/2+1]",
 		run: "^TestEqualTokensOfTwoVenues$", message: "after the flush of b:",
 	},
 	{

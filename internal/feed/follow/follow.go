@@ -11,7 +11,6 @@ import (
 
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
-	"oddsgraph/internal/market/messages"
 	"oddsgraph/internal/request"
 )
 
@@ -58,32 +57,14 @@ type Group interface {
 
 // Source configures a Stream.
 type Source struct {
-	Feed *feed.Feed
-	// Names are the names of the further venues in a process with several, and More their feeds. The reads of one venue never wait for
-	// those of another. A list with ids of several venues goes on if one of these venues refuses its part.
+	// Names and Feeds are those of the venues. The reads of one venue never wait for those of another. A list with ids of several
+	// venues goes on if one of these venues refuses its part.
 	Names market.Names
-	More  []*feed.Feed
+	Feeds []*feed.Feed
 	// Group is the group of readers that get the events. It is nil if the stream has a single reader.
 	Group Group
 	// Timeout is the maximum time until the first event or problem.
 	Timeout time.Duration
-}
-
-// venue returns the index of the venue to which an id belongs. The first venue has the index 0.
-func (s Source) venue(id string) int { return s.Names.Find(id) + 1 }
-
-// mixed reports whether a list has ids of several venues.
-func (s Source) mixed(ids []string) bool {
-	return len(s.More) > 0 && slices.ContainsFunc(ids, func(id string) bool { return s.venue(id) != s.venue(ids[0]) })
-}
-
-func (s Source) newReader(caller string) *feed.Reader {
-	return feed.NewReader(caller, func(t messages.Topic) *feed.Feed {
-		if i := s.venue(t.ID); i > 0 {
-			return s.More[i-1]
-		}
-		return s.Feed
-	})
 }
 
 // errStopped ends a loop whose reader has stopped ranging over the stream.
@@ -150,7 +131,7 @@ func (o *publisher[T]) setAudience(to Cohort) { o.audience = to }
 func stream[T any](ctx context.Context, s Source, interval time.Duration, open func(out *publisher[T], reader *feed.Reader) (body, error)) Stream[T] {
 	return func(yield func(Event[T], error) bool) {
 		out := &publisher[T]{yield: yield}
-		reader := s.newReader(request.From(ctx).Caller)
+		reader := feed.NewReader(request.From(ctx).Caller, s.Names, s.Feeds...)
 		defer reader.Close()
 		b, err := open(out, reader)
 		if err == nil {
@@ -165,7 +146,9 @@ func stream[T any](ctx context.Context, s Source, interval time.Duration, open f
 
 // unknowns contains the ids of a stream that the venue does not know, or with which it refuses to begin.
 type unknowns struct {
-	names    market.Names
+	names market.Names
+	// mixed reports whether the ids are those of several venues.
+	mixed    bool
 	idNoun   string // the noun for an id in error messages, such as "token"
 	ids      int    // the number of ids of the stream
 	reported map[string]bool
@@ -173,15 +156,17 @@ type unknowns struct {
 	refused map[string]error
 }
 
-func newUnknowns(names market.Names, idNoun string, ids int) *unknowns {
-	return &unknowns{names: names, idNoun: idNoun, ids: ids, reported: make(map[string]bool), refused: make(map[string]error)}
+func newUnknowns(names market.Names, idNoun string, ids []string) *unknowns {
+	mixed := slices.ContainsFunc(ids, func(id string) bool { return names.Find(id) != names.Find(ids[0]) })
+	return &unknowns{names: names, mixed: mixed, idNoun: idNoun, ids: len(ids), reported: make(map[string]bool), refused: make(map[string]error)}
 }
 
 func (u *unknowns) problem(id string) error {
-	if err := u.refused[id]; err != nil {
-		return u.names.AtVenue(id, err)
+	err := u.refused[id]
+	if err == nil {
+		err = market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id)
 	}
-	return u.names.AtVenue(id, market.Errorf(market.CodeBadUserInput, "the venue does not know the %s %s", u.idNoun, id))
+	return market.AtVenue(u.names.Of(id), err)
 }
 
 // IsUnknown reports whether an error means that the venue does not know an id.

@@ -78,7 +78,9 @@ func newTestVenue(t *testing.T, snapshots ...messages.Channel) *testVenue {
 	return s
 }
 
-func (s *testVenue) source() follow.Source { return follow.Source{Feed: s.Feed, Timeout: timeout} }
+func (s *testVenue) source() follow.Source {
+	return follow.Source{Feeds: []*feed.Feed{s.Feed}, Timeout: timeout}
+}
 
 // connect reports to the feed that topics are up and confirmed.
 func (s *testVenue) connect(topics ...messages.Topic) {

@@ -11,7 +11,7 @@ import (
 // an account.
 type item struct {
 	key   string
-	venue int // Source.venue of the key
+	venue int // the index of the venue of the key
 	// sent reports whether the subscription has sent an event for the key. live and resyncs are the fields Live and Resyncs of the
 	// feed.State that the subscription used last. But when the body states sends a value from REST, it sets live to false.
 	sent, live bool

@@ -23,8 +23,8 @@ const (
 type body interface {
 	// handleChange handles a change of a watch.
 	handleChange(w *feed.Watch) error
-	// nextRead returns the read of a venue to start now; see Source.venue. If no read is due, it returns nil and the time when the loop
-	// must call nextRead again. If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
+	// nextRead returns the read of a venue to start now. If no read is due, it returns nil and the time when the loop must call nextRead
+	// again. If this time is zero, the loop need not schedule another call. If poll is true, nextRead also requests the values that the
 	// venue's stream does not send. poll is true at the end of streamHeadStart, every pollInterval, and while readers wait to join.
 	nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time)
 	// isCurrent reports whether the last event contains the present state. If it does, the loop needs no REST read to serve readers
@@ -88,7 +88,7 @@ type loop struct {
 func (l *loop) run(ctx context.Context) error {
 	ctx, end := context.WithCancel(ctx)
 	l.queued, l.notBefore = make(map[*feed.Watch]bool), make(map[*feed.Watch]time.Time)
-	l.reading = make([]bool, 1+len(l.More))
+	l.reading = make([]bool, len(l.Feeds))
 	l.results = make(chan result, len(l.reading))
 	defer func() {
 		end()
@@ -164,7 +164,7 @@ func (l *loop) reportLate(now time.Time) error {
 		return nil
 	}
 	if i := slices.Index(l.reading, true); i > 0 { // the first venue is not late
-		return l.out.problem(market.AtVenue(l.Names[i-1], errFirstEventLate))
+		return l.out.problem(market.AtVenue(l.Names[i], errFirstEventLate))
 	}
 	return l.out.problem(errFirstEventLate)
 }
@@ -219,7 +219,7 @@ func (l *loop) deliverChanges(now time.Time) (next time.Time, err error) {
 		delete(l.queued, w)
 		sent := l.out.sentCount()
 		if err == nil {
-			err = l.Names.AtVenue(w.Topic().ID, l.body.handleChange(w))
+			err = market.AtVenue(l.Names.Of(w.Topic().ID), l.body.handleChange(w))
 		}
 		if l.minInterval > 0 && l.out.sentCount() > sent { // if the body sent nothing, the next change is not delayed
 			l.notBefore[w] = now.Add(l.minInterval)

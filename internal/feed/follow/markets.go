@@ -26,9 +26,9 @@ type ReadMarkets func(ctx context.Context, marketIDs []string) []reads.Result[*m
 // Markets follows markets. The venue's stream announces changes. After a change, the market is read over REST.
 func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets) Stream[MarketUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[MarketUpdate], reader *feed.Reader) (body, error) {
-		b := &markets{out: out, mixed: s.mixed(marketIDs), read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns(s.Names, "market", len(marketIDs))}
+		b := &markets{out: out, read: read, watched: make(map[*feed.Watch]*marketItem), unknown: newUnknowns(s.Names, "market", marketIDs)}
 		for _, id := range marketIDs {
-			m := &marketItem{item: item{key: id, venue: s.venue(id)}}
+			m := &marketItem{item: item{key: id, venue: s.Names.Find(id)}}
 			b.items = append(b.items, m)
 			// A market without a watch is polled.
 			if w, err := reader.Watch(messages.Topic{Channel: messages.ChannelMarket, ID: id}, nil); err == nil {
@@ -42,7 +42,6 @@ func Markets(ctx context.Context, s Source, marketIDs []string, read ReadMarkets
 type markets struct {
 	out     *publisher[MarketUpdate]
 	read    ReadMarkets
-	mixed   bool // Source.mixed of the ids
 	items   []*marketItem
 	watched map[*feed.Watch]*marketItem
 	unknown *unknowns
@@ -72,7 +71,7 @@ func (b *markets) handleChange(w *feed.Watch) error {
 	case IsUnknown(err):
 		delete(b.watched, w)
 		return b.out.reportUnknown(b.unknown, m.key)
-	case err != nil && b.mixed: // the market is polled
+	case err != nil && b.unknown.mixed: // the market is polled
 		delete(b.watched, w)
 		m.live = false
 		return nil

@@ -43,7 +43,7 @@ func Question[T any](ctx context.Context, s Source, topics []messages.Topic, eve
 	return func(yield func(Event[T], error) bool) {
 		headStart := min(streamHeadStart, s.Timeout/4)
 		q := &question[T]{
-			Source: s, out: &publisher[T]{yield: yield}, reader: s.newReader(request.From(ctx).Caller), look: look, reason: reason,
+			Source: s, out: &publisher[T]{yield: yield}, reader: feed.NewReader(request.From(ctx).Caller, s.Names, s.Feeds...), look: look, reason: reason,
 			watches: make(map[messages.Topic]*feed.Watch), looks: make(chan func() error, 1),
 			at: time.Now().Add(headStart), within: s.Timeout * 3 / 4,
 		}

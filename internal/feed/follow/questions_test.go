@@ -26,7 +26,7 @@ func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
 			a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook),
 			state: &restSource[string]{value: "one"}, cached: &restSource[string]{value: "failed"},
 		}
-		x.source = follow.Source{Feed: x.a.Feed, Names: market.Names{"b"}, More: []*feed.Feed{x.b.Feed}, Timeout: timeout}
+		x.source = follow.Source{Names: market.Names{"", "b"}, Feeds: []*feed.Feed{x.a.Feed, x.b.Feed}, Timeout: timeout}
 		f(t, x)
 	})
 }

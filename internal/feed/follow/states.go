@@ -52,7 +52,6 @@ type update[T any] struct {
 type states[T any] struct {
 	stateSpec[T]
 	out     *publisher[update[T]]
-	mixed   bool // Source.mixed of the keys
 	items   []*state[T]
 	watched map[*feed.Watch]*state[T]
 	unknown *unknowns
@@ -86,9 +85,9 @@ func (k stateSpec[T]) open(s Source, keys []string) func(*publisher[update[T]], 
 
 // newStates returns a body for the keys, and watches the topics of the keys.
 func (k stateSpec[T]) newStates(s Source, keys []string, out *publisher[update[T]], reader *feed.Reader) *states[T] {
-	b := &states[T]{stateSpec: k, out: out, mixed: s.mixed(keys), watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(s.Names, k.keyNoun, len(keys))}
+	b := &states[T]{stateSpec: k, out: out, watched: make(map[*feed.Watch]*state[T], len(keys)), unknown: newUnknowns(s.Names, k.keyNoun, keys)}
 	for _, key := range keys {
-		it := &state[T]{item: item{key: key, venue: s.venue(key)}}
+		it := &state[T]{item: item{key: key, venue: s.Names.Find(key)}}
 		b.items = append(b.items, it)
 		if w, err := reader.Watch(k.topic(key), k.credentials); err == nil { // without a watch, the value is read over REST
 			b.watched[w], it.watch = it, w
@@ -110,7 +109,7 @@ func (b *states[T]) handleChange(w *feed.Watch) error {
 	case err != nil && !b.personal && IsUnknown(err):
 		delete(b.watched, w)
 		return b.reportUnknown(it)
-	case err != nil && !b.personal && (b.mixed || market.CodeOf(err) == market.CodeRateLimited): // the feed needs the topic for other clients
+	case err != nil && !b.personal && (b.unknown.mixed || market.CodeOf(err) == market.CodeRateLimited): // the feed needs the topic for other clients
 		delete(b.watched, w)
 		w.Close()
 		it.onStream, it.watch = false, nil

@@ -39,10 +39,9 @@ type ReadTrades func(ctx context.Context, tokenIDs []string) []reads.Result[*que
 // the subscription, and those that the stream may have missed. read is nil if the venue has no list of trades.
 func Trades(ctx context.Context, s Source, tokenIDs []string, read ReadTrades) Stream[TradesUpdate] {
 	return stream(ctx, s, 0, func(out *publisher[TradesUpdate], reader *feed.Reader) (body, error) {
-		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns(s.Names, "token", len(tokenIDs))}
-		b.mixed = s.mixed(tokenIDs)
+		b := &tapes{out: out, read: read, watched: make(map[*feed.Watch]*tape), unknown: newUnknowns(s.Names, "token", tokenIDs)}
 		for _, id := range tokenIDs {
-			t := &tape{item: item{key: id, venue: s.venue(id)}}
+			t := &tape{item: item{key: id, venue: s.Names.Find(id)}}
 			w, err := reader.Watch(messages.Topic{Channel: messages.ChannelTrades, ID: id}, nil)
 			if b.items = append(b.items, t); err == nil {
 				b.watched[w] = t
@@ -61,7 +60,6 @@ type tapes struct {
 	items   []*tape
 	unknown *unknowns
 	sent    bool
-	mixed   bool // Source.mixed of the tokens
 }
 
 // tape is the state of one token.
@@ -108,7 +106,7 @@ func (b *tapes) sendFirst() error {
 // refuse reports that a token cannot be watched. Tokens of several venues go on without it.
 func (b *tapes) refuse(t *tape, err error) error {
 	if !IsUnknown(err) {
-		if b.unknown.refused[t.key] = err; !b.mixed {
+		if b.unknown.refused[t.key] = err; !b.unknown.mixed {
 			return b.unknown.problem(t.key)
 		}
 	}

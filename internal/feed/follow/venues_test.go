@@ -20,7 +20,7 @@ import (
 func twoVenues(t *testing.T, f func(t *testing.T, a, b *testVenue, source follow.Source)) {
 	bubble(t, func(t *testing.T, a *testVenue) {
 		b := newTestVenue(t, messages.ChannelTrades)
-		f(t, a, b, follow.Source{Feed: a.Feed, Names: market.Names{"b"}, More: []*feed.Feed{b.Feed}, Timeout: timeout})
+		f(t, a, b, follow.Source{Names: market.Names{"", "b"}, Feeds: []*feed.Feed{a.Feed, b.Feed}, Timeout: timeout})
 	})
 }
 
@@ -62,7 +62,7 @@ func TestProblemsNameTheirVenue(t *testing.T) {
 		unknown := run(t, follow.Prices(a.ctx, source, []string{"b:T", "b:U"}, 0, none.list))
 		late := run(t, follow.Prices(a.ctx, source, []string{"b:T"}, 0, func(ctx context.Context, ids []string) []reads.Result[*market.Price] {
 			out := hung.list(ctx, ids)
-			out[0].Err = source.Names.AtVenue(ids[0], out[0].Err) // as loaders do
+			out[0].Err = market.AtVenue(source.Names.Of(ids[0]), out[0].Err) // as loaders do
 			return out
 		}))
 		time.Sleep(timeout)
