@@ -7,6 +7,7 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
 )
 
 type page[T any] struct {
@@ -14,6 +15,16 @@ type page[T any] struct {
 	cursor func(i int) string
 	info   model.PageInfo
 	total  *int
+	// meta is that of all items, unless metas has that of each.
+	meta  reads.Meta
+	metas []reads.Meta
+}
+
+func (p *page[T]) metaOf(i int) reads.Meta {
+	if p.metas != nil {
+		return p.metas[i]
+	}
+	return p.meta
 }
 
 // pageArguments contains the checked arguments of a connection whose list is read as a whole, the listHash of this list, and the

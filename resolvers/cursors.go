@@ -176,13 +176,13 @@ type turnCursor struct {
 	List uint64 `json:"o"`
 	// Turn is the index of the venue of the next row.
 	Turn int `json:"t,omitempty"`
-	// At contains the cursor into the list of each venue. It is empty for the beginning of the list.
-	At []string `json:"a"`
-	// Done has a bit for each venue that is not asked any more: its list has ended, or it cannot search so. Total is the number of rows
-	// of these venues, or -1 if it is unknown.
-	Done  uint32 `json:"d,omitempty"`
-	Total int    `json:"n,omitempty"`
+	// At contains the cursor into the list of each venue, which is empty for the beginning of the list. It is atEnd for a venue that is not
+	// asked any more: its list has ended, or it cannot search so. Total is the number of rows of these venues, or -1 if it is unknown.
+	At    []string `json:"a"`
+	Total int      `json:"n,omitempty"`
 }
+
+const atEnd = "-" // is no cursor of a list
 
 func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error) {
 	c := turnCursor{List: list, At: make([]string, venues)}
@@ -198,12 +198,6 @@ func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error)
 		return c, badCursor()
 	}
 	return c, nil
-}
-
-// end marks a venue as done. total is the number of its rows, or nil.
-func (c *turnCursor) end(venue int, total *int) {
-	c.Done |= 1 << venue
-	c.Total = addTotal(c.Total, total)
 }
 
 // addTotal adds a number of rows to a sum, which is -1 if a number is nil.

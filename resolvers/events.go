@@ -2,7 +2,6 @@ package resolvers
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"oddsgraph/graph/model"
@@ -130,7 +129,8 @@ func (r *eventResolver) Markets(ctx context.Context, e *model.Event, first *int,
 	}
 	addLeftOut(ctx, full.Loaded.LeftOut)
 	p := cutPage(ctx, full.Loaded.Markets, func(m **market.Market) uint64 { return keyHash(marketKey(m)) }, part)
-	return marketConnection(ctx, p, marketsOf(p.items, full.Meta)), nil
+	p.meta = full.Meta
+	return marketConnection(ctx, p), nil
 }
 
 // foundEvents contains the events of the first pages of a search, each event once.
@@ -206,49 +206,41 @@ func (r *queryResolver) SearchEvents(ctx context.Context, query string, filter *
 	if err != nil {
 		return nil, err
 	}
-	if venues == nil {
-		p, meta, err := searchEvents(ctx, "", q, listHash("events", fmt.Sprintf("%+v", q)), n, after)
-		if err != nil {
-			return nil, err
-		}
-		return eventConnection(ctx, p, func(int) reads.Meta { return meta }), nil
-	}
-	p, metas, err := inTurn(ctx, r.Resolver, venues, "events", q, n, after, searchEvents)
+	p, err := search(ctx, r.Resolver, venues, "events", q, n, after, searchEvents)
 	if err != nil {
 		return nil, err
 	}
-	return eventConnection(ctx, p, func(i int) reads.Meta { return metas[i] }), nil
+	return eventConnection(ctx, p), nil
 }
 
 // searchEvents reads one page of a search at the venue whose ids begin with name.
-func searchEvents(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (p page[queries.FoundEvent], meta reads.Meta, err error) {
+func searchEvents(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (p page[queries.FoundEvent], err error) {
 	part, err := parsePageArguments(list, &n, after)
 	if err != nil {
-		return p, meta, err
+		return p, err
 	}
 	found, err := findEvents(loaders.From(ctx), name, q, part)
 	if err != nil {
-		return p, meta, err
+		return p, err
 	}
 	addLeftOut(ctx, found.leftOut)
 	p = cutPage(ctx, found.list, func(e *queries.FoundEvent) uint64 { return keyHash(e.EventID) }, part)
-	p.info.HasNextPage = p.info.HasNextPage || found.hasMore
+	p.meta, p.info.HasNextPage = found.meta, p.info.HasNextPage || found.hasMore
 	if !found.ended {
 		p.total = nil
 	}
-	return p, found.meta, nil
+	return p, nil
 }
 
-// eventConnection returns the connection of a page. meta returns the meta of the event at an index.
-func eventConnection(ctx context.Context, p page[queries.FoundEvent], meta func(i int) reads.Meta) *model.EventConnection {
+func eventConnection(ctx context.Context, p page[queries.FoundEvent]) *model.EventConnection {
 	nodes := make([]model.Event, len(p.items))
 	for i, e := range p.items {
-		nodes[i] = model.FoundEvent(e.Event, e.Whole, meta(i))
+		nodes[i] = model.FoundEvent(e.Event, e.Whole, p.metaOf(i))
 	}
 	i := -1
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Event) model.EventEdge {
 		i++
-		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, meta(i))}
+		return model.EventEdge{Cursor: cursor, Node: node, Matches: marketsOf(p.items[i].Matches, p.metaOf(i))}
 	})
 	return &model.EventConnection{Edges: edges, Nodes: nodes, PageInfo: p.info, TotalCount: p.total}
 }

@@ -3,7 +3,6 @@ package resolvers
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"oddsgraph/graph/exec"
@@ -181,8 +180,11 @@ func (r *marketResolver) Resolution(ctx context.Context, m *model.Market) (*mode
 
 func marketKey(m **market.Market) string { return (*m).MarketID }
 
-// marketConnection returns the connection of a page, whose markets are nodes.
-func marketConnection(ctx context.Context, p page[*market.Market], nodes []model.Market) *model.MarketConnection {
+func marketConnection(ctx context.Context, p page[*market.Market]) *model.MarketConnection {
+	nodes := make([]model.Market, len(p.items))
+	for i, m := range p.items {
+		nodes[i] = model.Market{Market: m, Meta: p.metaOf(i)}
+	}
 	edges := edgesOf(ctx, p, nodes, func(cursor string, node model.Market) model.MarketEdge {
 		return model.MarketEdge{Cursor: cursor, Node: node}
 	})
@@ -198,26 +200,15 @@ func (r *queryResolver) SearchMarkets(ctx context.Context, query string, filter 
 	if err != nil {
 		return nil, err
 	}
-	if venues == nil {
-		p, meta, err := searchMarkets(ctx, "", q, listHash("search", fmt.Sprintf("%+v", q)), n, after)
-		if err != nil {
-			return nil, err
-		}
-		return marketConnection(ctx, p, marketsOf(p.items, meta)), nil
-	}
-	p, metas, err := inTurn(ctx, r.Resolver, venues, "search", q, n, after, searchMarkets)
+	p, err := search(ctx, r.Resolver, venues, "search", q, n, after, searchMarkets)
 	if err != nil {
 		return nil, err
 	}
-	nodes := make([]model.Market, len(p.items))
-	for i, m := range p.items {
-		nodes[i] = model.Market{Market: m, Meta: metas[i]}
-	}
-	return marketConnection(ctx, p, nodes), nil
+	return marketConnection(ctx, p), nil
 }
 
 // searchMarkets reads one page of a search at the venue whose ids begin with name.
-func searchMarkets(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (page[*market.Market], reads.Meta, error) {
+func searchMarkets(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (page[*market.Market], error) {
 	set := loaders.From(ctx)
 	var meta reads.Meta
 	p, err := readPages(ctx, func(page string, limit int) (venuePage[*market.Market], error) {
@@ -229,7 +220,8 @@ func searchMarkets(ctx context.Context, name string, q queries.Search, list uint
 		meta = olderMeta(meta, read.Meta)
 		return venuePage[*market.Market]{read.Value.Markets, read.Value.Next, read.Value.Total, read.Value.LeftOut}, nil
 	}, marketKey, list, n, after)
-	return p, meta, err
+	p.meta = meta
+	return p, err
 }
 
 func searchOf(text string, filter *model.MarketSearchFilter, sort queries.Sort, order queries.Direction) (queries.Search, error) {

@@ -9,14 +9,13 @@ import (
 	"oddsgraph/graph/exec"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/queries"
-	"oddsgraph/internal/reads"
 	"oddsgraph/loaders"
 )
 
 // readTurn reads one page of a search at the venue whose ids begin with name. list is the listHash of the search.
-type readTurn[T any] func(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (page[T], reads.Meta, error)
+type readTurn[T any] func(ctx context.Context, name string, q queries.Search, list uint64, n int, after *string) (page[T], error)
 
-// turns reads a search over several venues. Its pages have one row of each venue in turn.
+// turns is a page of a search over several venues. It has one row of each venue in turn.
 type turns[T any] struct {
 	// at is the position after the previous page.
 	at     turnCursor
@@ -29,97 +28,82 @@ type turns[T any] struct {
 type venueTurn[T any] struct {
 	name  string
 	page  page[T]
-	meta  reads.Meta
 	err   error
 	taken int
 }
 
-// inTurn reads one page of a search at the venues with the given titles. It also returns the meta of each row. It reports the error of a
+// search reads one page of a search at the venues with the given titles, or without titles at the first venue. It reports the error of a
 // venue that fails, whose position in the cursor stays. If all fail, it returns one of the errors.
-func inTurn[T any](ctx context.Context, r *Resolver, titles []string, kind string, q queries.Search, first int, after *string, read readTurn[T]) (p page[T], metas []reads.Meta, err error) {
-	var t turns[T]
-	if t.venues, err = venueTurns[T](r, titles); err != nil {
-		return p, nil, err
+func search[T any](ctx context.Context, r *Resolver, titles []string, kind string, q queries.Search, first int, after *string, read readTurn[T]) (p page[T], err error) {
+	if len(titles) == 0 {
+		return read(ctx, "", q, listHash(kind, fmt.Sprintf("%+v", q)), first, after)
+	}
+	t := turns[T]{venues: make([]venueTurn[T], len(titles))}
+	for i, title := range titles {
+		if slices.Contains(titles[:i], title) {
+			return p, badInput("venues has %q twice", title)
+		}
+		if t.venues[i].name, err = r.nameInIDs(&title); err != nil {
+			return p, err
+		}
 	}
 	list := listHash(kind, strings.Join(titles, ",")+fmt.Sprintf("\n%+v", q))
 	if t.at, err = parseTurnCursor(list, after, len(titles)); err != nil {
-		return p, nil, err
+		return p, err
 	}
 	for i := range t.venues { // all of them before an error, so that they are asked together
-		if v := &t.venues[i]; !t.isDone(i) {
-			v.page, v.meta, v.err = read(ctx, v.name, q, list, first, &t.at.At[i])
+		if v := &t.venues[i]; !t.ended(i) {
+			v.page, v.err = read(ctx, v.name, q, list, first, &t.at.At[i])
 		}
 	}
 	if err := t.report(ctx); err != nil {
-		return p, nil, err
+		return p, err
 	}
-	p.items, metas = t.take(first)
+	t.take(&p, first)
 	p.cursor = func(i int) string { return t.position(i + 1) }
 	p.info.HasPreviousPage = after != nil && *after != ""
-	if p.total, p.info.HasNextPage = t.rest(); selects(ctx, "pageInfo") {
-		var empty *string
-		if p.info.HasNextPage {
-			empty = new(t.position(0))
-		}
-		p.setEndCursors(empty)
+	var empty *string
+	if p.total, p.info.HasNextPage = t.rest(); p.info.HasNextPage {
+		empty = new(t.position(0))
 	}
-	return p, metas, nil
+	p.setEndCursors(empty)
+	return p, nil
 }
 
-func venueTurns[T any](r *Resolver, titles []string) ([]venueTurn[T], error) {
-	if len(titles) == 0 {
-		return nil, badInput("venues is empty; null is the first venue")
-	}
-	out := make([]venueTurn[T], 0, len(titles))
-	for i, title := range titles {
-		if slices.Contains(titles[:i], title) {
-			return nil, badInput("venues has %q twice", title)
-		}
-		name, err := r.nameInIDs(&title)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, venueTurn[T]{name: name})
-	}
-	return out, nil
-}
-
-func (t *turns[T]) isDone(venue int) bool { return t.at.Done&(1<<venue) != 0 }
+func (t *turns[T]) ended(venue int) bool { return t.at.At[venue] == atEnd }
 
 // report reports the errors of venues. If all venues that were asked have failed, it returns one of them instead: the first that can end,
-// because a client does not retry the others. A venue that cannot search so is done.
-func (t *turns[T]) report(ctx context.Context) error {
+// because a client does not retry the others.
+func (t *turns[T]) report(ctx context.Context) (all error) {
 	var failures []error
-	asked, first := 0, -1
+	asked := 0
 	for i := range t.venues {
-		if t.isDone(i) {
+		v := &t.venues[i]
+		if t.ended(i) {
 			continue
 		}
 		asked++
-		if err := t.venues[i].err; err != nil && err != loaders.ErrPending {
-			failures = append(failures, market.AtVenue(t.venues[i].name, err))
-			if code := market.CodeOf(err); code == market.CodeUnsupported || code == market.CodeBadUserInput {
-				t.at.end(i, nil)
-			} else if first < 0 {
-				first = len(failures) - 1
-			}
+		switch code := market.CodeOf(v.err); {
+		case v.err == nil || v.err == loaders.ErrPending:
+		case code == market.CodeUnsupported || code == market.CodeBadUserInput: // otherwise the list would never end
+			t.at.At[i], t.at.Total = atEnd, -1
+			failures = append(failures, market.AtVenue(v.name, v.err))
+		default:
+			failures = slices.Insert(failures, 0, market.AtVenue(v.name, v.err))
 		}
 	}
-	var all error
 	if asked > 0 && len(failures) == asked {
-		all = failures[max(first, 0)]
+		all, failures = failures[0], failures[1:]
 	}
 	for _, err := range failures {
-		if err != all {
-			exec.Report(ctx, err)
-		}
+		exec.Report(ctx, err)
 	}
 	return all
 }
 
-// take returns the rows of the page and their metas. A venue whose page is pending has its turns, but no rows. So the pass reads what
+// take sets the rows of the page and their metas. A venue whose page is pending has its turns, but no rows. So the pass reads what
 // is below those rows of the other venues that the final page will have.
-func (t *turns[T]) take(first int) (rows []T, metas []reads.Meta) {
+func (t *turns[T]) take(p *page[T], first int) {
 	n := len(t.venues)
 	for turn, count, idle := t.at.Turn, 0, 0; count < first && idle < n; turn = (turn + 1) % n {
 		v := &t.venues[turn]
@@ -129,11 +113,10 @@ func (t *turns[T]) take(first int) (rows []T, metas []reads.Meta) {
 		}
 		count, idle = count+1, 0
 		if v.err == nil {
-			rows, metas, t.order = append(rows, v.page.items[v.taken]), append(metas, v.meta), append(t.order, turn)
+			p.items, p.metas, t.order = append(p.items, v.page.items[v.taken]), append(p.metas, v.page.meta), append(t.order, turn)
 			v.taken++
 		}
 	}
-	return rows, metas
 }
 
 // position returns the cursor after the first n rows of the page.
@@ -147,12 +130,12 @@ func (t *turns[T]) position(n int) string {
 	}
 	for i, taken := range taken {
 		v := &t.venues[i]
-		if t.isDone(i) || v.err != nil {
+		if t.ended(i) || v.err != nil {
 			continue
 		}
 		switch last := taken == len(v.page.items); {
 		case last && !v.page.info.HasNextPage:
-			c.end(i, v.page.total)
+			c.At[i], c.Total = atEnd, addTotal(c.Total, v.page.total)
 		case last && v.page.info.EndCursor != nil: // also after a page without rows
 			c.At[i] = *v.page.info.EndCursor
 		case taken > 0:
@@ -167,7 +150,7 @@ func (t *turns[T]) position(n int) string {
 func (t *turns[T]) rest() (total *int, hasMore bool) {
 	sum := t.at.Total
 	for i := range t.venues {
-		if v := &t.venues[i]; !t.isDone(i) {
+		if v := &t.venues[i]; !t.ended(i) {
 			sum = addTotal(sum, v.page.total)
 			hasMore = hasMore || v.err != nil || v.taken < len(v.page.items) || v.page.info.HasNextPage
 		}

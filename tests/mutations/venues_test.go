@@ -69,7 +69,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a venue that has failed is not asked again on the next page",
-		file: "resolvers/turns.go", oldText: "code == market.CodeUnsupported ||", newText: "code != \"\" ||",
+		file: "resolvers/turns.go", oldText: "case code == market.CodeUnsupported ||", newText: "case code != \"\" ||",
 		run: "^TestInTurnAsksAgain$",
 	},
 	{
