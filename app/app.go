@@ -81,7 +81,7 @@ func (s *App) prepare(cfg *config.Config) (proxies auth.Proxies, err error) {
 		return nil, err
 	}
 	if cfg.AdminListen != config.Off { // with config.Off, no address serves metrics
-		s.Metrics = telemetry.NewMetrics(BuildVersion(), titles(cfg)...)
+		s.Metrics = telemetry.NewMetrics(BuildVersion())
 	}
 	if proxies, err = trustedProxies(cfg); err != nil {
 		return nil, err

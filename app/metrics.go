@@ -24,7 +24,7 @@ func (s *App) registerMetrics() {
 	if s.Metrics == nil {
 		return
 	}
-	s.Metrics.Expect(telemetry.Expected{Rules: limits.Rules})
+	s.Metrics.ExpectOperations(limits.Rules)
 	telemetry.Register(s.Metrics, func() *App { return s }, processFamilies...)
 	telemetry.Register(s.Metrics, s.bounded.Stats, connectionFamilies...)
 	telemetry.Register(s.Metrics, s.API.Stats, apiFamilies...)

@@ -70,27 +70,18 @@ func names(cfg *config.Config) (all market.Names) {
 	return all
 }
 
-// titles returns the names of all venues if there are several, or nil.
-func titles(cfg *config.Config) (all []string) {
-	for _, c := range venues(cfg) {
-		all = append(all, title(c))
-	}
-	if len(all) == 1 {
-		return nil
-	}
-	return all
-}
-
 // openUnits opens all venues. front is Wiring.Front of the first venue.
 func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
 	names, opened := names(cfg), s.clock.Now()
 	for i, c := range venues(cfg) {
 		u := &unit{process: s.process, cfg: c, name: c.Venue.Name, names: names, asked: make(chan struct{}, 1)}
+		label := ""
 		if len(names) > 0 {
-			u.log = u.log.With("venue", title(c))
+			label = title(c)
+			u.log = u.log.With("venue", label)
 		}
 		if u.Metrics != nil {
-			u.Metrics = u.Metrics.ForVenue(title(c))
+			u.Metrics = u.Metrics.ForVenue(label)
 		}
 		s.opened = append(s.opened, u.closeDemo, func() { u.opened.close() })
 		w, err := u.openWith(opened, options)

@@ -20,9 +20,6 @@ import (
 type Metrics struct {
 	registry   *prometheus.Registry
 	registerer prometheus.Registerer
-	// venues has the metrics of each venue in a process with several. These have no operations, and the label venue. Without such
-	// metrics, those of the only venue are in this value.
-	venues map[string]*Metrics
 
 	operations operations
 	venue      venueCalls
@@ -30,36 +27,27 @@ type Metrics struct {
 	shared     sharedCalls
 }
 
-// NewMetrics returns the metrics of operations, calls to the venue, the venue's stream, calls to Redis, the Go runtime and the
-// process. It also adds a metric with the version. venues are the names of the venues in a process with several; see ForVenue.
-func NewMetrics(version string, venues ...string) *Metrics {
+// NewMetrics returns the metrics of operations, the Go runtime and the process. It also adds a metric with the version.
+func NewMetrics(version string) *Metrics {
 	registry := prometheus.NewRegistry()
-	m := &Metrics{registry: registry, registerer: registry, venues: map[string]*Metrics{}}
+	m := &Metrics{registry: registry, registerer: registry}
 	m.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.gauge("oddsgraph_build_info", "What runs; always 1.", prometheus.Labels{"version": version, "goversion": runtime.Version()}).Set(1)
 	m.operations.register(m)
-	if len(venues) == 0 {
-		m.registerVenue()
-	}
-	for _, name := range venues {
-		m.venues[name] = &Metrics{registry: registry, registerer: prometheus.WrapRegistererWith(prometheus.Labels{"venue": name}, registry)}
-		m.venues[name].registerVenue()
-	}
 	return m
 }
 
-func (m *Metrics) registerVenue() {
-	m.venue.register(m)
-	m.stream.register(m)
-	m.shared.register(m)
-}
-
-// ForVenue returns the metrics of a venue. They have the label venue if NewMetrics knows the name, and are m otherwise.
+// ForVenue returns metrics in the registry of m: those of calls to a venue, its stream, and calls to Redis. They have the label venue,
+// unless name is empty.
 func (m *Metrics) ForVenue(name string) *Metrics {
-	if of := m.venues[name]; of != nil {
-		return of
+	of := &Metrics{registry: m.registry, registerer: m.registry}
+	if name != "" {
+		of.registerer = prometheus.WrapRegistererWith(prometheus.Labels{"venue": name}, m.registry)
 	}
-	return m
+	of.venue.register(of)
+	of.stream.register(of)
+	of.shared.register(of)
+	return of
 }
 
 // Handler serves the metrics in the format that the request accepts.

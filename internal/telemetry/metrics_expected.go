@@ -9,8 +9,8 @@ import (
 
 // Expected are label values that Metrics.Expect adds. A nil list means that the part of the service is not used.
 type Expected struct {
-	// Endpoints are the endpoints of the venue that the service calls. Rules are the limits of operations.
-	Endpoints, Rules []string
+	// Endpoints are the endpoints of the venue that the service calls.
+	Endpoints []string
 	// Disconnects are the reasons for which a connection of the stream is lost.
 	Disconnects []string
 	// Commands and Results are those of calls to Redis.
@@ -27,9 +27,6 @@ var outcomes = []string{
 // Expect adds the series with the expected labels at 0, because Prometheus does not see an increase from no series to 1. Kinds of
 // drift and types of frames are not known in advance, so their metrics begin with the label "other".
 func (m *Metrics) Expect(e Expected) {
-	if m.operations.total != nil { // the metrics of one of several venues have no operations
-		m.operations.expect(e.Rules)
-	}
 	v := &m.venue
 	for _, endpoint := range e.Endpoints {
 		v.calls.WithLabelValues(endpointLabel(endpoint), statusLabel(http.StatusOK), v.codes.label(request.OutcomeOK))
@@ -48,7 +45,9 @@ func (m *Metrics) Expect(e Expected) {
 	}
 }
 
-func (o *operations) expect(rules []string) {
+// ExpectOperations is like Expect, for the metrics of operations. rules are the limits of operations.
+func (m *Metrics) ExpectOperations(rules []string) {
+	o := &m.operations
 	for _, outcome := range outcomes {
 		label := o.codes.label(outcome)
 		for _, kind := range []string{"query", "subscription", "unknown"} {

@@ -23,7 +23,7 @@ func compare(t *testing.T, m *Metrics, want string, names ...string) {
 }
 
 func TestVenueMetrics(t *testing.T) {
-	m := NewMetrics("v1")
+	m := NewMetrics("v1").ForVenue("")
 	m.Call("/api/exchange/prices", 40, 200, "ok", 20*time.Millisecond)
 	m.Call("prices", 1, 200, "ok", 20*time.Millisecond)
 	m.Call("/prefix/api/user/balance", 1, 0, "UPSTREAM_TIMEOUT", 2*time.Second)
@@ -98,7 +98,7 @@ oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1
 }
 
 func TestStreamMetrics(t *testing.T) {
-	m := NewMetrics("v1")
+	m := NewMetrics("v1").ForVenue("")
 	s := m.Stream()
 	s.Frame("price_update")
 	s.Frame("price_update")
@@ -147,12 +147,12 @@ func TestVenues(t *testing.T) {
 		return out
 	}
 	const operation = `oddsgraph_operations_total{name="Board",outcome="ok",type="query"} 1` + "\n"
-	if got, want := show(NewMetrics("v1"), "a"), operation+state+" 0\n"+calls+`{endpoint="prices",outcome="ok",status="200"} 1`+"\n"; got != want {
+	if got, want := show(NewMetrics("v1"), ""), operation+state+" 0\n"+calls+`{endpoint="prices",outcome="ok",status="200"} 1`+"\n"; got != want {
 		t.Errorf("one venue has the series\n%s\nwant\n%s", got, want)
 	}
 	want := operation + state + `{venue="a"} 0` + "\n" + state + `{venue="b"} 1` + "\n" +
 		calls + `{endpoint="prices",outcome="ok",status="200",venue="a"} 1` + "\n" + calls + `{endpoint="prices",outcome="ok",status="200",venue="b"} 2` + "\n"
-	if got := show(NewMetrics("v1", "a", "b"), "a", "b"); got != want {
+	if got := show(NewMetrics("v1"), "a", "b"); got != want {
 		t.Errorf("two venues have the series\n%s\nwant\n%s", got, want)
 	}
 }
@@ -175,10 +175,11 @@ func TestRegister(t *testing.T) {
 
 func TestCountingAllocatesNothing(t *testing.T) {
 	m := NewMetrics("v1")
+	v := m.ForVenue("")
 	count := func() {
 		m.Operation("query", "Board", "ok", "", time.Millisecond)
-		m.Stream().Frame("price_update")
-		m.Call("prices", 40, 200, "ok", time.Millisecond)
+		v.Stream().Frame("price_update")
+		v.Call("prices", 40, 200, "ok", time.Millisecond)
 	}
 	count()
 	if n := testing.AllocsPerRun(1000, count); n > 0 {
@@ -189,18 +190,19 @@ func TestCountingAllocatesNothing(t *testing.T) {
 // TestSeriesAreBounded checks that the number of series is limited for any number of different label values.
 func TestSeriesAreBounded(t *testing.T) {
 	m := NewMetrics("v1")
+	v := m.ForVenue("")
 	var workers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {
 			for i := range 500 {
 				s := fmt.Sprintf("%d-%d\xff", w, i)
-				m.Call(s, i, 1000+i, s, time.Second)
-				m.Call("prices", i, -i, s, time.Second)
-				m.Drift(s, s)
+				v.Call(s, i, 1000+i, s, time.Second)
+				v.Call("prices", i, -i, s, time.Second)
+				v.Drift(s, s)
 				m.Operation(s, s, s, s, time.Second)
-				m.Stream().Frame(s)
-				m.Stream().Drift(s)
-				m.Stream().Reconnect(s)
+				v.Stream().Frame(s)
+				v.Stream().Drift(s)
+				v.Stream().Reconnect(s)
 			}
 		})
 	}

@@ -211,7 +211,7 @@ func TestMetricsAreTrue(t *testing.T) {
 	failed.want(`oddsgraph_venue_circuit_state{endpoint="orderbook",state="open"}`, 1-failed.samples[`oddsgraph_venue_circuit_state{endpoint="orderbook",state="half-open"}`])
 	ask(`{ searchMarkets(first: 100, filter: {status: RESOLVED}) { totalCount } }`, nil, "ok", "miss") // too large for the cache
 
-	s.Metrics.Stream().Drift("of the test") // the demo venue itself sends nothing unexpected on its stream
+	s.Venue.Metrics.Stream().Drift("of the test") // the demo venue itself sends nothing unexpected on its stream
 	calls := 0.
 	eventually(t, "the metrics count all calls to the venue", func() bool {
 		calls = proxy.total("")
