@@ -148,7 +148,8 @@ func (s *Set) await(ctx context.Context, patience time.Duration) error {
 func (s *Set) partial() bool {
 	var slow uint32
 	for _, l := range s.loaders {
-		slow |= l.partial()
+		_, partial := l.venues()
+		slow |= partial
 	}
 	return s.arrived&^slow == 0
 }
@@ -158,7 +159,8 @@ func (s *Set) partial() bool {
 func (s *Set) Waits() (venues uint32) {
 	s.endPass()
 	for _, l := range s.loaders {
-		venues |= l.waits()
+		waits, _ := l.venues()
+		venues |= waits
 	}
 	return venues
 }

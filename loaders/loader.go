@@ -51,7 +51,7 @@ type Loader[K comparable, T any] struct {
 	// those that GetFresh has read again.
 	missing, stale, again []K
 	// flows contains what was sent to each venue.
-	flows []flow
+	flows [market.MaxVenues]flow
 	batch *dataloader.Loader[K, reads.Value[*T]]
 
 	// one, fresh and absent are buffers that save allocations.
@@ -206,11 +206,7 @@ func (l *Loader[K, T]) send() {
 	}
 	l.inFlight += len(l.missing)
 	for _, keys := range (*l.source).Batches(slices.Clone(l.missing)) {
-		part := l.part(keys[0])
-		for len(l.flows) <= part {
-			l.flows = append(l.flows, flow{})
-		}
-		l.flows[part].sent += len(keys)
+		l.flows[l.part(keys[0])].sent += len(keys)
 		thunks := make([]dataloader.Thunk[reads.Value[*T]], len(keys))
 		for i, key := range keys {
 			thunks[i] = l.batch.Load(l.fetchCtx, key)
@@ -234,27 +230,18 @@ func (l *Loader[K, T]) part(key K) int {
 	return 0
 }
 
-// partial returns the venues of which some but not all batches of the loader have returned.
-func (l *Loader[K, T]) partial() (venues uint32) {
-	for i, f := range l.flows {
-		if f.received > 0 && f.received < f.sent {
-			venues |= 1 << i
-		}
-	}
-	return venues
-}
-
-// waits returns the venues of which the loader has missing keys or keys in flight.
-func (l *Loader[K, T]) waits() (venues uint32) {
+// venues returns the venues of which the loader has missing keys or keys in flight, and those of which only some batches have returned.
+func (l *Loader[K, T]) venues() (waits, partial uint32) {
 	for _, key := range l.missing {
-		venues |= 1 << l.part(key)
+		waits |= 1 << l.part(key)
 	}
 	for i, f := range l.flows {
 		if f.received < f.sent {
-			venues |= 1 << i
+			waits |= 1 << i
+			partial |= uint32(min(f.received, 1)) << i
 		}
 	}
-	return venues
+	return waits, partial
 }
 
 // fetch is the dataloader's batch function. It recovers a panic of the source, because the dataloader would print the panic without
@@ -353,5 +340,5 @@ func (l *Loader[K, T]) reset() {
 		clear(keys[:min(cap(keys), len(l.results))])
 	}
 	l.results, l.missing, l.stale, l.again, l.fresh = l.results[:0], l.missing[:0], l.stale[:0], l.again[:0], l.fresh[:0]
-	l.flows = l.flows[:0]
+	clear(l.flows[:])
 }

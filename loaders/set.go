@@ -67,8 +67,7 @@ type Set struct {
 type loader interface {
 	cost() (upstream.Kind, int)
 	send()
-	partial() (venues uint32)
-	waits() (venues uint32)
+	venues() (waits, partial uint32)
 	fail(err error)
 	refreshStale()
 	reset()
