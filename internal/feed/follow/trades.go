@@ -230,16 +230,8 @@ func (b *tapes) apply(t *tape, r reads.Result[*queries.TradePage]) error {
 	page, now := r.Value, time.Now()
 	switch {
 	case isPermanent(r.Err):
-		for _, other := range b.items {
-			if other.venue != t.venue {
-				continue
-			}
-			other.unlisted = true
-			if err := b.giveUp(other); err != nil {
-				return err
-			}
-		}
-		return nil
+		t.unlisted = true
+		return b.giveUp(t)
 	case r.Err != nil:
 		t.pending.readFailed(now, r.Err)
 	case page.Value == nil:
