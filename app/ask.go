@@ -57,7 +57,7 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 			q.print(e.String(), "unsupported: "+err.Error())
 		}
 	}
-	if err := cashError(client, client.Can); err != nil {
+	if err := cashError(client); err != nil {
 		q.print("cash", "unsupported: "+err.Error())
 	}
 	q.print("accounts", "not requested: "+noAccountsReason(cfg))
@@ -96,10 +96,7 @@ func (q *inquiry) probe(ctx context.Context) (print func()) {
 
 // noAccountsReason returns the reason why ask requests no data of accounts.
 func noAccountsReason(cfg *config.Config) string {
-	switch {
-	case cfg.Further && !drivers.Of(cfg.Venue.Driver).PublicAccounts:
-		return "they need credentials, which only the first venue takes"
-	case accountsArePublic(cfg):
+	if accountsArePublic(cfg) && drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return "only a caller knows their addresses"
 	}
 	return "they need a caller's credentials"

@@ -8,7 +8,6 @@ import (
 
 	"oddsgraph/graph/model"
 	"oddsgraph/internal/feed"
-	"oddsgraph/internal/upstream"
 	"oddsgraph/internal/venue/stream"
 )
 
@@ -36,9 +35,6 @@ func (u *unit) openLive(cfg stream.Config, linger time.Duration) error {
 		return nil
 	}
 	cfg.Market = u.Cache.CachedMarket
-	if u.name != "" {
-		cfg.Venue, cfg.NoAccounts = u.name, u.Reader.Can(upstream.EndpointPositions)
-	}
 	client, err := stream.New(cfg, l.Feed)
 	if err != nil {
 		return fmt.Errorf("stream: %w", err)

@@ -58,7 +58,7 @@ func (u *unit) registerMetrics() {
 // expected returns the label values of the venue's metrics.
 func (u *unit) expected() (e telemetry.Expected) {
 	for endpoint := range upstream.Endpoint(upstream.Endpoints) {
-		if u.Reader.Can(endpoint) == nil {
+		if u.Client.Can(endpoint) == nil {
 			e.Endpoints = append(e.Endpoints, endpoint.String())
 		}
 	}

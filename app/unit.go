@@ -35,8 +35,6 @@ type unit struct {
 	names  market.Names
 	demo   *demoVenue // nil without an embedded venue
 	Client venue.Driver
-	// Reader is what Cache reads: Client, without the accounts of a further venue that needs credentials.
-	Reader venue.Reader
 	Cache  *cache.Cache
 	Live   *live
 	budget *ratelimit.Budget // nil if no rate limit of the venue is known
@@ -133,10 +131,7 @@ func (u *unit) open(w Wiring) (err error) {
 		return err
 	}
 	u.opened = append(u.opened, u.Client.Close)
-	if u.Reader = u.Client; u.name != "" && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
-		u.Reader = withoutAccounts{u.Client, u.name}
-	}
-	u.Cache = cache.New(u.Reader, w.Reads)
+	u.Cache = cache.New(u.Client, w.Reads)
 	u.opened = append(u.opened, u.Cache.Close)
 	if u.fleet != nil {
 		u.fleet.OnFlush(u.Cache.FlushLocal)
@@ -170,7 +165,7 @@ func (u *unit) resolverVenue() resolvers.Venue {
 	cfg := u.cfg
 	return resolvers.Venue{
 		Name: cmp.Or(u.name, venueInIDs(cfg)), Title: title(cfg), Currency: currency(cfg),
-		Scope: u.Cache.Scope, Can: u.Reader.Can, CashError: cashError(u.Client, u.Reader.Can), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
+		Scope: u.Cache.Scope, Can: u.Client.Can, CashError: cashError(u.Client), MarketID: drivers.Of(cfg.Venue.Driver).MarketID, PublicAccounts: accountsArePublic(cfg),
 	}
 }
 
@@ -183,7 +178,7 @@ func (u *unit) forget(a *auth.Account) {
 }
 
 func (u *unit) constantStatus() model.ServiceStatus {
-	cfg, unsupported := u.cfg, unsupportedBy(u.Client, u.Reader.Can)
+	cfg, unsupported := u.cfg, unsupportedBy(u.Client)
 	searches := drivers.Of(cfg.Venue.Driver).Searches
 	return model.ServiceStatus{
 		Currency: currency(cfg),

@@ -9,8 +9,6 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/ratelimit"
-	"oddsgraph/internal/upstream"
-	"oddsgraph/internal/venue"
 	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/internal/venue/rest"
 )
@@ -74,19 +72,6 @@ func families(limits []rest.PublishedLimit) (out []ratelimit.Family) {
 		}
 	}
 	return out
-}
-
-// withoutAccounts is a venue.Reader that does not serve the endpoints of accounts.
-type withoutAccounts struct {
-	venue.Reader
-	name string
-}
-
-func (w withoutAccounts) Can(e upstream.Endpoint) error {
-	if e.User() {
-		return market.Errorf(market.CodeUnsupported, "accounts of the venue %s need credentials, which only the first venue takes (%s)", w.name, e)
-	}
-	return w.Reader.Can(e)
 }
 
 // embedded reports whether the service uses the embedded demo venue: no URL of a venue is configured, and the demo venue has the

@@ -118,7 +118,7 @@ func TestStateOfVenues(t *testing.T) {
 	if err := s.Ready(); err != nil {
 		t.Errorf("with one venue that has answered, Ready returns %v", err)
 	}
-	if err := s.Venues[1].Reader.Can(upstream.EndpointBalance); market.CodeOf(err) != market.CodeUnsupported || s.Venues[1].Reader.Can(upstream.EndpointPrices) != nil {
+	if err := s.Venues[1].Client.Can(upstream.EndpointBalance); market.CodeOf(err) != market.CodeUnsupported || s.Venues[1].Client.Can(upstream.EndpointPrices) != nil {
 		t.Errorf("for accounts of the further venue, got error %v, want UNSUPPORTED, and no error for prices", err)
 	}
 	w, err := s.Venues[1].wiring(nil)

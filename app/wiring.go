@@ -53,7 +53,7 @@ func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	}
 	w.Client = venueConfig(cfg, rest, key)
 	w.Client.Clock, w.Client.Log, w.Stream.Log = u.clock, u.log, u.log
-	w.Client.NoCredentials, w.Stream.NoCredentials = u.name != "", u.name != ""
+	w.Client.NoCredentials, w.Stream.NoCredentials, w.Stream.Venue = u.name != "", u.name != "", u.name
 	w.Stream.Connections, w.Stream.TopicsPerConnection = spread(cfg.StreamTopics)
 	if u.Tracer != nil {
 		w.Reads.Observer = u.Tracer.Batch
@@ -115,23 +115,23 @@ func venueInIDs(cfg *config.Config) string {
 }
 
 // unsupportedBy returns the names of the endpoints that a venue does not serve, in the order of upstream.Endpoint. It appends "cash"
-// if the venue serves balances without cash. can is the method Can of what the service reads.
-func unsupportedBy(d venue.Driver, can func(upstream.Endpoint) error) []string {
+// if the venue serves balances without cash.
+func unsupportedBy(d venue.Driver) []string {
 	names := []string{}
 	for e := range upstream.Endpoint(upstream.Endpoints) {
-		if can(e) != nil && !slices.Contains(names, e.String()) {
+		if d.Can(e) != nil && !slices.Contains(names, e.String()) {
 			names = append(names, e.String())
 		}
 	}
-	if cashError(d, can) != nil {
+	if cashError(d) != nil {
 		names = append(names, "cash")
 	}
 	return names
 }
 
 // cashError returns the UNSUPPORTED error of a venue that serves balances without cash, or nil.
-func cashError(d venue.Driver, can func(upstream.Endpoint) error) error {
-	if can(upstream.EndpointBalance) != nil {
+func cashError(d venue.Driver) error {
+	if d.Can(upstream.EndpointBalance) != nil {
 		return nil
 	}
 	return d.CanReadCash()

@@ -90,11 +90,14 @@ func (c *Client) Cost(endpoint upstream.Endpoint, keys, bytes int) int {
 	return max(keys, 0)
 }
 
-// Can returns an error for the endpoint of public trades, which the documented API lacks. A venue may lack other endpoints, too, but
-// only a call can show this.
+// Can returns an error for the endpoint of public trades, which the documented API lacks, and without credentials for those of accounts.
+// A venue may lack other endpoints, too, but only a call can show this.
 func (c *Client) Can(e upstream.Endpoint) error {
-	if e == upstream.EndpointMarketTrades {
+	switch {
+	case e == upstream.EndpointMarketTrades:
 		return market.Errorf(market.CodeUnsupported, "the venue's API has no list of public trades; tradesAdded streams them (%s)", e)
+	case e.User() && c.cfg.NoCredentials:
+		return market.Errorf(market.CodeUnsupported, "accounts of this venue need credentials, which only the first venue takes (%s)", e)
 	}
 	return nil
 }

@@ -100,10 +100,8 @@ type Config struct {
 	// Venue is the name of a further venue in the ids of the client's topics, the Handler's messages and the markets of Market; see
 	// market.Names. No codec sees this name.
 	Venue string
-	// NoCredentials makes Watch fail with INTERNAL_SERVER_ERROR if it gets credentials. If NoAccounts is not nil, Watch returns it for
-	// topics of accounts.
+	// NoCredentials makes Watch fail with UNSUPPORTED for topics of accounts, which need credentials.
 	NoCredentials bool
-	NoAccounts    error
 	// LimitedWait is the wait after the venue has closed a connection because the client sent too many frames. DialWithin is the
 	// timeout of opening a connection.
 	LimitedWait, DialWithin time.Duration

@@ -53,11 +53,8 @@ func (c *Client) Watch(t messages.Topic, creds *market.Credentials) error {
 	if t = c.own(t); !validTopic(t) {
 		return market.Errorf(market.CodeBadUserInput, "this cannot be a topic of the stream")
 	}
-	if c.cfg.NoAccounts != nil && t.Channel == messages.ChannelUser {
-		return c.cfg.NoAccounts
-	}
-	if c.cfg.NoCredentials && creds != nil {
-		return market.Errorf(market.CodeInternal, "the topic has credentials, but the venue takes none")
+	if c.cfg.NoCredentials && (t.Channel == messages.ChannelUser || creds != nil) {
+		return market.Errorf(market.CodeUnsupported, "the stream of a venue without credentials has no accounts")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

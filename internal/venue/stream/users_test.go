@@ -65,21 +65,20 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestNoCredentials checks that a client for a venue without credentials watches no topic with credentials.
+// TestNoCredentials checks that a client for a venue without credentials watches no account.
 func TestNoCredentials(t *testing.T) {
 	inBubble(t, func(cfg *Config, _ *venue) { cfg.NoCredentials = true }, func(b *bench) {
 		err := b.Watch(user("s1"), credentials(b, canary))
-		b.equal("error and topics", []any{market.CodeOf(err), b.Stats().Topics}, []any{market.CodeInternal, 0})
-		b.equal("error without credentials", b.Watch(user("s1"), nil), nil)
+		b.equal("error and topics", []any{market.CodeOf(err), b.Stats().Topics}, []any{market.CodeUnsupported, 0})
+		b.equal("error of a public topic", b.Watch(book("T1"), nil), nil)
 	})
 }
 
 // TestFurtherVenue checks that the venue gets its own ids, and the Handler those with the name of a further venue. Topics of other
 // venues and of accounts are refused.
 func TestFurtherVenue(t *testing.T) {
-	noAccounts := market.Errorf(market.CodeUnsupported, "no accounts")
 	inBubble(t, func(cfg *Config, _ *venue) {
-		cfg.Venue, cfg.NoAccounts = "v", noAccounts
+		cfg.Venue, cfg.NoCredentials = "v", true
 		cfg.Market = func(id string) *market.Market { return &market.Market{MarketID: id, Slug: "v:s"} }
 	}, func(b *bench) {
 		b.watch(book("v:T1"))
@@ -98,7 +97,7 @@ func TestFurtherVenue(t *testing.T) {
 		b.equal("market of the codec", []string{m.MarketID, m.Slug}, []string{"x", "s"})
 		b.Unwatch(book("v:T1"))
 		b.equal("error of another venue's topic", market.CodeOf(b.Watch(book("w:T1"), nil)), market.CodeBadUserInput)
-		b.equal("error of an account", b.Watch(messages.Topic{Channel: messages.ChannelUser, ID: "v:" + address}, nil), error(noAccounts))
+		b.equal("error of an account", market.CodeOf(b.Watch(messages.Topic{Channel: messages.ChannelUser, ID: "v:" + address}, nil)), market.CodeUnsupported)
 		b.equal("topics", b.Stats().Topics, 0)
 		b.venue.set(func() {
 			b.venue.respond = respondTo("subscribe", func(c *fakeConn, f sentFrame) {
