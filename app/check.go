@@ -47,14 +47,13 @@ func check(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.
 		log = slog.New(slog.DiscardHandler) // the printed lines have all reasons
 	}
 	failed := askRedis(ctx, cfg, stdout)
-	if len(cfg.More) == 0 {
-		return errors.Join(failed, ask(ctx, cfg, log, stdout))
-	}
 	for _, c := range venues(cfg) {
-		_, _ = fmt.Fprintf(stdout, "venue %s:\n", title(c)) // ask returns an error of stdout
-		if err := ask(ctx, c, log, stdout); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("venue %s: %w", title(c), err))
+		name := ""
+		if len(cfg.More) > 0 {
+			name = title(c)
+			_, _ = fmt.Fprintf(stdout, "venue %s:\n", name) // ask returns an error of stdout
 		}
+		failed = errors.Join(failed, market.AtVenue(name, ask(ctx, c, log, stdout)))
 	}
 	return failed
 }
@@ -86,11 +85,16 @@ func checkTraces(ctx context.Context, log *slog.Logger) error {
 }
 
 func validate(cfg *config.Config) error {
-	if err := validateVenue(cfg); err != nil {
-		return err
+	all := venues(cfg)
+	if len(all) > market.MaxVenues {
+		return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES) and the first venue are %d venues; want at most %d", len(all), market.MaxVenues)
 	}
-	if err := validateMore(cfg); err != nil {
-		return err
+	for i, c := range all {
+		if err := validateVenue(c, all[:i]); i > 0 && err != nil {
+			return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES), venue %s: %w", title(c), err)
+		} else if err != nil {
+			return err
+		}
 	}
 	if err := validateJWT(cfg); err != nil {
 		return err
@@ -101,38 +105,13 @@ func validate(cfg *config.Config) error {
 	return nil
 }
 
-// validateMore checks the further venues. Two units for one venue would call it twice as often as its limit allows.
-func validateMore(cfg *config.Config) error {
-	all := venues(cfg)
-	if len(all) > market.MaxVenues {
-		return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES) and the first venue are %d venues; want at most %d", len(all), market.MaxVenues)
-	}
-	for i, c := range cfg.More {
-		err := validateVenue(c)
-		if err == nil && c.Venue.URL == "" && c.Venue.Driver == drivers.Generic && !embedded(c) {
-			err = errors.New("the driver generic needs ODDSGRAPH_VENUE_URL")
-		}
-		for _, other := range all[:i+1] {
-			switch {
-			case err != nil:
-			case title(other) == title(c):
-				err = errors.New("another venue has this name; rename the file")
-			case strings.TrimRight(venueName(other), "/") == strings.TrimRight(venueName(c), "/"):
-				err = fmt.Errorf("%s is the same venue", title(other))
-			}
-		}
-		if err != nil {
-			return fmt.Errorf("--more-venues (ODDSGRAPH_MORE_VENUES), venue %s: %w", title(c), err)
-		}
-	}
-	return nil
-}
-
-func validateVenue(cfg *config.Config) error {
+// validateVenue checks a venue beside others. Two units for one venue would call it twice as often as its limit allows.
+func validateVenue(cfg *config.Config, others []*config.Config) error {
+	further := len(others) > 0
 	if !slices.Contains(drivers.Names(), cfg.Venue.Driver) {
 		return fmt.Errorf("--venue-driver=%s (ODDSGRAPH_VENUE_DRIVER) names no driver; want one of %s", cfg.Venue.Driver, strings.Join(drivers.Names(), ", "))
 	}
-	if !cfg.Further && cfg.Venue.Credentials == config.CredentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
+	if !further && cfg.Venue.Credentials == config.CredentialsPublic && !drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return fmt.Errorf("--venue-credentials=public (ODDSGRAPH_VENUE_CREDENTIALS) would show every account to everybody, and the driver %s does not declare accounts public; use query, header or none", cfg.Venue.Driver)
 	}
 	if err := drivers.CheckTable(cfg.Venue.Driver, cfg.Venue.Table); err != nil {
@@ -141,11 +120,22 @@ func validateVenue(cfg *config.Config) error {
 	if cfg.StreamURL != "" && embedded(cfg) {
 		return errors.New("--stream-url (ODDSGRAPH_STREAM_URL) is set without --venue-url (ODDSGRAPH_VENUE_URL); set both, or neither for the demo venue")
 	}
-	if !cfg.Further && cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && cfg.Demo.Driver != drivers.Generic {
+	if cfg.Venue.URL == "" && cfg.Venue.Driver == drivers.Generic && !embedded(cfg) {
+		if further {
+			return errors.New("the driver generic needs ODDSGRAPH_VENUE_URL")
+		}
 		return fmt.Errorf("--demo-driver=%[1]s (ODDSGRAPH_DEMO_DRIVER) needs --venue-driver=%[1]s; without it, only oddsgraph venue runs this venue", cfg.Demo.Driver)
 	}
 	if _, err := venueKey(cfg.Venue, nil); err != nil {
 		return err
+	}
+	for _, other := range others {
+		switch {
+		case title(other) == title(cfg):
+			return errors.New("another venue has this name; rename the file")
+		case strings.TrimRight(venueName(other), "/") == strings.TrimRight(venueName(cfg), "/"):
+			return fmt.Errorf("%s is the same venue", title(other))
+		}
 	}
 	return validateShared(cfg)
 }

@@ -52,8 +52,6 @@ type Config struct {
 	// More are the configurations of the further venues, those of --demo-driver first. They differ from this one only in Venue, StreamURL,
 	// StreamTopics and Demo.
 	More []*Config `kong:"-"`
-	// Further reports whether this is the configuration of a further venue.
-	Further bool `kong:"-"`
 
 	// origins maps the name of a flag to the place where its value was set. It contains only flags that were set.
 	origins map[string]string

@@ -49,12 +49,12 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	name := element.value
 	if strings.ContainsAny(element.value, "/.") {
 		text, err := readFile(element.value)
-		if err != nil {
-			p.report(flagOf(k, "more-venues").Value, element.value, err, "drivers, and paths of files that can be read")
-		}
 		name = strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
 		if err == nil && !venueName.MatchString(name) {
-			p.report(flagOf(k, "more-venues").Value, element.value, errors.New("is named after no venue"), "files with the names of venues, such as other.env: at most 32 lower-case letters, digits and hyphens, a letter first")
+			err = errors.New("is named after no venue")
+		}
+		if err != nil {
+			p.report(flagOf(k, "more-venues").Value, element.value, err, "drivers, and paths of files that can be read and have the names of venues, such as other.env: at most 32 lower-case letters, digits and hyphens, a letter first")
 		}
 		own.addLines(element.value, text, keys(k))
 		for _, name := range slices.Sorted(maps.Keys(own.values)) {
@@ -69,7 +69,7 @@ func (p *parser) venueFrom(k *kong.Kong, c *Config, element given) *Config {
 	venue, _ := own.parse(nil)
 	p.problems = append(p.problems, own.problems...)
 	further := *c
-	further.More, further.Further, further.Demo.Driver = nil, true, ""
+	further.More, further.Demo.Driver = nil, ""
 	further.Venue, further.StreamURL, further.StreamTopics, further.origins = venue.Venue, venue.StreamURL, venue.StreamTopics, venue.origins
 	further.Venue.Credentials, further.Venue.Name = CredentialsPublic, name
 	return &further

@@ -70,7 +70,7 @@ func (c Config) Show(w io.Writer) error {
 	for _, config := range append([]*Config{&c}, c.More...) {
 		for _, s := range settings(*config) {
 			name := "--" + s.flag.Name
-			if config.Further {
+			if config.Venue.Name != "" {
 				if !ofVenue(variable(s.flag.Name)) {
 					continue
 				}
