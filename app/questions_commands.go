@@ -122,7 +122,7 @@ func readLegs(ctx context.Context, units []*unit, tokens []string) map[string]pa
 	for i, u := range units {
 		var keys []market.MarketRef
 		for _, token := range tokens {
-			if u.names.Find(token) == i-1 {
+			if u.names.Find(token) == i {
 				keys = append(keys, market.MarketRef{By: market.ByToken, Value: token})
 			}
 		}
