@@ -5,7 +5,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -59,18 +58,18 @@ func title(cfg *config.Config) string { return cmp.Or(cfg.Venue.Name, cfg.Venue.
 
 // names returns the names of all venues in ids, or nil if there is one venue.
 func names(cfg *config.Config) (all market.Names) {
-	for _, c := range cfg.More {
-		all = append(all, c.Venue.Name)
+	if len(cfg.More) == 0 {
+		return nil
 	}
-	if all != nil {
-		all = append(market.Names{""}, all...)
+	for _, c := range venues(cfg) {
+		all = append(all, c.Venue.Name)
 	}
 	return all
 }
 
 // openUnits opens all venues. front is Wiring.Front of the first venue.
 func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
-	names, opened := names(cfg), s.clock.Now()
+	names := names(cfg)
 	for i, c := range venues(cfg) {
 		u := &unit{process: s.process, cfg: c, name: c.Venue.Name, names: names, asked: make(chan struct{}, 1)}
 		label := ""
@@ -82,7 +81,7 @@ func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func
 			u.Metrics = u.Metrics.ForVenue(label)
 		}
 		s.opened = append(s.opened, u.closeDemo, func() { u.opened.close() })
-		w, err := u.openWith(opened, options)
+		w, err := u.open(options)
 		if err != nil {
 			return nil, err
 		}
@@ -93,29 +92,23 @@ func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func
 	return front, nil
 }
 
-// openWith opens the embedded venue, if there is one, and then the unit with the wiring that the options have changed. opened is the
-// time at which all embedded venues open.
-func (u *unit) openWith(opened time.Time, options []func(*Wiring)) (w Wiring, err error) {
-	if embedded(u.cfg) {
-		if u.demo, err = openDemo(u.cfg, opened, u.log, u.clock); err != nil {
-			return w, err
-		}
-	}
-	if w, err = u.wiring(options); err != nil {
-		return w, err
-	}
-	return w, u.open(w)
-}
-
 func (u *unit) closeDemo() {
 	if u.demo != nil {
 		_ = u.demo.Close()
 	}
 }
 
-// open opens the parts of the unit.
-func (u *unit) open(w Wiring) (err error) {
+// open opens the embedded venue, if there is one, and the parts of the unit, with the wiring that the options have changed.
+func (u *unit) open(options []func(*Wiring)) (w Wiring, err error) {
 	cfg := u.cfg
+	if embedded(cfg) {
+		if u.demo, err = openDemo(cfg, u.started, u.log, u.clock); err != nil {
+			return w, err
+		}
+	}
+	if w, err = u.wiring(options); err != nil {
+		return w, err
+	}
 	u.health = health{process: u.process, answered: make(chan struct{}), outage: newOutage(u.log), clocks: newClocks(u.log, comparedClocks(cfg)...)}
 	u.opened = append(u.opened, u.health.outage.close)
 	if embedded(cfg) {
@@ -123,12 +116,12 @@ func (u *unit) open(w Wiring) (err error) {
 	}
 	sharing, err := u.openFleet(cfg, &w.Reads)
 	if err != nil {
-		return err
+		return w, err
 	}
 	u.openBudget(cfg, &w, sharing)
 	w.Client.Observer = &u.health
 	if u.Client, err = drivers.Open(w.Client); err != nil {
-		return err
+		return w, err
 	}
 	u.opened = append(u.opened, u.Client.Close)
 	u.Cache = cache.New(u.Client, w.Reads)
@@ -137,12 +130,12 @@ func (u *unit) open(w Wiring) (err error) {
 		u.fleet.OnFlush(u.Cache.FlushLocal)
 	}
 	if err = u.openLive(withProtocol(cfg, u.Client, w.Stream), w.Linger); err != nil {
-		return err
+		return w, err
 	}
 	u.Cache.SetWatcher(u.Live.Feed)
 	u.Cache.SetStreamer(u.Live.Feed)
 	u.constant = u.constantStatus()
-	return nil
+	return w, nil
 }
 
 // start runs the stream in g, and also the first call and the probe. They run until ctx or end ends them.

@@ -151,9 +151,10 @@ func New(cfg Config) *API {
 	who := newIdentities(cfg)
 	allowed := origins.New(cfg.Origins, cfg.LoopbackOrigins, slices.Concat(ownHeaders, cfg.CORSHeaders))
 	g := &graphQL{
-		engine: newEngine(cfg, who), places: admission.New(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout), errBusy).Among(cfg.Venues),
+		engine: newEngine(cfg, who), places: admission.New(who.countedIn, cfg.Operations, cfg.Queue, min(cfg.QueueTimeout, cfg.Timeout), errBusy),
 		incoming: quota.NewMemory(max(MinIncoming, 4*int(cfg.MaxBody))),
 	}
+	g.places.Venues = max(cfg.Venues, 1)
 	all := newTransports(g, allowed, cfg)
 	endpoint := allowed.Handler(all)
 

@@ -25,7 +25,8 @@ type Limiter struct {
 	operations, queue int
 	timeout           time.Duration
 	busy              error
-	venues            int
+	// Venues is the number of venues, each with its part. It must not change later.
+	Venues int
 
 	// mu guards the fields below. share, forget, fits, room, count and admitNext are called with it held.
 	mu sync.Mutex
@@ -58,17 +59,11 @@ type turn struct {
 // New returns a limiter of the clients that the function client finds in contexts. At most as many operations as operations run, and at
 // most as many as queue wait for a place, each at most for timeout. The error busy refuses the others.
 func New(client func(context.Context) quota.Client, operations, queue int, timeout time.Duration, busy error) *Limiter {
-	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, venues: 1, clients: make(map[quota.Client]*share)}
+	return &Limiter{client: client, operations: operations, queue: queue, timeout: timeout, busy: busy, Venues: 1, clients: make(map[quota.Client]*share)}
 }
 
 // nowhere is the part of an operation that waits for no venue.
 const nowhere = -1
-
-// Among returns l after dividing it among a number of venues. 0 means 1.
-func (l *Limiter) Among(venues int) *Limiter {
-	l.venues = max(venues, 1)
-	return l
-}
 
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
@@ -118,7 +113,7 @@ func (l *Limiter) enter(ctx context.Context, at Venues, free int) (s *share, par
 }
 
 // awayLimit is the number of operations that may wait in each part at the same time. All parts are half of the operations.
-func (l *Limiter) awayLimit() int { return (l.operations/l.venues + 1) / 2 }
+func (l *Limiter) awayLimit() int { return (l.operations/l.Venues + 1) / 2 }
 
 // fits returns the part in which one more operation of a client may have a place; see room.
 func (l *Limiter) fits(s *share, at Venues, free int) (part int, ok bool) {
@@ -130,7 +125,7 @@ func (l *Limiter) fits(s *share, at Venues, free int) (part int, ok bool) {
 
 // room returns the part of the first of some venues in which free places are free for a client. Without venues, it returns nowhere.
 func (l *Limiter) room(s *share, at Venues, free int) (part int, ok bool) {
-	for part := range l.venues {
+	for part := range l.Venues {
 		if at.has(part) && quota.Fair(s.away[part], free, l.awayLimit()-l.away[part]) {
 			return part, true
 		}

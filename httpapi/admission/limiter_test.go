@@ -291,7 +291,8 @@ func TestJoinedOperationsLeaveRoom(t *testing.T) {
 func TestVenueShare(t *testing.T) {
 	const a, b, c = 1, 2, 4
 	synctest.Test(t, func(t *testing.T) {
-		l, ctx := New(clientIn, 48, 48, time.Second, errBusy).Among(3), contextOf(t, "192.0.2.1") // one client may have 6 of the 8 places of a part
+		l, ctx := New(clientIn, 48, 48, time.Second, errBusy), contextOf(t, "192.0.2.1")
+		l.Venues = 3 // one client may have 6 of the 8 places of a part
 		flight, land := context.WithCancel(ctx)
 		var slots []*Slot
 		begin := func() *Slot {

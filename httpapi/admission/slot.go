@@ -64,7 +64,7 @@ func (s *Slot) Join(ctx context.Context, first any) error {
 		return nil
 	}
 	leader, ok := first.(*Slot)
-	if !ok || s.limiter.venues == 1 {
+	if !ok || s.limiter.Venues == 1 {
 		return s.await(ctx, 1, 2)
 	}
 	for ctx.Err() == nil {

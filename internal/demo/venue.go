@@ -118,13 +118,10 @@ func New(config Config) *Venue {
 	if config.Heartbeat <= 0 {
 		config.Heartbeat = heartbeat
 	}
-	if config.Opened.IsZero() {
-		config.Opened = config.Clock.Now()
-	}
 	v := &Venue{
 		config: config,
 		epoch:  newEpoch(),
-		opened: millisOf(config.Opened),
+		opened: millisOf(cmp.Or(config.Opened, config.Clock.Now())),
 		random: rng(hash(config.Seed, 1)),
 		dice: dice{
 			tape: rng(hash(config.Seed, 2)), orders: rng(hash(config.Seed, 3)),
@@ -213,15 +210,12 @@ type Dialect struct {
 // Open makes the engine. Of the configuration, it uses what concerns the markets, and the latency.
 func (d *Dialect) Open(config Config, watch Watcher) {
 	d.Clock = cmp.Or[Clock](config.Clock, WallClock{})
-	if config.Opened.IsZero() {
-		config.Opened = d.Clock.Now()
-	}
-	d.Created = config.Opened
+	d.Created = cmp.Or(config.Opened, d.Clock.Now())
 	d.API.Latency, d.API.Counts = config.Latency, &d.Counts
 	d.Sockets.Limits, d.Sockets.Counts = server.StandardLimits, &d.Counts
 	d.engine = New(Config{
 		Markets: config.Markets, Seed: config.Seed, Clock: config.Clock, MarketEvery: config.MarketEvery, Quiet: config.Quiet, Other: config.Other,
-		Opened: config.Opened, Watch: watch,
+		Opened: d.Created, Watch: watch,
 	})
 }
 

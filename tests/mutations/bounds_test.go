@@ -124,7 +124,7 @@ var bounds = []mutation{
 	},
 	{
 		name: "operations that wait for a hung venue take all places",
-		file: "httpapi/admission/limiter.go", oldText: "return (l.operations/l.venues + 1) / 2 }", newText: "return l.operations }",
+		file: "httpapi/admission/limiter.go", oldText: "return (l.operations/l.Venues + 1) / 2 }", newText: "return l.operations }",
 		run: "^TestOperationsThatWaitForTheVenueLeaveRoom$",
 	},
 	{
