@@ -33,28 +33,23 @@ func CutAll[T any](name string, value T) (own T, ok bool) {
 
 // renamed returns a copy of a value with the ids that the function id returns.
 func renamed[T any](value T, id func(id string) string) T {
-	r := renamer{id: id}
-	r.rename(reflect.ValueOf(&value).Elem())
+	rename(reflect.ValueOf(&value).Elem(), id)
 	return value
 }
 
-// renamer changes the ids in a value.
-type renamer struct {
-	id func(id string) string
-	// seen maps pointers to their copies, because a page may contain a market several times.
-	seen map[any]reflect.Value
-}
-
 // rename changes the ids of a value that nobody else has. It copies what the value refers to.
-func (r *renamer) rename(v reflect.Value) {
+func rename(v reflect.Value, id func(id string) string) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() > 0 {
-			v.SetString(r.id(v.String()))
+			v.SetString(id(v.String()))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() && hasIDs(v.Type()) {
-			v.Set(r.copied(v))
+			old := v.Elem()
+			v.Set(reflect.New(old.Type()))
+			v.Elem().Set(old)
+			rename(v.Elem(), id)
 		}
 	case reflect.Slice:
 		if v.Len() > 0 {
@@ -62,7 +57,7 @@ func (r *renamer) rename(v reflect.Value) {
 			v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 			reflect.Copy(v, old)
 			for i := range v.Len() {
-				r.rename(v.Index(i))
+				rename(v.Index(i), id)
 			}
 		}
 	case reflect.Struct:
@@ -74,24 +69,9 @@ func (r *renamer) rename(v reflect.Value) {
 			}
 		}
 		for _, i := range fieldsWithIDs(v.Type()) {
-			r.rename(v.Field(i))
+			rename(v.Field(i), id)
 		}
 	}
-}
-
-// copied returns a pointer to a copy of what a pointer refers to.
-func (r *renamer) copied(v reflect.Value) reflect.Value {
-	c, ok := r.seen[v.Interface()]
-	if !ok {
-		c = reflect.New(v.Type().Elem())
-		c.Elem().Set(v.Elem())
-		if r.seen == nil {
-			r.seen = make(map[any]reflect.Value)
-		}
-		r.seen[v.Interface()] = c
-		r.rename(c.Elem())
-	}
-	return c
 }
 
 // knownFields contains the results of fieldsWithIDs.

@@ -8,11 +8,6 @@ var venues = []mutation{
 		run: "^TestQualifyAllCopies$", message: "the driver's market is now",
 	},
 	{
-		name: "the copies of a market on a page differ",
-		file: "internal/market/qualified.go", oldText: "if !ok {", newText: "if true || !ok {",
-		run: "^TestQualifyAllCopies$", message: "want one copy of the market in both lists",
-	},
-	{
 		name: "the trades of two venues can have equal ids",
 		file: "internal/market/qualified.go", oldText: "strings.HasSuffix(f.Name, \"ID\")", newText: "strings.HasSuffix(f.Name, \"ID\") && f.Name != \"TradeID\"", tests: "internal/cache",
 		run: "^TestFurtherVenue$", message: "TradeID",
