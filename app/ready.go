@@ -118,12 +118,7 @@ func (u *unit) firstCall(ctx context.Context) {
 func (s *App) impairment() string {
 	var faults []string
 	for _, u := range s.Venues {
-		for line := range strings.Lines(u.impairment()) {
-			if len(s.Venues) > 1 {
-				line = title(u.cfg) + ": " + line
-			}
-			faults = append(faults, strings.TrimSuffix(line, "\n"))
-		}
+		faults = append(faults, u.impairments()...)
 	}
 	if err := s.Files.Questions.fault(); err != nil {
 		faults = append(faults, "the earlier questions stay in use: "+err.Error())
@@ -131,18 +126,21 @@ func (s *App) impairment() string {
 	return strings.Join(faults, "\n")
 }
 
-// impairment returns the part of App.impairment for a venue, with a line for the venue and a line for Redis.
-func (u *unit) impairment() string {
-	var faults []string
+// impairments returns the lines of App.impairment for a venue: one for the venue and one for Redis.
+func (u *unit) impairments() (faults []string) {
+	of := ""
+	if len(u.names) > 0 {
+		of = title(u.cfg) + ": "
+	}
 	if since := u.health.reach.since(); !since.IsZero() {
-		faults = append(faults, "the venue has not answered since "+since.UTC().Format(time.RFC3339))
+		faults = append(faults, of+"the venue has not answered since "+since.UTC().Format(time.RFC3339))
 	}
 	if u.fleet != nil {
 		if link := u.fleet.Stats(); !link.Connected {
-			faults = append(faults, strings.TrimSuffix("nothing is shared with other replicas: "+link.LastError, ": "))
+			faults = append(faults, of+strings.TrimSuffix("nothing is shared with other replicas: "+link.LastError, ": "))
 		}
 	}
-	return strings.Join(faults, "\n")
+	return faults
 }
 
 // Status returns the value of the GraphQL field serviceStatus.
@@ -150,18 +148,13 @@ func (s *App) Status(context.Context) model.ServiceStatus {
 	var status model.ServiceStatus
 	venues, demo := make([]model.ServiceVenue, len(s.Venues)), true
 	for i, u := range slices.Backward(s.Venues) { // at the end, status is that of the first venue
-		status = u.status()
-		venues[i], demo = u.serviceVenue(status), demo && u.demo != nil
+		status, demo = u.status(), demo && u.demo != nil
+		venues[i] = model.ServiceVenue{
+			Name: title(u.cfg), Currency: status.Currency, Demo: u.demo != nil, Stream: status.Stream, UpstreamReachable: status.UpstreamReachable,
+			ThrottledUntil: status.ThrottledUntil, Shared: status.Shared, Status: *status.Venue,
+		}
 	}
 	status.Version, status.Demo, status.Venues = BuildVersion(), demo, venues
 	status.Questions = s.Files.Questions.status()
 	return status
-}
-
-// serviceVenue returns the venue in the field serviceStatus.venues. s is the result of status.
-func (u *unit) serviceVenue(s model.ServiceStatus) model.ServiceVenue {
-	return model.ServiceVenue{
-		Name: title(u.cfg), Currency: s.Currency, Demo: u.demo != nil, Stream: s.Stream, UpstreamReachable: s.UpstreamReachable,
-		ThrottledUntil: s.ThrottledUntil, Shared: s.Shared, Status: *s.Venue,
-	}
 }

@@ -49,11 +49,9 @@ func (s *App) Serve(ctx context.Context) error {
 		err := s.Server.serve(front)
 		drain()
 		<-drained
-		var ends sync.WaitGroup
 		for _, u := range s.Venues {
-			ends.Go(u.end)
+			u.end()
 		}
-		ends.Wait()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()

@@ -18,8 +18,6 @@ import (
 
 // Wiring configures the API, and the REST client, the cache and the stream of the venue.
 type Wiring struct {
-	// Venue is the name of a further venue in ids. It is empty for the first venue.
-	Venue  string
 	Client drivers.Config
 	Reads  cache.Config
 	Stream stream.Config
@@ -35,7 +33,7 @@ type Wiring struct {
 // wiring returns the configuration of the unit's clients and of its cache. The functions in options can change it.
 func (u *unit) wiring(options []func(*Wiring)) (w Wiring, err error) {
 	cfg, rest := u.cfg, u.cfg.Venue.URL
-	w = Wiring{Venue: u.name, Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
+	w = Wiring{Reads: cacheConfig(cfg, u.clock), Fresh: u.demo != nil}
 	if len(u.names) > 0 {
 		w.Reads.Venue, w.Reads.Name = title(cfg), u.name
 		w.Reads.Memory /= len(u.names)

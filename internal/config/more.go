@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -29,10 +28,9 @@ func (p *parser) addVenues(k *kong.Kong, c *Config) {
 		if p.origins["venue-driver"] == "" {
 			c.Venue.Driver = c.Demo.Driver
 		}
-		host, _, _ := net.SplitHostPort(c.Demo.Listen)
 		for i, driver := range c.Demo.Drivers[1:] {
 			further := p.venueFrom(k, c, given{driver, p.origins["demo-driver"]})
-			further.Demo.Driver, further.Demo.Other, further.Demo.Listen = driver, uint64(i+1), net.JoinHostPort(host, "0")
+			further.Demo.Driver, further.Demo.Other, further.Demo.Listen = driver, uint64(i+1), "127.0.0.1:0"
 			c.More = append(c.More, further)
 		}
 	}

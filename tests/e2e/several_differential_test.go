@@ -117,12 +117,12 @@ func startTrio(t *testing.T, driver string, options ...string) *trio {
 		lines = append(lines, "ODDSGRAPH_VENUE_CURRENCY="+demo.Currency)
 	}
 	w.further = start(func(c *app.Wiring) {
-		if c.Venue != "" {
+		if c.Reads.Name != "" {
 			c.Client.Key, c.Client.Table, c.Stream.URL = venue.Client.Key, venue.Client.Table, venue.Stream.URL
 		}
 	}, "--demo-markets=10", file("v", lines...))
 	w.first = start(func(c *app.Wiring) {
-		if c.Venue == "" {
+		if c.Reads.Name == "" {
 			c.Client.BaseURL, c.Client.Key, c.Stream.URL = venue.Client.BaseURL, venue.Client.Key, venue.Stream.URL
 		}
 	}, append(flags, file("other", "ODDSGRAPH_VENUE_DRIVER=generic", "ODDSGRAPH_VENUE_URL=http://127.0.0.1:1"))...)

@@ -126,7 +126,7 @@ func readVenues(t *testing.T, all map[string]*simulated, rig func(*app.Wiring), 
 		args = append(args, "--more-venues="+strings.Join(more, ","))
 	}
 	s := openAt(t, market.SystemClock{}, func(w *app.Wiring) {
-		v := all[w.Venue]
+		v := all[w.Reads.Name]
 		transport := &http.Transport{DisableCompression: true, MaxResponseHeaderBytes: 64 << 10, DialContext: v.listener.dial}
 		t.Cleanup(transport.CloseIdleConnections)
 		w.Client.Transport, w.Stream.Dial, w.Unlimited = transport, v, true
