@@ -32,7 +32,7 @@ type Limiter struct {
 	mu sync.Mutex
 	// running counts the operations that have a place, away those of them in the part of each venue, and waiting those in the queue.
 	running, waiting int
-	away             [market.MaxVenues]int
+	away             [nowhere + 1]int
 	// clients contains the clients that have running or waiting operations.
 	clients map[quota.Client]*share
 	spare   []*share // unused values, for reuse
@@ -41,7 +41,7 @@ type Limiter struct {
 type share struct {
 	client  quota.Client
 	running int
-	away    [market.MaxVenues]int
+	away    [nowhere + 1]int
 	// waiting contains the waiting operations, oldest first.
 	waiting []turn
 	// release releases the place of an operation that does not wait for the venue.
@@ -63,7 +63,7 @@ func New(client func(context.Context) quota.Client, operations, queue int, timeo
 }
 
 // nowhere is the part of an operation that waits for no venue.
-const nowhere = -1
+const nowhere = market.MaxVenues
 
 // Acquire waits until an operation of the client in ctx may run, but at most for l.timeout. The calling function must call the
 // function release once, when the operation has ended. The error is the one that New was given, or the cause of ctx.
@@ -126,7 +126,7 @@ func (l *Limiter) fits(s *share, at Venues, free int) (part int, ok bool) {
 // room returns the part of the first of some venues in which free places are free for a client. Without venues, it returns nowhere.
 func (l *Limiter) room(s *share, at Venues, free int) (part int, ok bool) {
 	for part := range l.Venues {
-		if at.has(part) && quota.Fair(s.away[part], free, l.awayLimit()-l.away[part]) {
+		if at&(1<<part) != 0 && quota.Fair(s.away[part], free, l.awayLimit()-l.away[part]) {
 			return part, true
 		}
 	}
@@ -136,9 +136,7 @@ func (l *Limiter) room(s *share, at Venues, free int) (part int, ok bool) {
 // count adds n to the running operations of a client, and to those in a part.
 func (l *Limiter) count(s *share, part, n int) {
 	s.running, l.running = s.running+n, l.running+n
-	if part != nowhere {
-		s.away[part], l.away[part] = s.away[part]+n, l.away[part]+n
-	}
+	s.away[part], l.away[part] = s.away[part]+n, l.away[part]+n
 }
 
 // move takes a running operation from one part to that of another venue. It returns false if fewer than free places are free there.

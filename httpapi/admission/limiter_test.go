@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"oddsgraph/httpapi/quota"
-	"oddsgraph/internal/market"
 )
 
 var errBusy = errors.New("busy")
@@ -356,7 +355,7 @@ func TestVenueShare(t *testing.T) {
 		for _, s := range slots {
 			s.End()
 		}
-		if synctest.Wait(); refused != 3 || l.running != 0 || l.away != [market.MaxVenues]int{} {
+		if synctest.Wait(); refused != 3 || l.running != 0 || l.away != [nowhere + 1]int{} {
 			t.Errorf("%d operations were refused, want 3; at the end, %d run, and %v wait for venues", refused, l.running, l.away)
 		}
 	})

@@ -8,9 +8,6 @@ import (
 // Venues is a set of venues. The bit i is that of the venue at index i.
 type Venues uint32
 
-// has reports whether the venue of a part is in the set.
-func (v Venues) has(part int) bool { return part != nowhere && v&(1<<part) != 0 }
-
 // Slot is the place of an operation in a Limiter. The zero slot has no place, and neither has a nil slot.
 type Slot struct {
 	limiter *Limiter
@@ -50,9 +47,6 @@ func (s *Slot) End() {
 // on, the limiter counts the operation in the part of one of these venues, until it waits only for others or ends. If none of the parts
 // has room for another one, the operation gives up its place and joins the queue. Await returns the same errors as Begin.
 func (s *Slot) Await(ctx context.Context, at Venues) error {
-	if s == nil || s.limiter == nil {
-		return nil
-	}
 	return s.await(ctx, at, 1)
 }
 
@@ -60,11 +54,8 @@ func (s *Slot) Await(ctx context.Context, at Venues) error {
 // need a place later. Otherwise each would wait for the other. With several venues, Join returns when ctx ends: until then, the operation
 // waits for the same venues as the other one.
 func (s *Slot) Join(ctx context.Context, first any) error {
-	if s == nil || s.limiter == nil {
-		return nil
-	}
 	leader, ok := first.(*Slot)
-	if !ok || s.limiter.Venues == 1 {
+	if !ok || s == nil || s.limiter == nil || s.limiter.Venues == 1 {
 		return s.await(ctx, 1, 2)
 	}
 	for ctx.Err() == nil {
@@ -92,13 +83,16 @@ func (s *Slot) watch() (Venues, <-chan struct{}) {
 
 // await implements Await and Join. It takes one place of a part if free places are free.
 func (s *Slot) await(ctx context.Context, at Venues, free int) error {
+	if s == nil || s.limiter == nil {
+		return nil
+	}
 	s.mu.Lock()
 	if s.at != at && s.changed != nil {
 		close(s.changed)
 		s.changed = nil
 	}
 	s.at = at
-	if s.share == nil || at.has(s.part) {
+	if s.share == nil || at&(1<<s.part) != 0 {
 		s.mu.Unlock()
 		return nil
 	}

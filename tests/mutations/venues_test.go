@@ -49,7 +49,7 @@ var venues = []mutation{
 	},
 	{
 		name: "an operation keeps its place at a venue that has answered",
-		file: "httpapi/admission/slot.go", oldText: "at.has(s.part) {", newText: "s.part != nowhere {",
+		file: "httpapi/admission/slot.go", oldText: "at&(1<<s.part) != 0 {", newText: "s.part != nowhere {",
 		run: "^TestVenueShare$",
 	},
 	{
