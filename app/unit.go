@@ -25,7 +25,7 @@ import (
 )
 
 // unit is a venue that the service reads, with all that belongs to it: the driver, the rate limit, the cache, the feed, the stream,
-// what the replicas share of it, and its state. openUnit opens the parts, start runs them, and end closes them.
+// what the replicas share of it, and its state. open opens the parts, start runs them, and end closes them.
 type unit struct {
 	process
 	cfg *config.Config
