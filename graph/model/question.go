@@ -1,7 +1,6 @@
 package model
 
 import (
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
 	"oddsgraph/internal/reads"
 )
@@ -10,13 +9,7 @@ import (
 // contained the question; resolvers then read the states.
 type Question struct {
 	*questions.Question
-	State []LegState
-}
-
-// LegState has the book and the market of a leg. Their values are nil if the venue does not have them.
-type LegState struct {
-	Book   reads.Result[*market.Book]
-	Market reads.Result[*market.Market]
+	State []reads.Leg
 }
 
 // ID returns a key for the caches of clients.
@@ -36,7 +29,7 @@ type QuestionLeg struct {
 	questions.Leg
 	Venue    string
 	Currency *string
-	State    *LegState
+	State    *reads.Leg
 }
 
 // Token returns the leg's token, with the book of the event.

@@ -99,12 +99,12 @@ var venues = []mutation{
 	},
 	{
 		name: "a venue that fails is called for each change of a question",
-		file: "internal/feed/follow/questions.go", oldText: "q.changed && q.found.Live", newText: "q.changed",
-		run: "^TestQuestion$", message: "the stream has looked at stale data",
+		file: "internal/feed/follow/questions.go", oldText: "l.pause = lookBackoff.Wait(l.failures, 1)", newText: "l.pause = q.Every",
+		run: "^TestQuestion$", message: "the stream has looked at the live leg",
 	},
 	{
 		name: "a venue that hangs hides what is known of the others",
-		file: "internal/feed/follow/questions.go", oldText: "case q.last != nil && (q.looking || !q.found.Fresh):", newText: "case false:",
+		file: "internal/feed/follow/questions.go", oldText: "state[i].Expire(now)", newText: "return next, nil",
 		run: "^TestQuestionHangs$",
 	},
 	{
