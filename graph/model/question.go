@@ -32,13 +32,9 @@ type QuestionLeg struct {
 	State    *reads.Leg
 }
 
-// Token returns the leg's token, with the book of the event.
+// Token returns the leg's token.
 func (l QuestionLeg) Token() Token {
-	t := Token{TokenID: l.Leg.Token}
-	if l.State != nil && l.State.Book.Value.Value != nil {
-		t.Preloaded = &Preloaded{Book: &Orderbook{Book: l.State.Book.Value.Value, Meta: l.State.Book.Value.Meta}}
-	}
-	return t
+	return Token{TokenID: l.Leg.Token, Preloaded: &Preloaded{Leg: l.State}}
 }
 
 // QuestionQuote is the best price of a question for a taker. Meta is that of the compared data.

@@ -242,6 +242,20 @@ func TestQuestionOfFailedVenue(t *testing.T) {
 		if got := codes(t, at(first, "question")); got != "b VENUE_FAILED, b VENUE_FAILED" || asJSON(at(first, "question.book.missing")) != `["b"]` || at(first, "question.legs.1.rules") != "UNKNOWN" || at(first, "question.anyway") == nil {
 			t.Errorf("the first event over a venue that fails is %s", asJSON(first))
 		}
+		x.b.set(t, faults.Fault{Kind: faults.Delay}, faults.Fault{On: faults.OnOpens, Kind: faults.Refuse})
+		hung := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason question { legs { token { outcome orderbook(depth: 5) { bids { price } } market { question } } } } } }`, nil)
+		time.Sleep(40 * time.Second)
+		for i := range 4 {
+			synctest.Wait()
+			if len(hung.came) == 0 {
+				t.Errorf("%d changes after the start, an event with the token of a venue that hangs is late", i)
+			}
+			for len(hung.came) > 0 {
+				<-hung.came
+			}
+			x.move(t, x.a)
+			time.Sleep(2 * time.Second)
+		}
 		x.b.set(t)
 		time.Sleep(10 * time.Minute)
 		x.want(t, "works again", "")
