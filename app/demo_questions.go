@@ -11,14 +11,13 @@ import (
 )
 
 // takerFeeRates are the rates that simulated venues document.
-var takerFeeRates = map[string]market.Decimal{"kalshi": market.NewDecimal(7, -2), "polymarket": market.NewDecimal(0, 0)}
+var takerFeeRates = map[string]*market.Decimal{"kalshi": new(market.NewDecimal(7, -2)), "polymarket": new(market.NewDecimal(0, 0))}
 
 // rulesChange is the time after which the second venue changes the rules of a demo question.
 const rulesChange = time.Minute
 
-// demoQuestions returns three questions on the first two venues, if both are embedded and show the same events: an EXACT one, a NEAR
-// one, for which the second venue gets other rules, and an EXACT one whose rules the second venue changes later. Otherwise it returns
-// none.
+// demoQuestions returns three questions on the first two venues, if both are embedded: an EXACT one, a NEAR one, for which the second
+// venue gets other rules, and an EXACT one whose rules the second venue changes later. Otherwise it returns none.
 func demoQuestions(units []*unit) ([]questions.Question, error) {
 	if len(units) < 2 || units[0].demo == nil || units[1].demo == nil {
 		return nil, nil
@@ -27,34 +26,32 @@ func demoQuestions(units []*unit) ([]questions.Question, error) {
 	if len(markets) < 3 {
 		return nil, nil
 	}
-	question := func(id string, match questions.Match, m demo.Market, rules string, differences ...string) questions.Question {
-		q := questions.Question{ID: id, Title: m.Question, Match: match, Differences: differences, CheckedAt: market.DateOf(units[0].started), CheckedBy: "the demo"}
-		for i, u := range units[:2] {
-			l := questions.Leg{Token: market.Qualify(u.name, u.demo.engine.ID(m.TokenIDs[0])), RulesSHA256: questions.RulesHash([]string{m.Description, rules}[i])}
-			if rate, ok := takerFeeRates[u.cfg.Demo.Driver]; ok {
-				l.TakerFeeRate = &rate
-			}
-			q.Legs = append(q.Legs, l)
+	var all []questions.Question
+	for i, id := range []string{"demo-exact", "demo-near", "demo-new-rules"} {
+		m := markets[i]
+		q := questions.Question{ID: id, Title: m.Question, Match: questions.Exact, CheckedAt: market.DateOf(units[0].started), CheckedBy: "the demo"}
+		for _, u := range units[:2] {
+			q.Legs = append(q.Legs, questions.Leg{
+				Token:       market.Qualify(u.name, u.demo.engine.ID(m.TokenIDs[0])),
+				RulesSHA256: questions.RulesHash(m.Description), TakerFeeRate: takerFeeRates[u.cfg.Demo.Driver],
+			})
 		}
-		return q
+		all = append(all, q)
 	}
-	exact, near, changing, second := markets[0], markets[1], markets[2], units[1].demo
+	second, near, changing := units[1].demo, markets[1], markets[2]
+	text := near.Description + " If nothing is published within 7 days after that, the market resolves to NO."
+	all[1].Match, all[1].Legs[1].RulesSHA256 = questions.Near, questions.RulesHash(text)
+	all[1].Differences = []string{title(units[1].cfg) + " resolves to NO if nothing is published within 7 days after the end; " + title(units[0].cfg) + " waits"}
 	second.newRules = func() error {
 		return second.Venue.Reword(changing.MarketID, changing.Description+" Clarified: what is published after the end of trading does not count.")
 	}
-	text := near.Description + " If nothing is published within 7 days after that, the market resolves to NO."
-	difference := title(units[1].cfg) + " resolves to NO if nothing is published within 7 days after the end; " + title(units[0].cfg) + " waits"
-	return []questions.Question{
-		question("demo-exact", questions.Exact, exact, exact.Description),
-		question("demo-near", questions.Near, near, text, difference),
-		question("demo-new-rules", questions.Exact, changing, changing.Description),
-	}, second.Venue.Reword(near.MarketID, text)
+	return all, second.Venue.Reword(near.MarketID, text)
 }
 
-// sharedMarkets returns open markets with a YES and a NO that both venues show with a book of two sides, the most legible first: those
-// that no automatic change concerns, then those with much liquidity.
+// sharedMarkets returns open markets with a YES and a NO whose prices move between 10 and 90 percent, and that both venues show so. First
+// are those that no automatic change concerns, because the smallest account has them, then those with much liquidity.
 func sharedMarkets(a, b *demoVenue) []demo.Market {
-	spared := make(map[string]int) // the venues spare the markets of the smallest account
+	spared := make(map[string]int)
 	for _, p := range a.Venue.Positions(demo.Accounts()[0].Address) {
 		spared[p.MarketID] = 1
 	}

@@ -14,25 +14,34 @@ import (
 	"oddsgraph/resolvers"
 )
 
+const maxQuestionsFile = 8 << 20 // bytes
+
 // questionsFile is the file of questions on several venues.
 type questionsFile struct {
 	*filewatch.File
 	shown *resolvers.QuestionFile
 }
 
+// openQuestions opens the file for the service.
 func openQuestions(cfg *config.Config, log *slog.Logger) (*questionsFile, error) {
 	shown := &resolvers.QuestionFile{}
-	file, err := filewatch.Open(filewatch.Options{
-		What: "questions file", Path: cfg.QuestionsFile, MaxSize: pairs.MaxFile, Log: log,
+	file, err := watchQuestions(cfg, log, func(_ []byte, set *questions.Set) { shown.Replace(set) })
+	return &questionsFile{file, shown}, err
+}
+
+// watchQuestions opens the file. It calls use with each valid content.
+func watchQuestions(cfg *config.Config, log *slog.Logger, use func([]byte, *questions.Set)) (*filewatch.File, error) {
+	form := pairs.File{AnyID: cfg.Venue.Driver == drivers.Generic, Venues: furtherNames(cfg)}
+	return filewatch.Open(filewatch.Options{
+		What: "questions file", Path: cfg.QuestionsFile, MaxSize: maxQuestionsFile, Log: log,
 		Use: func(content []byte) error {
-			set, err := questionFile(cfg).Parse(content)
+			set, err := form.Parse(content)
 			if err == nil {
-				shown.Replace(set)
+				use(content, set)
 			}
 			return err
 		},
 	})
-	return &questionsFile{file, shown}, err
 }
 
 // questions returns the questions of the file, or without a file those of the embedded venues.
@@ -44,15 +53,6 @@ func (s *App) questions() (*resolvers.QuestionFile, error) {
 	all, err := demoQuestions(s.units())
 	shown.Replace(questions.NewSet(all...))
 	return shown, err
-}
-
-// questionFile returns the form of the file over the configured venues.
-func questionFile(cfg *config.Config) pairs.File {
-	f := pairs.File{AnyID: cfg.Venue.Driver == drivers.Generic}
-	for _, c := range cfg.More {
-		f.Venues = append(f.Venues, c.Venue.Name)
-	}
-	return f
 }
 
 // fault returns the reason why the present content of the file is not in use, or nil.

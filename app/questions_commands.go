@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/app/pairs"
 	"oddsgraph/internal/config"
@@ -38,17 +39,19 @@ func withVenues(ctx context.Context, cfg *config.Config, log *slog.Logger, f fun
 	if _, err := a.openUnits(cfg, nil); err != nil {
 		return err
 	}
-	var demos sync.WaitGroup
-	defer demos.Wait()
 	ctx, cancel := context.WithTimeout(ctx, questionsTime)
-	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
 	for _, u := range a.units() {
 		if u.demo != nil {
 			u.demo.still = true
-			demos.Go(func() { _ = u.demo.serve(ctx) })
+			group.Go(func() error { return u.demo.serve(ctx) })
 		}
 	}
-	return f(ctx, a.units())
+	group.Go(func() error {
+		defer cancel()
+		return f(ctx, a.units())
+	})
+	return group.Wait()
 }
 
 const proposeHead = `Read: %d open markets of %s, %d of %s. %d pairs may ask the same question. The
@@ -67,7 +70,7 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 	if len(cfg.More) == 0 {
 		return errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
 	}
-	_, known, err := readQuestions(cfg)
+	_, known, err := readQuestions(cfg, log)
 	if err != nil {
 		return err
 	}
@@ -87,14 +90,13 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 		legs := readLegs(ctx, units, tokens) // lists have no rules texts
 		out := bufio.NewWriter(stdout)
 		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
-		ids := make(map[string]bool)
 		for i, c := range candidates {
 			first, second := legs[c[0]], legs[c[1]]
 			if first.Market == nil || second.Market == nil {
 				failed[2] = cmp.Or(failed[2], first.Err, second.Err)
 				continue
 			}
-			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates), pairs.Text(width(), first, second), pairs.Entry(first, second, time.Now(), ids))
+			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates), pairs.Text(width(), first, second), pairs.Entry(i+1, time.Now(), first, second))
 		}
 		return errors.Join(append(failed[:], out.Flush())...)
 	})
@@ -134,14 +136,10 @@ func readLegs(ctx context.Context, units []*unit, tokens []string) map[string]pa
 }
 
 // readQuestions returns the content of --questions-file, and its questions. Without a file, both are empty.
-func readQuestions(cfg *config.Config) (content []byte, set *questions.Set, err error) {
+func readQuestions(cfg *config.Config, log *slog.Logger) (content []byte, set *questions.Set, err error) {
 	if cfg.QuestionsFile == "" {
 		return nil, &questions.Set{}, nil
 	}
-	if content, err = os.ReadFile(cfg.QuestionsFile); err == nil {
-		if set, err = questionFile(cfg).Parse(content); err != nil {
-			err = fmt.Errorf("%s: %w", cfg.QuestionsFile, err)
-		}
-	}
+	_, err = watchQuestions(cfg, log, func(c []byte, s *questions.Set) { content, set = c, s })
 	return content, set, err
 }

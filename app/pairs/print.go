@@ -3,10 +3,15 @@ package pairs
 import (
 	"cmp"
 	"fmt"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
@@ -45,25 +50,27 @@ func (l Leg) Hash() string {
 func Text(width int, legs ...Leg) string {
 	const gap = " | "
 	column := max((width+len(gap))/len(legs)-len(gap), 20)
-	var columns [][]string
-	rows := 0
-	for _, l := range legs {
-		lines := wrap(l.text(), column)
-		columns, rows = append(columns, lines), max(rows, len(lines))
+	var row table.Row
+	var columns []table.ColumnConfig
+	for i, l := range legs {
+		row = append(row, visible(l.text()))
+		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMin: column, WidthMax: column, WidthMaxEnforcer: wrap})
 	}
-	var b strings.Builder
-	for row := range rows {
-		line := ""
-		for _, lines := range columns {
-			cell := ""
-			if row < len(lines) {
-				cell = lines[row]
-			}
-			line += fmt.Sprintf("%-*s%s", column, cell, gap)
-		}
-		b.WriteString(strings.TrimRight(line, " |") + "\n")
+	t := table.NewWriter()
+	t.SetStyle(table.Style{Box: table.BoxStyle{MiddleVertical: gap}, Options: table.Options{SeparateColumns: true}})
+	t.SetColumnConfigs(columns)
+	t.SuppressTrailingSpaces()
+	t.AppendRow(row)
+	return t.Render() + "\n\n"
+}
+
+// wrap divides each line of a text. text.WrapSoft alone joins the lines of a paragraph.
+func wrap(long string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(long, "\n") {
+		lines = append(lines, text.WrapSoft(line, width))
 	}
-	return b.String() + "\n"
+	return strings.Join(lines, "\n")
 }
 
 // text returns the text of a column.
@@ -71,69 +78,42 @@ func (l Leg) text() string {
 	if l.Market == nil {
 		return l.Venue + ": " + l.Problem()
 	}
-	text := l.Venue + ": " + l.Question
+	head := l.Venue + ": " + l.Question
 	if l.GroupItemTitle != "" {
-		text += "\nChoice: " + l.GroupItemTitle
+		head += "\nChoice: " + l.GroupItemTitle
 	}
 	if !l.EndsAt.IsZero() {
-		text += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
+		head += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
 	}
 	for _, o := range l.Outcomes {
-		text += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
+		head += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
 	}
-	return text + "\n\n" + cmp.Or(l.Description, l.Problem())
+	return head + "\n\n" + cmp.Or(l.Description, l.Problem())
 }
 
-// wrap divides a text into lines. A character that a terminal would not show as it is becomes U+FFFD.
-func wrap(text string, width int) (lines []string) {
-	for paragraph := range strings.SplitSeq(text, "\n") {
-		rest := []rune(visible(strings.Join(strings.Fields(paragraph), " ")))
-		for len(rest) > width {
-			at := width
-			for at > 0 && rest[at] != ' ' {
-				at--
-			}
-			if at == 0 { // a long word
-				at = width
-			}
-			lines, rest = append(lines, string(rest[:at])), []rune(strings.TrimPrefix(string(rest[at:]), " "))
-		}
-		lines = append(lines, string(rest))
-	}
-	return lines
-}
-
+// visible returns a text without characters that a terminal would not show as they are.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
 			return r
+		case unicode.IsSpace(r):
+			return ' '
 		}
 		return unicode.ReplacementChar
 	}, text)
 }
 
-const entry = `{
-  "id": %q,
-  "title": %q,
-  "match": null, "differences": [],
-  "checkedAt": "%s", "checkedBy": "",
-  "legs": [
-    { "token": %q, "rulesSha256": %q },
-    { "token": %q, "rulesSha256": %q }
-  ]
-}
-`
+var idGap = regexp.MustCompile(`[^a-z0-9]+`)
 
-// Entry returns the entry of two legs for the questions file. Its match is null, so the file is invalid until a person has decided.
-// ids has the ids of other entries, and gets the new one.
-func Entry(a, b Leg, now time.Time, ids map[string]bool) string {
-	words := strings.FieldsFunc(strings.ToLower(a.Question+" "+a.GroupItemTitle), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	base := strings.Join(words, "-")
-	base = cmp.Or(strings.TrimRight(base[:min(len(base), 60)], "-"), "question")
-	id := base
-	for n := 2; ids[id]; n++ {
-		id = base + "-" + strconv.Itoa(n)
+// Entry returns the entry of two legs for the questions file. Its match is empty, so the file is invalid until a person has decided.
+// Entries of one output have different numbers.
+func Entry(number int, now time.Time, a, b Leg) string {
+	slug := idGap.ReplaceAllString(strings.ToLower(a.Question+" "+a.GroupItemTitle), "-")
+	q := questions.Question{ID: fmt.Sprintf("%d-%.50s", number, slug), Title: visible(a.Question), CheckedAt: market.DateOf(now)}
+	for _, l := range []Leg{a, b} {
+		q.Legs = append(q.Legs, questions.Leg{Token: l.Token, RulesSHA256: l.Hash()})
 	}
-	ids[id] = true
-	return fmt.Sprintf(entry, id, visible(a.Question), market.DateOf(now), a.Token, a.Hash(), b.Token, b.Hash())
+	entry, _ := json.Marshal(q, dates, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
+	return string(entry) + "\n"
 }
