@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -34,9 +35,9 @@ type pair struct {
 	likeness float64
 }
 
-// Candidates returns the tokens of markets of two venues that may ask the same question, and that no known question has. Their titles
-// share rare words, one has all numbers and months of the other, and they end at about the same time. The most similar titles are first.
-func Candidates(a, b []*market.Market, known *questions.Set) (out [][2]string) {
+// Candidates returns questions of two venues' markets that may ask the same, and that no known question has. Their titles share rare
+// words, one has all numbers and months of the other, and they end at about the same time. The most similar titles are first.
+func Candidates(a, b []*market.Market, known *questions.Set) (out []*questions.Question) {
 	count := make(map[string]int) // of titles with a word
 	ofA, ofB := titles(a, count), titles(b, count)
 	weigh := func(word string) float64 {
@@ -77,7 +78,7 @@ func Candidates(a, b []*market.Market, known *questions.Set) (out [][2]string) {
 	})
 	for _, p := range all {
 		if p.likeness >= near*max(p.a.best, p.b.best) && !p.isIn(known) {
-			out = append(out, p.tokens())
+			out = append(out, p.question(len(out)+1))
 		}
 	}
 	return out
@@ -95,13 +96,15 @@ func (p pair) isIn(set *questions.Set) bool {
 	return false
 }
 
-// tokens returns the first outcome of the first market, and of the second market the outcome of the same name, or else the first.
-func (p pair) tokens() [2]string {
-	first, second := &p.a.Outcomes[0], &p.b.Outcomes[0]
-	if same := p.b.OutcomeByLabel(first.Label); same != nil && same.TokenID != "" {
-		second = same
+// question returns a question of the first outcome of the first market, and of the second market the outcome of the same name, or else
+// the first. Questions of one list have different numbers.
+func (p pair) question(number int) *questions.Question {
+	first := &p.a.Outcomes[0]
+	second := cmp.Or(p.b.OutcomeByLabel(first.Label), &p.b.Outcomes[0])
+	name := idGap.ReplaceAllString(strings.ToLower(p.a.Question+" "+p.a.GroupItemTitle), "-")
+	return &questions.Question{
+		ID: fmt.Sprintf("%d-%.50s", number, name), Title: visible(p.a.Question), Legs: []questions.Leg{{Token: first.TokenID}, {Token: second.TokenID}},
 	}
-	return [2]string{first.TokenID, second.TokenID}
 }
 
 // fit reports whether the ends of two markets agree, and one has all numbers and months of the other.
@@ -114,6 +117,7 @@ func fit(x, y *title) bool {
 }
 
 var (
+	idGap     = regexp.MustCompile(`[^a-z0-9]+`)
 	wordForm  = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)*(?:[km]\b)?|\pL+`)
 	monthForm = regexp.MustCompile(`^(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)$`)
 	thousands = strings.NewReplacer(",", "", "k", "000", "m", "000000")

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -20,13 +19,9 @@ import (
 )
 
 var (
-	idForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
-	hashForm  = regexp.MustCompile(`^([0-9a-f]{64})?$`)
-	venueForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}:`)
-)
-
-// dates writes days as YYYY-MM-DD, and readDates reads them.
-var (
+	idForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	hashForm = regexp.MustCompile(`^([0-9a-f]{64})?$`)
+	// dates writes days as YYYY-MM-DD, and readDates reads them.
 	dates     = json.WithMarshalers(json.MarshalFunc(func(d market.Date) ([]byte, error) { return []byte(`"` + d.String() + `"`), nil }))
 	readDates = json.WithUnmarshalers(json.UnmarshalFunc(func(text []byte, d *market.Date) (err error) {
 		*d, err = market.ParseDate(strings.Trim(string(text), `"`))
@@ -34,20 +29,12 @@ var (
 	}))
 )
 
-// File checks a file of questions.
-type File struct {
-	// Venues are the names of the further venues.
-	Venues market.Names
-	// AnyID reports that an id of the first venue may begin with a lower-case word and a colon. If it is false, such a word must be
-	// one of Venues, because anything else is a mistake.
-	AnyID bool
-}
-
-// Parse reads the content of the file, which is JSON. An error names the place of what is wrong, such as "line 4: /questions/3/legs/0: …".
+// Parse reads the content of the file, which is JSON. venues are the names of the further venues. An error names the place of what is
+// wrong, such as "line 4: /questions/3/legs/0: …".
 //
 // A question has one leg at each of 2 to market.MaxVenues venues, so that a level of its book is known by its venue. No token belongs
 // to two EXACT questions, because these would be one question. NEAR questions have differences, and EXACT questions have none.
-func (f File) Parse(data []byte) (*questions.Set, error) {
+func Parse(data []byte, venues market.Names) (*questions.Set, error) {
 	var content struct {
 		Version   int                  `json:"version"`
 		Questions []questions.Question `json:"questions"`
@@ -69,11 +56,11 @@ func (f File) Parse(data []byte) (*questions.Set, error) {
 	for i, q := range set.All() {
 		place = jsontext.Pointer(fmt.Sprintf("/questions/%d", i))
 		for k, l := range q.Legs {
-			if err := f.checkLeg(l); err != nil {
+			if err := checkLeg(l); err != nil {
 				return nil, placed(data, place+jsontext.Pointer(fmt.Sprintf("/legs/%d", k)), err)
 			}
 		}
-		if err := f.check(q, set); err != nil {
+		if err := check(q, set, venues); err != nil {
 			return nil, placed(data, place, err)
 		}
 	}
@@ -81,18 +68,14 @@ func (f File) Parse(data []byte) (*questions.Set, error) {
 }
 
 // check returns what is wrong with a question of a set, apart from its single legs.
-func (f File) check(q *questions.Question, set *questions.Set) error {
+func check(q *questions.Question, set *questions.Set, venues market.Names) error {
 	switch {
 	case !idForm.MatchString(q.ID):
 		return errors.New("the id must be 1 to 64 letters, digits, dots, hyphens and underscores")
 	case set.Find(q.ID) != q:
 		return fmt.Errorf("the id %q is that of another question, too", q.ID)
-	case q.Title == "" || slices.Contains(q.Differences, ""):
-		return errors.New("the title or a difference is empty")
-	case q.CheckedAt == 0:
-		return errors.New("has no checkedAt")
-	case q.Match == "":
-		return errors.New("has no match; it must be EXACT, NEAR or RELATED")
+	case q.Title == "" || q.Match == "" || q.CheckedAt == 0:
+		return errors.New("the title, match or checkedAt is missing")
 	case q.Match != questions.Related && (q.Match == questions.Near) != (len(q.Differences) > 0):
 		return errors.New("a NEAR question must have differences, and an EXACT one none")
 	case len(q.Legs) < 2 || len(q.Legs) > market.MaxVenues:
@@ -100,7 +83,7 @@ func (f File) check(q *questions.Question, set *questions.Set) error {
 	}
 	seen := make(map[int]bool) // the venues
 	for _, l := range q.Legs {
-		venue := f.Venues.Find(l.Token)
+		venue := venues.Find(l.Token)
 		if seen[venue] {
 			return fmt.Errorf("has two legs at the venue of %s; it must have one at each venue", l.Token)
 		}
@@ -114,12 +97,10 @@ func (f File) check(q *questions.Question, set *questions.Set) error {
 	return nil
 }
 
-func (f File) checkLeg(l questions.Leg) error {
+func checkLeg(l questions.Leg) error {
 	switch rate := l.TakerFeeRate; {
 	case market.CheckID(l.Token) != nil || strings.HasSuffix(l.Token, ":"):
 		return fmt.Errorf("the token must have 1 to %d bytes without comma, slash, control characters and a last colon", market.MaxIDLength)
-	case !f.AnyID && venueForm.MatchString(l.Token) && f.Venues.Find(l.Token) < 0:
-		return fmt.Errorf("the token %s is at no further venue; the further venues are: %s", l.Token, cmp.Or(strings.Join(f.Venues, ", "), "none"))
 	case !hashForm.MatchString(l.RulesSHA256):
 		return errors.New("rulesSha256 must be 64 lower-case hexadecimal digits")
 	case rate != nil && (rate.Sign() < 0 || rate.Cmp(market.NewDecimal(1, 0)) > 0):

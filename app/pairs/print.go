@@ -3,7 +3,6 @@ package pairs
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 	"unicode"
@@ -17,43 +16,39 @@ import (
 	"oddsgraph/internal/market/questions"
 )
 
-// Leg is what a person reads of one leg of a question. Market is nil with Err, and if the venue does not know the token.
+// Leg is what a person reads of one leg of a question. It has either the hash of the rules text, or a problem: why there is no text.
+// Market is nil if it could not be read, and if the venue does not know the token.
 type Leg struct {
-	Venue, Token string
+	Venue string
 	*market.Market
-	Err error
+	Hash, Problem string
 }
 
-// Problem says why there is no rules text. It is empty if there is one.
-func (l Leg) Problem() string {
+// NewLeg returns a leg with the result of a read.
+func NewLeg(venue string, m *market.Market, err error) Leg {
+	l := Leg{Venue: venue, Market: m}
 	switch {
-	case l.Err != nil:
-		return "it could not be read: " + l.Err.Error()
-	case l.Market == nil:
-		return "the venue does not know the token"
-	case l.Description == "":
-		return "the venue gives no rules text"
+	case err != nil:
+		l.Problem = "it could not be read: " + err.Error()
+	case m == nil:
+		l.Problem = "the venue does not know the token"
+	case m.Description == "":
+		l.Problem = "the venue gives no rules text"
+	default:
+		l.Hash = questions.RulesHash(m.Description)
 	}
-	return ""
+	return l
 }
 
-// Hash returns the RulesHash of the rules text, or "" without one.
-func (l Leg) Hash() string {
-	if l.Problem() != "" {
-		return ""
-	}
-	return questions.RulesHash(l.Description)
-}
-
-// Text returns the titles, the ends, the tokens and the whole rules texts of legs side by side. Its lines have at most width
-// characters, or 20 for each leg if that is more.
-func Text(width int, legs ...Leg) string {
+// Text returns the titles, the ends, the tokens and the whole rules texts of a question side by side. Its lines have at most width
+// characters, or 20 for each leg if that is more. legs has a leg for each token.
+func Text(width int, q *questions.Question, legs map[string]Leg) string {
 	const gap = " | "
-	column := max((width+len(gap))/len(legs)-len(gap), 20)
+	column := max((width+len(gap))/len(q.Legs)-len(gap), 20)
 	var row table.Row
 	var columns []table.ColumnConfig
-	for i, l := range legs {
-		row = append(row, visible(l.text()))
+	for i, l := range q.Legs {
+		row = append(row, visible(legs[l.Token].text()))
 		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMin: column, WidthMax: column, WidthMaxEnforcer: wrap})
 	}
 	t := table.NewWriter()
@@ -76,19 +71,16 @@ func wrap(long string, width int) string {
 // text returns the text of a column.
 func (l Leg) text() string {
 	if l.Market == nil {
-		return l.Venue + ": " + l.Problem()
+		return l.Venue + ": " + l.Problem
 	}
-	head := l.Venue + ": " + l.Question
-	if l.GroupItemTitle != "" {
-		head += "\nChoice: " + l.GroupItemTitle
-	}
+	head := l.Venue + ": " + l.Question + "\n" + l.GroupItemTitle
 	if !l.EndsAt.IsZero() {
 		head += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
 	}
 	for _, o := range l.Outcomes {
 		head += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
 	}
-	return head + "\n\n" + cmp.Or(l.Description, l.Problem())
+	return head + "\n\n" + cmp.Or(l.Description, l.Problem)
 }
 
 // visible returns a text without characters that a terminal would not show as they are.
@@ -104,16 +96,11 @@ func visible(text string) string {
 	}, text)
 }
 
-var idGap = regexp.MustCompile(`[^a-z0-9]+`)
-
-// Entry returns the entry of two legs for the questions file. Its match is empty, so the file is invalid until a person has decided.
-// Entries of one output have different numbers.
-func Entry(number int, now time.Time, a, b Leg) string {
-	slug := idGap.ReplaceAllString(strings.ToLower(a.Question+" "+a.GroupItemTitle), "-")
-	q := questions.Question{ID: fmt.Sprintf("%d-%.50s", number, slug), Title: visible(a.Question), CheckedAt: market.DateOf(now)}
-	for _, l := range []Leg{a, b} {
-		q.Legs = append(q.Legs, questions.Leg{Token: l.Token, RulesSHA256: l.Hash()})
+// Entry returns the entry of a candidate for the questions file. Its match is empty, so the file is invalid until a person has decided.
+func Entry(q *questions.Question, legs map[string]Leg) ([]byte, error) {
+	q.CheckedAt = market.DateOf(time.Now())
+	for i, l := range q.Legs {
+		q.Legs[i].RulesSHA256 = legs[l.Token].Hash
 	}
-	entry, _ := json.Marshal(q, dates, jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
-	return string(entry) + "\n"
+	return json.Marshal(q, dates, jsontext.WithIndent("  "))
 }

@@ -133,7 +133,7 @@ func TestQuestionsCheck(t *testing.T) {
 	}
 	want("no hash", "THE RULES ARE NOT THE CONFIRMED ONES: their hash is ", "1 of 2 questions are not in order")
 	want("unknown id", "", `has no question "three"; want the id of one of its 2 questions`, "--accept=three")
-	want("accept", "confirms these texts now", "", "--accept=one")
+	want("accept", "THE RULES ARE NOT THE CONFIRMED ONES", "", "--accept=one")
 	confirmed := ""
 	for _, m := range c.a.Engine().Markets() {
 		if m.MarketID == c.tokens[0].MarketID {
@@ -172,7 +172,7 @@ func TestQuestionsCheck(t *testing.T) {
 		t.Errorf("the folder of the file has %v, want the file alone", files)
 	}
 	must(t, os.WriteFile(file, []byte(strings.Replace(text, `"EXACT"`, "null", 1)), 0o640))
-	want("invalid", "", "line 2: /questions/0: has no match; it must be EXACT, NEAR or RELATED")
+	want("invalid", "", "line 2: /questions/0: the title, match or checkedAt is missing")
 }
 
 // TestQuestionsCommandsRefuse checks the errors of commands that need another configuration.
