@@ -90,7 +90,7 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 			if err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s\n%s\n", i+1, len(candidates), pairs.Text(width(), q, legs), entry)
+			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s\n", i+1, len(candidates), pairs.Text(width(), q, legs), entry)
 		}
 		return errors.Join(failed[0], failed[1], out.Flush())
 	})
@@ -171,7 +171,7 @@ func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, s
 		}
 		switch {
 		case accepted >= 0:
-			return accept(path, content, accepted, list[0], legs)
+			return accept(path, content, accepted, list[0], legs, stdout)
 		case wrong > 0:
 			return fmt.Errorf("%s: %d of %d questions are not in order; if you have read the texts and a match is still right, use --accept with its id", path, wrong, len(list))
 		}
@@ -199,7 +199,7 @@ func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text strin
 }
 
 // accept confirms the present rules texts of a question in the file with the given content, in which the question has an index.
-func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg) error {
+func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) error {
 	var hashes []string
 	for _, l := range q.Legs {
 		if problem := legs[l.Token].Problem; problem != "" {
@@ -214,8 +214,11 @@ func accept(path string, content []byte, index int, q *questions.Question, legs 
 	if err == nil {
 		content, err = pairs.Accept(content, index, hashes)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600) // the mode stays as it is
 	}
-	return os.WriteFile(path, content, 0o600) // the mode stays as it is
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "%s confirms these texts now. Its checkedAt is still %s, by %q.\n", path, q.CheckedAt, q.CheckedBy)
+	}
+	return err
 }

@@ -133,7 +133,7 @@ func TestQuestionsCheck(t *testing.T) {
 	}
 	want("no hash", "THE RULES ARE NOT THE CONFIRMED ONES: their hash is ", "1 of 2 questions are not in order")
 	want("unknown id", "", `has no question "three"; want the id of one of its 2 questions`, "--accept=three")
-	want("accept", "THE RULES ARE NOT THE CONFIRMED ONES", "", "--accept=one")
+	want("accept", "confirms these texts now", "", "--accept=one")
 	confirmed := ""
 	for _, m := range c.a.Engine().Markets() {
 		if m.MarketID == c.tokens[0].MarketID {
