@@ -125,8 +125,8 @@ func (s *App) impairment() string {
 			faults = append(faults, strings.TrimSuffix(line, "\n"))
 		}
 	}
-	if err := s.Files.Questions.fault(); err != nil {
-		faults = append(faults, "the earlier questions stay in use: "+err.Error())
+	if f := s.Files.Questions; f != nil && f.Status().Err != nil {
+		faults = append(faults, "the earlier questions stay in use: "+f.Status().Err.Error())
 	}
 	return strings.Join(faults, "\n")
 }

@@ -70,13 +70,17 @@ func titles(cfg *config.Config) (all []string) {
 	return all
 }
 
-// openUnits opens all venues. front is Wiring.Front of the first venue.
-func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
-	var names market.Names
+// furtherNames returns the names of all further venues.
+func furtherNames(cfg *config.Config) (names market.Names) {
 	for _, c := range cfg.More {
 		names = append(names, c.Venue.Name)
 	}
-	opened := s.clock.Now()
+	return names
+}
+
+// openUnits opens all venues. front is Wiring.Front of the first venue.
+func (s *App) openUnits(cfg *config.Config, options []func(*Wiring)) (front func(*httpapi.Config), err error) {
+	names, opened := furtherNames(cfg), s.clock.Now()
 	for i, c := range venues(cfg) {
 		u := &unit{process: s.process, cfg: c, names: names, asked: make(chan struct{}, 1)}
 		if i > 0 {

@@ -300,12 +300,12 @@ func TestQuestionsFile(t *testing.T) {
 		x.write(t, "EXAC", "", "")
 		time.Sleep(2 * time.Second)
 		status := x.ask(t, query, nil, anonymous)
-		if got := text(status, "serviceStatus.questions.error"); len(list(status, "questions.nodes")) != 1 || got != "line 1, column 74: /questions/0/match: must be EXACT, NEAR or RELATED" {
+		if got := text(status, "serviceStatus.questions.error"); len(list(status, "questions.nodes")) != 1 || got != "line 1: /questions/0/match: must be EXACT, NEAR or RELATED" {
 			t.Errorf("with an invalid file, got %s", asJSON(status))
 		}
 		ready, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.URL()+"/readyz", nil)
 		must(t, err)
-		if got := x.do(t, ready); got.status != http.StatusOK || !strings.Contains(got.body, "the earlier questions stay in use: ") || !strings.Contains(got.body, "line 1, column 74") {
+		if got := x.do(t, ready); got.status != http.StatusOK || !strings.Contains(got.body, "the earlier questions stay in use: ") || !strings.Contains(got.body, "line 1: ") {
 			t.Errorf("/readyz says %d %s", got.status, got.body)
 		}
 		lost := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason } }`, nil)
