@@ -74,7 +74,7 @@ func (f *files) reload() (wrong []error) {
 
 // valid reports whether the present content of each file is in use.
 func (f *files) valid() bool {
-	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil && f.Questions.fault() == nil
+	return (f.Accounts == nil || f.Accounts.Status().Err == nil) && f.Documents.Status().Err == nil && (f.Questions == nil || f.Questions.Status().Err == nil)
 }
 
 func (f files) String() string {

@@ -4,14 +4,23 @@ import (
 	"cmp"
 	"errors"
 	"log/slog"
+	"slices"
+	"time"
 
 	"oddsgraph/app/pairs"
 	"oddsgraph/graph/model"
 	"oddsgraph/httpapi/filewatch"
 	"oddsgraph/internal/config"
+	"oddsgraph/internal/demo"
+	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
-	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
+)
+
+const (
+	maxQuestionsFile = 8 << 20 // bytes
+	// rulesChange is the time after which the second venue changes the rules of a demo question.
+	rulesChange = time.Minute
 )
 
 // questionsFile is the file of questions on several venues.
@@ -22,17 +31,22 @@ type questionsFile struct {
 
 func openQuestions(cfg *config.Config, log *slog.Logger) (*questionsFile, error) {
 	shown := &resolvers.QuestionFile{}
-	file, err := filewatch.Open(filewatch.Options{
-		What: "questions file", Path: cfg.QuestionsFile, MaxSize: pairs.MaxFile, Log: log,
+	file, err := watchQuestions(cfg, log, func(_ []byte, set *questions.Set) { shown.Replace(set) })
+	return &questionsFile{file, shown}, err
+}
+
+// watchQuestions opens the file. It calls use with each valid content.
+func watchQuestions(cfg *config.Config, log *slog.Logger, use func([]byte, *questions.Set)) (*filewatch.File, error) {
+	return filewatch.Open(filewatch.Options{
+		What: "questions file", Path: cfg.QuestionsFile, MaxSize: maxQuestionsFile, Log: log,
 		Use: func(content []byte) error {
-			set, err := questionFile(cfg).Parse(content)
+			set, err := pairs.Parse(content, names(cfg))
 			if err == nil {
-				shown.Replace(set)
+				use(content, set)
 			}
 			return err
 		},
 	})
-	return &questionsFile{file, shown}, err
 }
 
 // questions returns the questions of the file, or without a file those of the embedded venues.
@@ -46,27 +60,76 @@ func (s *App) questions() (*resolvers.QuestionFile, error) {
 	return shown, err
 }
 
-// questionFile returns the form of the file over the configured venues.
-func questionFile(cfg *config.Config) pairs.File {
-	return pairs.File{Venues: names(cfg), AnyID: cfg.Venue.Driver == drivers.Generic}
-}
-
-// fault returns the reason why the present content of the file is not in use, or nil.
-func (f *questionsFile) fault() error {
-	if f == nil {
-		return nil
-	}
-	return f.Status().Err
-}
-
 // status returns the value of serviceStatus.questions. Clients see the error without the path of the file.
 func (f *questionsFile) status() *model.QuestionsStatus {
 	if f == nil {
 		return nil
 	}
 	s := &model.QuestionsStatus{Count: f.shown.Len(), LoadedAt: f.Status().Since}
-	if err := f.fault(); err != nil {
+	if err := f.Status().Err; err != nil {
 		s.Error = new(cmp.Or(errors.Unwrap(err), err).Error())
 	}
 	return s
+}
+
+// takerFeeRates are the rates that simulated venues document.
+var takerFeeRates = map[string]*market.Decimal{"kalshi": new(market.NewDecimal(7, -2)), "polymarket": new(market.NewDecimal(0, 0))}
+
+// demoQuestions returns three questions on the first two venues, if both are embedded: an EXACT one, a NEAR one, for which the second
+// venue gets other rules, and an EXACT one whose rules the second venue changes later. Otherwise it returns none.
+func demoQuestions(units []*unit) ([]questions.Question, error) {
+	if len(units) < 2 || units[0].demo == nil || units[1].demo == nil {
+		return nil, nil
+	}
+	markets := sharedMarkets(units[0].demo, units[1].demo)
+	if len(markets) < 3 {
+		return nil, nil
+	}
+	var all []questions.Question
+	for i, id := range []string{"demo-exact", "demo-near", "demo-new-rules"} {
+		m := markets[i]
+		q := questions.Question{ID: id, Title: m.Question, Match: questions.Exact, CheckedAt: market.DateOf(units[0].started), CheckedBy: "the demo"}
+		for _, u := range units[:2] {
+			q.Legs = append(q.Legs, questions.Leg{
+				Token:       market.Qualify(u.name, u.demo.engine.ID(m.TokenIDs[0])),
+				RulesSHA256: questions.RulesHash(m.Description), TakerFeeRate: takerFeeRates[u.cfg.Demo.Driver],
+			})
+		}
+		all = append(all, q)
+	}
+	second, near, changing := units[1].demo, markets[1], markets[2]
+	text := near.Description + " If nothing is published within 7 days after that, the market resolves to NO."
+	all[1].Match, all[1].Legs[1].RulesSHA256 = questions.Near, questions.RulesHash(text)
+	all[1].Differences = []string{title(units[1].cfg) + " resolves to NO if nothing is published within 7 days after the end; " + title(units[0].cfg) + " waits"}
+	second.newRules = func() error {
+		return second.Venue.Reword(changing.MarketID, changing.Description+" Clarified: what is published after the end of trading does not count.")
+	}
+	return all, second.Venue.Reword(near.MarketID, text)
+}
+
+// sharedMarkets returns open markets with a YES and a NO whose prices move between 10 and 90 percent, and that both venues show so. First
+// are those that no automatic change concerns, because the smallest account has them, then those with much liquidity.
+func sharedMarkets(a, b *demoVenue) []demo.Market {
+	spared := make(map[string]int)
+	for _, p := range a.Venue.Positions(demo.Accounts()[0].Address) {
+		spared[p.MarketID] = 1
+	}
+	markets := slices.DeleteFunc(a.Venue.Markets(), func(m demo.Market) bool {
+		q, _ := a.Venue.Quote(m.TokenIDs[0])
+		return !m.Binary || m.Status != "OPEN" || m.Quiet || q.Price < 1000 || q.Price > 9000 || !a.shows(m.TokenIDs[0]) || !b.shows(m.TokenIDs[0])
+	})
+	slices.SortStableFunc(markets, func(x, y demo.Market) int {
+		return cmp.Or(spared[y.MarketID]-spared[x.MarketID], cmp.Compare(y.Liquidity, x.Liquidity))
+	})
+	return markets
+}
+
+// shows reports whether the dialect names the outcomes of a market Yes and No, and shows both sides of its book.
+func (d *demoVenue) shows(tokenID string) bool {
+	if d.Polymarket == nil {
+		return true
+	}
+	id := d.Polymarket.ID(tokenID)
+	book, _ := d.Polymarket.Book(id)
+	return d.Polymarket.Labels(id)[0] == "Yes" && len(book.Bids) > 0 && len(book.Asks) > 0
 }

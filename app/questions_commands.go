@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,8 +10,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/app/pairs"
 	"oddsgraph/internal/config"
@@ -38,27 +42,25 @@ func withVenues(ctx context.Context, cfg *config.Config, log *slog.Logger, f fun
 	if _, err := a.openUnits(cfg, nil); err != nil {
 		return err
 	}
-	var demos sync.WaitGroup
-	defer demos.Wait()
 	ctx, cancel := context.WithTimeout(ctx, questionsTime)
-	defer cancel()
+	group, ctx := errgroup.WithContext(ctx)
 	for _, u := range a.Venues {
 		if u.demo != nil {
 			u.demo.still = true
-			demos.Go(func() { _ = u.demo.serve(ctx) })
+			group.Go(func() error { return u.demo.serve(ctx) })
 		}
 	}
-	return f(ctx, a.Venues)
+	group.Go(func() error {
+		defer cancel()
+		return f(ctx, a.Venues)
+	})
+	return group.Wait()
 }
 
-const proposeHead = `Read: %d open markets of %s, %d of %s. %d pairs may ask the same question. The
-most similar titles are first, which proves nothing.
-
-Read both rules texts, and check that the tokens stand for the same outcome.
-Then set "match" to EXACT (the same bet), NEAR (list the "differences") or
-RELATED (never compared, and not proposed again), write your name into
-"checkedBy", and put the entry into the list of your questions file:
-{"version": 1, "questions": [ ]}
+const proposeHead = `Read: %d open markets of %s, %d of %s. %d pairs may ask the same question, the most similar titles first.
+Read both rules texts, and check that the tokens stand for the same outcome. Then set "match" to EXACT (the same bet), NEAR (list
+the "differences") or RELATED (never compared, and not proposed again), write your name into "checkedBy", and put the entry into
+the list of your questions file: {"version": 1, "questions": [ ]}
 `
 
 // propose prints markets of the first two venues that may ask the same question. If a venue cannot be read to the end, it prints what
@@ -67,36 +69,30 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 	if len(cfg.More) == 0 {
 		return errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
 	}
-	_, known, err := readQuestions(cfg)
+	_, known, err := readQuestions(cfg, log)
 	if err != nil {
 		return err
 	}
 	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
 		var open [2][]*market.Market
-		var failed [3]error
+		var failed [2]error
 		var group sync.WaitGroup
 		for i, u := range units[:2] {
 			group.Go(func() { open[i], failed[i] = u.openMarkets(ctx) })
 		}
 		group.Wait()
 		candidates := pairs.Candidates(open[0], open[1], known)
-		var tokens []string
-		for _, c := range candidates {
-			tokens = append(tokens, c[:]...)
-		}
-		legs := readLegs(ctx, units, tokens) // lists have no rules texts
+		legs := readLegs(ctx, units, candidates) // lists have no rules texts
 		out := bufio.NewWriter(stdout)
 		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
-		ids := make(map[string]bool)
-		for i, c := range candidates {
-			first, second := legs[c[0]], legs[c[1]]
-			if first.Market == nil || second.Market == nil {
-				failed[2] = cmp.Or(failed[2], first.Err, second.Err)
-				continue
+		for i, q := range candidates {
+			entry, err := pairs.Entry(q, legs)
+			if err != nil {
+				return err
 			}
-			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s", i+1, len(candidates), pairs.Text(width(), first, second), pairs.Entry(first, second, time.Now(), ids))
+			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s\n", i+1, len(candidates), pairs.Text(width(), q, legs), entry)
 		}
-		return errors.Join(append(failed[:], out.Flush())...)
+		return errors.Join(failed[0], failed[1], out.Flush())
 	})
 }
 
@@ -116,32 +112,113 @@ func (u *unit) openMarkets(ctx context.Context) (all []*market.Market, err error
 	return all, fmt.Errorf("%s has more open markets; only the first %d were compared", title(u.cfg), len(all))
 }
 
-// readLegs reads the markets of tokens as the service reads them for a question.
-func readLegs(ctx context.Context, units []*unit, tokens []string) map[string]pairs.Leg {
+// readLegs reads the markets of tokens of questions as the service reads them.
+func readLegs(ctx context.Context, units []*unit, list []*questions.Question) map[string]pairs.Leg {
 	legs := make(map[string]pairs.Leg)
 	for i, u := range units {
 		var keys []market.MarketRef
-		for _, token := range tokens {
-			if u.names.Find(token) == i {
-				keys = append(keys, market.MarketRef{By: market.ByToken, Value: token})
+		for _, q := range list {
+			for _, l := range q.Legs {
+				if u.names.Find(l.Token) == i {
+					keys = append(keys, market.MarketRef{By: market.ByToken, Value: l.Token})
+				}
 			}
 		}
 		for k, read := range u.Cache.Markets().Fetch(ctx, keys) {
-			legs[keys[k].Value] = pairs.Leg{Venue: title(u.cfg), Token: keys[k].Value, Market: read.Value.Value, Err: read.Err}
+			legs[keys[k].Value] = pairs.NewLeg(title(u.cfg), read.Value.Value, read.Err)
 		}
 	}
 	return legs
 }
 
 // readQuestions returns the content of --questions-file, and its questions. Without a file, both are empty.
-func readQuestions(cfg *config.Config) (content []byte, set *questions.Set, err error) {
+func readQuestions(cfg *config.Config, log *slog.Logger) (content []byte, set *questions.Set, err error) {
 	if cfg.QuestionsFile == "" {
 		return nil, &questions.Set{}, nil
 	}
-	if content, err = os.ReadFile(cfg.QuestionsFile); err == nil {
-		if set, err = questionFile(cfg).Parse(content); err != nil {
-			err = fmt.Errorf("%s: %w", cfg.QuestionsFile, err)
-		}
-	}
+	_, err = watchQuestions(cfg, log, func(c []byte, s *questions.Set) { content, set = c, s })
 	return content, set, err
+}
+
+// checkQuestions compares the rules texts of the venues with those that a questions file confirms. It prints the texts that a person
+// has to read, and returns an error if there are any. With --accept it looks at one question, and confirms its texts in the file.
+func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+	path := cfg.QuestionsFile
+	if path == "" {
+		return errors.New("questions check needs the path of a file, or --questions-file (ODDSGRAPH_QUESTIONS_FILE)")
+	}
+	content, set, err := readQuestions(cfg, log)
+	if err != nil {
+		return err
+	}
+	list, accepted := set.All(), slices.Index(set.All(), set.Find(cfg.Accept))
+	switch {
+	case accepted >= 0:
+		list = list[accepted : accepted+1]
+	case cfg.Accept != "":
+		return fmt.Errorf("--accept: %s has no question %q; want the id of one of its %d questions", path, cfg.Accept, len(list))
+	}
+	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
+		legs, wrong := readLegs(ctx, units, list), 0
+		for _, q := range list {
+			text, ok := checkQuestion(q, legs)
+			if !ok {
+				wrong++
+			}
+			if _, err := io.WriteString(stdout, text); err != nil {
+				return err
+			}
+		}
+		switch {
+		case accepted >= 0:
+			return accept(path, content, accepted, list[0], legs, stdout)
+		case wrong > 0:
+			return fmt.Errorf("%s: %d of %d questions are not in order; if you have read the texts and a match is still right, use --accept with its id", path, wrong, len(list))
+		}
+		return nil
+	})
+}
+
+// checkQuestion returns what to print of a question, and whether it is in order. The legs of a RELATED question are never compared, so
+// their texts may change.
+func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text string, ok bool) {
+	text, ok = fmt.Sprintf("%s (%s): %s\n", q.ID, q.Match, q.Title), true
+	for _, l := range q.Legs {
+		leg, state := legs[l.Token], "the rules are the confirmed ones"
+		if leg.Problem != "" {
+			state, ok = leg.Problem, false
+		} else if leg.Hash != l.RulesSHA256 {
+			state, ok = fmt.Sprintf("THE RULES ARE NOT THE CONFIRMED ONES: their hash is %s, the file has %s", leg.Hash, cmp.Or(l.RulesSHA256, "none")), false
+		}
+		text += fmt.Sprintf("  %s: %s\n", l.Token, state)
+	}
+	if ok = ok || q.Match == questions.Related; !ok {
+		text += "\n" + pairs.Text(width(), q, legs)
+	}
+	return text, ok
+}
+
+// accept confirms the present rules texts of a question in the file with the given content, in which the question has an index.
+func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) error {
+	var hashes []string
+	for _, l := range q.Legs {
+		if problem := legs[l.Token].Problem; problem != "" {
+			return fmt.Errorf("%s: %s", l.Token, problem)
+		}
+		hashes = append(hashes, legs[l.Token].Hash)
+	}
+	present, err := os.ReadFile(path)
+	if err == nil && !bytes.Equal(present, content) {
+		err = fmt.Errorf("%s has changed meanwhile; run the command again", path)
+	}
+	if err == nil {
+		content, err = pairs.Accept(content, index, hashes)
+	}
+	if err == nil {
+		err = os.WriteFile(path, content, 0o600) // the mode stays as it is
+	}
+	if err == nil {
+		_, err = fmt.Fprintf(stdout, "%s confirms these texts now. Its checkedAt is still %s, by %q.\n", path, q.CheckedAt, q.CheckedBy)
+	}
+	return err
 }

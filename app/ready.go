@@ -120,8 +120,8 @@ func (s *App) impairment() string {
 	for _, u := range s.Venues {
 		faults = append(faults, u.impairments()...)
 	}
-	if err := s.Files.Questions.fault(); err != nil {
-		faults = append(faults, "the earlier questions stay in use: "+err.Error())
+	if f := s.Files.Questions; f != nil && f.Status().Err != nil {
+		faults = append(faults, "the earlier questions stay in use: "+f.Status().Err.Error())
 	}
 	return strings.Join(faults, "\n")
 }

@@ -211,11 +211,3 @@ func Read(ctx context.Context, sources Sources, read func(*Set)) {
 	defer set.Done()
 	set.Complete(ctx, func() { read(set) })
 }
-
-// Glance calls read once, with a new Set that reads what the cache has, stale or not, and calls no venue.
-func Glance(ctx context.Context, sources Sources, read func(*Set)) {
-	_, set, _ := With(ctx, sources)
-	defer set.Done()
-	set.Fail(ErrNotCached)
-	read(set)
-}

@@ -22,8 +22,6 @@ var (
 	ErrPending = errors.New("the value has not arrived yet")
 	// errNoAnswer is the error of a key if Source.Lookup panicked, or if Source.Fetch returned a wrong number of results.
 	errNoAnswer = errors.New("the source gave no answer")
-	// ErrNotCached is the error of a read that Glance cannot answer.
-	ErrNotCached = errors.New("the cache does not have the value")
 	// ErrTooManyCalls is the cause of the error of Set.Fetch if the response needs too many upstream calls.
 	ErrTooManyCalls = errors.New("too many upstream calls")
 )
@@ -321,7 +319,7 @@ func (l *Loader[K, T]) forget(key K) {
 }
 
 func (l *Loader[K, T]) refreshStale() {
-	if len(l.stale) > 0 && l.failed != ErrNotCached {
+	if len(l.stale) > 0 {
 		(*l.source).Refresh(l.ctx, l.stale)
 	}
 }

@@ -449,20 +449,3 @@ func TestGetFreshAfterAWait(t *testing.T) {
 		read(nil, true)
 	})
 }
-
-// TestGlance checks that a glance gets what the cache has, and calls no venue.
-func TestGlance(t *testing.T) {
-	s := prices("stale")
-	s.isFresh["stale"] = false
-	Glance(t.Context(), Sources{Prices: s}, func(set *Set) {
-		if r, err := set.Prices.GetFresh("stale"); err != nil || !r.Stale {
-			t.Errorf("got %+v and the error %v, want the stale value", r, err)
-		}
-		if _, err := set.Prices.GetFresh("other"); err != ErrNotCached {
-			t.Errorf("got the error %v for a value that is not cached", err)
-		}
-	})
-	if s.fetches != nil || s.refreshed != nil {
-		t.Errorf("got the fetches %v and refreshes %v, want none", s.fetches, s.refreshed)
-	}
-}

@@ -13,15 +13,12 @@ import (
 // defaultBook is the depth of the books that are read if the client wants no deeper one.
 const defaultBook = 20
 
-// readLegs reads the books to a depth, and the markets of a question's legs. While a value is missing, the pass is discarded.
-func readLegs(set *loaders.Set, q *questions.Question, depth int) []model.LegState {
-	legs := make([]model.LegState, len(q.Legs))
-	for i, l := range q.Legs {
-		b, m := &legs[i].Book, &legs[i].Market
-		b.Value, b.Err = set.FreshBook(l.Token, depth)
-		m.Value, m.Err = freshMarket(set, l.Token)
-	}
-	return legs
+// readLeg reads the book to a depth, and the market of a leg. While a value is missing, the pass is discarded.
+func readLeg(set *loaders.Set, l *questions.Leg, depth int) (leg reads.Leg) {
+	b, m := &leg.Book, &leg.Market
+	b.Value, b.Err = set.FreshBook(l.Token, depth)
+	m.Value, m.Err = freshMarket(set, l.Token)
+	return leg
 }
 
 // freshMarket reads the market of a token with its rules.
@@ -64,8 +61,10 @@ func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) co
 		c.reasons = append(c.reasons, model.NotComparable{Code: model.NotComparableCodeNear, Message: "the rules have differences"})
 	}
 	legs := q.State
-	if legs == nil {
-		legs = readLegs(loaders.From(ctx), q.Question, max(depth, defaultBook))
+	for i := range q.Question.Legs {
+		if q.State == nil {
+			legs = append(legs, readLeg(loaders.From(ctx), &q.Question.Legs[i], max(depth, defaultBook)))
+		}
 	}
 	var metas []reads.Meta
 	for i := range legs {

@@ -73,10 +73,25 @@ func spreadOf(ctx context.Context, read reads.Value[*market.Spread]) *model.Spre
 }
 
 func (r *tokenResolver) Market(ctx context.Context, t *model.Token) (*model.Market, error) {
-	if t.In != nil {
-		return object(ctx, model.Market{Market: t.In, Meta: t.Meta}), nil
+	if t.In == nil && t.Leg() == nil {
+		return readMarket(ctx, refOf(t))
 	}
-	return readMarket(ctx, refOf(t))
+	read, err := tokenMarket(ctx, t)
+	if err != nil || read.Value == nil {
+		return nil, err
+	}
+	return object(ctx, model.Market{Market: read.Value, Meta: read.Meta}), nil
+}
+
+// tokenMarket returns a token's market: the one whose field returned the token, that of the event, or else one that is read.
+func tokenMarket(ctx context.Context, t *model.Token) (reads.Value[*market.Market], error) {
+	if t.In != nil {
+		return reads.Value[*market.Market]{Value: t.In, Meta: t.Meta}, nil
+	}
+	if l := t.Leg(); l != nil {
+		return l.Market.Value, l.Market.Err
+	}
+	return loaders.From(ctx).Markets.Get(refOf(t))
 }
 
 // refOf returns a reference to a token's market: by the market id if it is known, otherwise by the token id.
@@ -90,14 +105,11 @@ func refOf(t *model.Token) market.MarketRef {
 // outcomeOf returns a token's market, and the outcome of this market to which the token belongs. Both are nil if the venue does not
 // know the market. The outcome is nil if the token belongs to no outcome of the market.
 func (r *Resolver) outcomeOf(ctx context.Context, t *model.Token) (*market.Market, *market.Outcome, error) {
-	m := t.In
-	if m == nil {
-		read, err := loaders.From(ctx).Markets.Get(refOf(t))
-		if m = read.Value; m == nil || err != nil {
-			return nil, nil, err
-		}
+	read, err := tokenMarket(ctx, t)
+	if read.Value == nil || err != nil {
+		return nil, nil, err
 	}
-	return m, m.OutcomeByToken(t.TokenID), nil
+	return read.Value, read.Value.OutcomeByToken(t.TokenID), nil
 }
 
 func (r *tokenResolver) Outcome(ctx context.Context, t *model.Token) (*string, error) {
@@ -169,7 +181,7 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 		shown.Book = shown.Book.Cut(d)
 		return &shown, nil
 	}
-	read, err := loaders.From(ctx).Book(t.TokenID, d)
+	read, err := tokenBook(ctx, t, d)
 	if err == loaders.ErrPending {
 		read.Value, err = pendingBook(t.TokenID), nil
 	}
@@ -177,6 +189,15 @@ func (r *tokenResolver) Orderbook(ctx context.Context, t *model.Token, depth *in
 		return nil, err
 	}
 	return object(ctx, model.Orderbook{Book: read.Value.Cut(d), Meta: read.Meta}), nil
+}
+
+// tokenBook returns a token's book: that of the event if it is deep enough, or else one that is read. If the event has no book because its
+// venue failed, another read would only delay the other venues.
+func tokenBook(ctx context.Context, t *model.Token, depth int) (reads.Value[*market.Book], error) {
+	if l := t.Leg(); l != nil && (l.Book.Value.Value == nil || l.Book.Value.Value.Covers(depth)) {
+		return l.Book.Value, l.Book.Err
+	}
+	return loaders.From(ctx).Book(t.TokenID, depth)
 }
 
 // days checks a range of days and returns the first and the last day. If to is nil, the last day is today. If from is nil, the

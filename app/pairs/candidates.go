@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -17,15 +18,16 @@ const (
 	endsWithin = 7 * 24 * time.Hour
 	// least is the least likeness of two titles. A pair also has at least the part near of the greatest likeness of both titles.
 	least, near = 0.3, 0.85
-	// A rare word is in at most rareCount titles, or in at most one title in rarePart.
+	// A rare word is in at most rareCount titles, or in at most one title in rarePart. Other words do not count.
 	rareCount, rarePart = 100, 50
 )
 
-// title has the words of a market's title.
+// title has the words of a market's title, and those of them that are numbers or months.
 type title struct {
 	*market.Market
-	words map[string]bool
-	best  float64 // the greatest likeness to a title of the other venue
+	words, numbers []string
+	weight         float64 // of the rare words
+	best           float64 // the greatest likeness to a title of the other venue
 }
 
 type pair struct {
@@ -33,33 +35,39 @@ type pair struct {
 	likeness float64
 }
 
-// Candidates returns the tokens of markets of two venues that may ask the same question, and that no known question has. Their titles
-// share rare words, one has all numbers and months of the other, and they end at about the same time. The most similar titles are first.
-func Candidates(a, b []*market.Market, known *questions.Set) (out [][2]string) {
+// Candidates returns questions of two venues' markets that may ask the same, and that no known question has. Their titles share rare
+// words, one has all numbers and months of the other, and they end at about the same time. The most similar titles are first.
+func Candidates(a, b []*market.Market, known *questions.Set) (out []*questions.Question) {
 	count := make(map[string]int) // of titles with a word
 	ofA, ofB := titles(a, count), titles(b, count)
-	weigh := func(word string) float64 { return math.Log(float64(1+len(a)+len(b)) / float64(count[word])) }
-	withWord := make(map[string][]*title)
-	for _, t := range ofB {
-		for word := range t.words {
-			if count[word] <= max(rareCount, (len(a)+len(b))/rarePart) {
-				withWord[word] = append(withWord[word], t)
+	weigh := func(word string) float64 {
+		if count[word] > max(rareCount, (len(a)+len(b))/rarePart) {
+			return 0
+		}
+		return math.Log(float64(1+len(a)+len(b)) / float64(count[word]))
+	}
+	withWord := make(map[string][]*title) // of b
+	for _, y := range ofB {
+		for _, word := range y.words {
+			if weight := weigh(word); weight > 0 {
+				y.weight += weight
+				withWord[word] = append(withWord[word], y)
 			}
 		}
 	}
 	var all []pair
 	for _, x := range ofA {
-		others := make(map[*title]bool)
-		for word := range x.words {
+		shared := make(map[*title]float64) // the weight of the words that both have
+		for _, word := range x.words {
+			weight := weigh(word)
+			x.weight += weight
 			for _, y := range withWord[word] {
-				others[y] = true
+				shared[y] += weight
 			}
 		}
-		for y := range others {
-			if !fit(x, y) {
-				continue
-			}
-			if likeness := x.likeness(y, weigh); likeness >= max(least, near*x.best, near*y.best) {
+		for y, weight := range shared {
+			likeness := 2 * weight / (x.weight + y.weight)
+			if likeness >= max(least, near*x.best, near*y.best) && fit(x, y) {
 				x.best, y.best = max(x.best, likeness), max(y.best, likeness)
 				all = append(all, pair{x, y, likeness})
 			}
@@ -70,7 +78,7 @@ func Candidates(a, b []*market.Market, known *questions.Set) (out [][2]string) {
 	})
 	for _, p := range all {
 		if p.likeness >= near*max(p.a.best, p.b.best) && !p.isIn(known) {
-			out = append(out, p.tokens())
+			out = append(out, p.question(len(out)+1))
 		}
 	}
 	return out
@@ -88,79 +96,58 @@ func (p pair) isIn(set *questions.Set) bool {
 	return false
 }
 
-// tokens returns the first outcome of the first market, and of the second market the outcome of the same name, or else the first.
-func (p pair) tokens() [2]string {
-	first, second := &p.a.Outcomes[0], &p.b.Outcomes[0]
-	if same := p.b.OutcomeByLabel(first.Label); same != nil && same.TokenID != "" {
-		second = same
+// question returns a question of the first outcome of the first market, and of the second market the outcome of the same name, or else
+// the first. Questions of one list have different numbers.
+func (p pair) question(number int) *questions.Question {
+	first := &p.a.Outcomes[0]
+	second := cmp.Or(p.b.OutcomeByLabel(first.Label), &p.b.Outcomes[0])
+	name := idGap.ReplaceAllString(strings.ToLower(p.a.Question+" "+p.a.GroupItemTitle), "-")
+	return &questions.Question{
+		ID: fmt.Sprintf("%d-%.50s", number, name), Title: visible(p.a.Question), Legs: []questions.Leg{{Token: first.TokenID}, {Token: second.TokenID}},
 	}
-	return [2]string{first.TokenID, second.TokenID}
-}
-
-// likeness returns the part of the weight of two titles that their common words have.
-func (t *title) likeness(other *title, weigh func(word string) float64) float64 {
-	common, all := 0.0, 0.0
-	for word := range t.words {
-		all += weigh(word)
-		if other.words[word] {
-			common += 2 * weigh(word)
-		}
-	}
-	for word := range other.words {
-		all += weigh(word)
-	}
-	return math.Round(1e6*common/all) / 1e6 // sums of floats depend on the order of the words
 }
 
 // fit reports whether the ends of two markets agree, and one has all numbers and months of the other.
-func fit(a, b *title) bool {
-	apart := a.EndsAt.Sub(b.EndsAt).Abs()
-	return (apart <= endsWithin || a.EndsAt.IsZero() || b.EndsAt.IsZero()) && (hasNumbers(a, b) || hasNumbers(b, a))
-}
-
-func hasNumbers(a, b *title) bool {
-	for word := range b.words {
-		if numberForm.MatchString(word) && !a.words[word] {
-			return false
-		}
+func fit(x, y *title) bool {
+	apart := x.EndsAt.Sub(y.EndsAt).Abs()
+	lacks := func(t, other *title) bool {
+		return slices.ContainsFunc(other.numbers, func(n string) bool { return !slices.Contains(t.numbers, n) })
 	}
-	return true
-}
-
-// titles returns the titles of markets, and adds their words to count. It skips markets without tokens.
-func titles(markets []*market.Market, count map[string]int) (out []*title) {
-	for _, m := range markets {
-		if len(m.Outcomes) > 0 && m.Outcomes[0].TokenID != "" {
-			t := &title{Market: m, words: wordsOf(m.Question + " " + m.GroupItemTitle)}
-			for word := range t.words {
-				count[word]++
-			}
-			out = append(out, t)
-		}
-	}
-	return out
+	return (apart <= endsWithin || x.EndsAt.IsZero() || y.EndsAt.IsZero()) && !(lacks(x, y) && lacks(y, x))
 }
 
 var (
-	wordForm   = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)*(?:[km]\b)?|\pL+`)
-	monthForm  = regexp.MustCompile(`^(?:january|february|march|april|june|july|august|sept|september|october|november|december)$`)
-	numberForm = regexp.MustCompile(`^(?:[0-9].*|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)$`)
-	thousands  = strings.NewReplacer(",", "", "k", "000", "m", "000000")
+	idGap     = regexp.MustCompile(`[^a-z0-9]+`)
+	wordForm  = regexp.MustCompile(`[0-9]+(?:[.,][0-9]+)*(?:[km]\b)?|\pL+`)
+	monthForm = regexp.MustCompile(`^(jan(uary)?|feb(ruary)?|mar(ch)?|apr(il)?|may|june?|july?|aug(ust)?|sept?(ember)?|oct(ober)?|nov(ember)?|dec(ember)?)$`)
+	thousands = strings.NewReplacer(",", "", "k", "000", "m", "000000")
 )
 
-// wordsOf returns the words and numbers of a text in one spelling: without plurals, 100k and 100,000 as 100000, December as dec.
-func wordsOf(text string) map[string]bool {
-	words := make(map[string]bool)
-	for _, word := range wordForm.FindAllString(strings.ToLower(text), -1) {
-		switch {
-		case word[0] >= '0' && word[0] <= '9':
-			word = thousands.Replace(word)
-		case monthForm.MatchString(word):
-			word = word[:3]
-		case len(word) > 3:
-			word = strings.TrimSuffix(word, "s")
+// titles returns the titles of markets, and adds their words to count. It skips markets without tokens. Words have one spelling:
+// 100k and 100,000 are 100000, December is dec, and plurals lose their last letter.
+func titles(markets []*market.Market, count map[string]int) (out []*title) {
+	for _, m := range markets {
+		if len(m.Outcomes) == 0 || m.Outcomes[0].TokenID == "" {
+			continue
 		}
-		words[word] = true
+		t := &title{Market: m}
+		for _, word := range wordForm.FindAllString(strings.ToLower(m.Question+" "+m.GroupItemTitle), -1) {
+			switch {
+			case word[0] >= '0' && word[0] <= '9':
+				word = thousands.Replace(word)
+				t.numbers = append(t.numbers, word)
+			case monthForm.MatchString(word):
+				word = word[:3]
+				t.numbers = append(t.numbers, word)
+			case len(word) > 3:
+				word = strings.TrimSuffix(word, "s")
+			}
+			if !slices.Contains(t.words, word) {
+				t.words = append(t.words, word)
+				count[word]++
+			}
+		}
+		out = append(out, t)
 	}
-	return words
+	return out
 }

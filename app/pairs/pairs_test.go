@@ -44,7 +44,7 @@ func TestCandidates(t *testing.T) {
 	}
 	var got []string
 	for _, c := range Candidates(a, b, &questions.Set{}) {
-		got = append(got, c[0]+" "+c[1])
+		got = append(got, tokens(c))
 	}
 	slices.Sort(got)
 	if want := []string{"1:yes A:yes", "3:yes C:yes", "4:yes F:yes"}; !slices.Equal(got, want) {
@@ -52,10 +52,16 @@ func TestCandidates(t *testing.T) {
 	}
 	b[7].EndsAt = time.Time{} // unknown
 	known := questions.NewSet(questions.Question{Legs: []questions.Leg{{Token: "1:no"}, {Token: "A:yes"}}})
-	if all := Candidates(a, b, known); !slices.Contains(all, [2]string{"5:yes", "H:yes"}) || slices.Contains(all, [2]string{"1:yes", "A:yes"}) {
-		t.Errorf("got %q, want a pair with an unknown end, and none that is known", all)
+	got = nil
+	for _, c := range Candidates(a, b, known) {
+		got = append(got, tokens(c))
+	}
+	if !slices.Contains(got, "5:yes H:yes") || slices.Contains(got, "1:yes A:yes") {
+		t.Errorf("got %q, want a pair with an unknown end, and none that is known", got)
 	}
 }
+
+func tokens(q *questions.Question) string { return q.Legs[0].Token + " " + q.Legs[1].Token }
 
 // TestText checks that the text has every word of both rules texts side by side, in lines that fit, without characters that change a
 // terminal.
@@ -63,8 +69,9 @@ func TestText(t *testing.T) {
 	rules := strings.Repeat("This market resolves by what the office publishes. ", 20) + strings.Repeat("x", 200) + "\r\n\r\nLast \x1b[2J\u202eparagraph."
 	long, short := named("1", "A?", "", 0), named("kalshi:2", "B?", "Choice", 0)
 	long.Description, short.Description = rules, "Short."
+	q := &questions.Question{Legs: []questions.Leg{{Token: "1"}, {Token: "2"}}}
 	for width, widest := range map[int]int{1: 43, 43: 43, 80: 80, 160: 160} {
-		text := Text(width, Leg{Venue: "one", Market: long}, Leg{Venue: "two", Market: short})
+		text := Text(width, q, map[string]Leg{"1": NewLeg("one", long, nil), "2": NewLeg("two", short, nil)})
 		first := ""
 		for line := range strings.Lines(text) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > widest {
@@ -77,7 +84,7 @@ func TestText(t *testing.T) {
 			t.Errorf("at the width %d, the text is not whole: %s", width, text)
 		}
 	}
-	if text := Text(80, Leg{Venue: "one"}, Leg{Venue: "two", Err: io.EOF}); !strings.Contains(text, "does not know the token") || !strings.Contains(text, "two: it could not be read: EOF") {
+	if text := Text(80, q, map[string]Leg{"1": NewLeg("one", nil, nil), "2": NewLeg("two", nil, io.EOF)}); !strings.Contains(text, "does not know the token") || !strings.Contains(text, "two: it could not be read: EOF") {
 		t.Errorf("without markets: %s", text)
 	}
 }

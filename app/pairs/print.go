@@ -3,137 +3,104 @@ package pairs
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
 
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
 )
 
-// Leg is what a person reads of one leg of a question. Market is nil with Err, and if the venue does not know the token.
+// Leg is what a person reads of one leg of a question. It has either the hash of the rules text, or a problem: why there is no text.
+// Market is nil if it could not be read, and if the venue does not know the token.
 type Leg struct {
-	Venue, Token string
+	Venue string
 	*market.Market
-	Err error
+	Hash, Problem string
 }
 
-// Problem says why there is no rules text. It is empty if there is one.
-func (l Leg) Problem() string {
+// NewLeg returns a leg with the result of a read.
+func NewLeg(venue string, m *market.Market, err error) Leg {
+	l := Leg{Venue: venue, Market: m}
 	switch {
-	case l.Err != nil:
-		return "it could not be read: " + l.Err.Error()
-	case l.Market == nil:
-		return "the venue does not know the token"
-	case l.Description == "":
-		return "the venue gives no rules text"
+	case err != nil:
+		l.Problem = "it could not be read: " + err.Error()
+	case m == nil:
+		l.Problem = "the venue does not know the token"
+	case m.Description == "":
+		l.Problem = "the venue gives no rules text"
+	default:
+		l.Hash = questions.RulesHash(m.Description)
 	}
-	return ""
+	return l
 }
 
-// Hash returns the RulesHash of the rules text, or "" without one.
-func (l Leg) Hash() string {
-	if l.Problem() != "" {
-		return ""
-	}
-	return questions.RulesHash(l.Description)
-}
-
-// Text returns the titles, the ends, the tokens and the whole rules texts of legs side by side. Its lines have at most width
-// characters, or 20 for each leg if that is more.
-func Text(width int, legs ...Leg) string {
+// Text returns the titles, the ends, the tokens and the whole rules texts of a question side by side. Its lines have at most width
+// characters, or 20 for each leg if that is more. legs has a leg for each token.
+func Text(width int, q *questions.Question, legs map[string]Leg) string {
 	const gap = " | "
-	column := max((width+len(gap))/len(legs)-len(gap), 20)
-	var columns [][]string
-	rows := 0
-	for _, l := range legs {
-		lines := wrap(l.text(), column)
-		columns, rows = append(columns, lines), max(rows, len(lines))
+	column := max((width+len(gap))/len(q.Legs)-len(gap), 20)
+	var row table.Row
+	var columns []table.ColumnConfig
+	for i, l := range q.Legs {
+		row = append(row, visible(legs[l.Token].text()))
+		columns = append(columns, table.ColumnConfig{Number: i + 1, WidthMin: column, WidthMax: column, WidthMaxEnforcer: wrap})
 	}
-	var b strings.Builder
-	for row := range rows {
-		line := ""
-		for _, lines := range columns {
-			cell := ""
-			if row < len(lines) {
-				cell = lines[row]
-			}
-			line += fmt.Sprintf("%-*s%s", column, cell, gap)
-		}
-		b.WriteString(strings.TrimRight(line, " |") + "\n")
+	t := table.NewWriter()
+	t.SetStyle(table.Style{Box: table.BoxStyle{MiddleVertical: gap}, Options: table.Options{SeparateColumns: true}})
+	t.SetColumnConfigs(columns)
+	t.SuppressTrailingSpaces()
+	t.AppendRow(row)
+	return t.Render() + "\n\n"
+}
+
+// wrap divides each line of a text. text.WrapSoft alone joins the lines of a paragraph.
+func wrap(long string, width int) string {
+	var lines []string
+	for line := range strings.SplitSeq(long, "\n") {
+		lines = append(lines, text.WrapSoft(line, width))
 	}
-	return b.String() + "\n"
+	return strings.Join(lines, "\n")
 }
 
 // text returns the text of a column.
 func (l Leg) text() string {
 	if l.Market == nil {
-		return l.Venue + ": " + l.Problem()
+		return l.Venue + ": " + l.Problem
 	}
-	text := l.Venue + ": " + l.Question
-	if l.GroupItemTitle != "" {
-		text += "\nChoice: " + l.GroupItemTitle
-	}
+	head := l.Venue + ": " + l.Question + "\n" + l.GroupItemTitle
 	if !l.EndsAt.IsZero() {
-		text += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
+		head += "\nEnds: " + l.EndsAt.UTC().Format("2006-01-02 15:04 MST")
 	}
 	for _, o := range l.Outcomes {
-		text += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
+		head += fmt.Sprintf("\n%s: %s", o.Label, o.TokenID)
 	}
-	return text + "\n\n" + cmp.Or(l.Description, l.Problem())
+	return head + "\n\n" + cmp.Or(l.Description, l.Problem)
 }
 
-// wrap divides a text into lines. A character that a terminal would not show as it is becomes U+FFFD.
-func wrap(text string, width int) (lines []string) {
-	for paragraph := range strings.SplitSeq(text, "\n") {
-		rest := []rune(visible(strings.Join(strings.Fields(paragraph), " ")))
-		for len(rest) > width {
-			at := width
-			for at > 0 && rest[at] != ' ' {
-				at--
-			}
-			if at == 0 { // a long word
-				at = width
-			}
-			lines, rest = append(lines, string(rest[:at])), []rune(strings.TrimPrefix(string(rest[at:]), " "))
-		}
-		lines = append(lines, string(rest))
-	}
-	return lines
-}
-
+// visible returns a text without characters that a terminal would not show as they are.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
+		switch {
+		case r == '\n' || unicode.IsPrint(r):
 			return r
+		case unicode.IsSpace(r):
+			return ' '
 		}
 		return unicode.ReplacementChar
 	}, text)
 }
 
-const entry = `{
-  "id": %q,
-  "title": %q,
-  "match": null, "differences": [],
-  "checkedAt": "%s", "checkedBy": "",
-  "legs": [
-    { "token": %q, "rulesSha256": %q },
-    { "token": %q, "rulesSha256": %q }
-  ]
-}
-`
-
-// Entry returns the entry of two legs for the questions file. Its match is null, so the file is invalid until a person has decided.
-// ids has the ids of other entries, and gets the new one.
-func Entry(a, b Leg, now time.Time, ids map[string]bool) string {
-	words := strings.FieldsFunc(strings.ToLower(a.Question+" "+a.GroupItemTitle), func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
-	base := strings.Join(words, "-")
-	base = cmp.Or(strings.TrimRight(base[:min(len(base), 60)], "-"), "question")
-	id := base
-	for n := 2; ids[id]; n++ {
-		id = base + "-" + strconv.Itoa(n)
+// Entry returns the entry of a candidate for the questions file. Its match is empty, so the file is invalid until a person has decided.
+func Entry(q *questions.Question, legs map[string]Leg) ([]byte, error) {
+	q.CheckedAt = market.DateOf(time.Now())
+	for i, l := range q.Legs {
+		q.Legs[i].RulesSHA256 = legs[l.Token].Hash
 	}
-	ids[id] = true
-	return fmt.Sprintf(entry, id, visible(a.Question), market.DateOf(now), a.Token, a.Hash(), b.Token, b.Hash())
+	return json.Marshal(q, dates, jsontext.WithIndent("  "))
 }

@@ -1,6 +1,9 @@
 package model
 
-import "oddsgraph/internal/market"
+import (
+	"oddsgraph/internal/market"
+	"oddsgraph/internal/reads"
+)
 
 // MarketChange says what has changed in a market.
 type MarketChange string
@@ -31,6 +34,7 @@ type Preloaded struct {
 	Price  *TokenPrice
 	Spread *Spread
 	Book   *Orderbook
+	Leg    *reads.Leg
 }
 
 // PriceUpdate is a change of a token's price.

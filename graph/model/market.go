@@ -195,6 +195,14 @@ type Token struct {
 	Preloaded *Preloaded
 }
 
+// Leg returns the token's book and market from an event of a question. It returns nil for all other tokens.
+func (t Token) Leg() *reads.Leg {
+	if t.Preloaded == nil {
+		return nil
+	}
+	return t.Preloaded.Leg
+}
+
 // IsNode marks Token as a Node.
 func (Token) IsNode() {}
 

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
 	"oddsgraph/internal/reads"
 )
@@ -10,13 +9,7 @@ import (
 // contained the question; resolvers then read the states.
 type Question struct {
 	*questions.Question
-	State []LegState
-}
-
-// LegState has the book and the market of a leg. Their values are nil if the venue does not have them.
-type LegState struct {
-	Book   reads.Result[*market.Book]
-	Market reads.Result[*market.Market]
+	State []reads.Leg
 }
 
 // ID returns a key for the caches of clients.
@@ -36,16 +29,12 @@ type QuestionLeg struct {
 	questions.Leg
 	Venue    string
 	Currency *string
-	State    *LegState
+	State    *reads.Leg
 }
 
-// Token returns the leg's token, with the book of the event.
+// Token returns the leg's token.
 func (l QuestionLeg) Token() Token {
-	t := Token{TokenID: l.Leg.Token}
-	if l.State != nil && l.State.Book.Value.Value != nil {
-		t.Preloaded = &Preloaded{Book: &Orderbook{Book: l.State.Book.Value.Value, Meta: l.State.Book.Value.Meta}}
-	}
-	return t
+	return Token{TokenID: l.Leg.Token, Preloaded: &Preloaded{Leg: l.State}}
 }
 
 // QuestionQuote is the best price of a question for a taker. Meta is that of the compared data.

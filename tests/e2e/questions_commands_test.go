@@ -75,10 +75,10 @@ func TestPropose(t *testing.T) {
 	for _, text := range entryForm.FindAllString(out, -1) {
 		var entry struct {
 			ID    string
-			Match *string
+			Match string
 			Legs  []struct{ Token, RulesSHA256 string }
 		}
-		if err := json.Unmarshal([]byte(text), &entry); err != nil || entry.Match != nil || len(entry.Legs) != 2 || ids[entry.ID] {
+		if err := json.Unmarshal([]byte(text), &entry); err != nil || entry.Match != "" || len(entry.Legs) != 2 || ids[entry.ID] {
 			t.Fatalf("got the error %v for the entry %s", err, text)
 		}
 		ids[entry.ID] = true
@@ -98,7 +98,7 @@ func TestPropose(t *testing.T) {
 	}
 	t.Logf("all %d pairs are among the candidates, with %d others", len(c.tokens), len(found)-len(c.tokens))
 
-	first := strings.Replace(found[c.ids(c.tokens[0])], `"match": null`, `"match": "RELATED"`, 1)
+	first := strings.Replace(found[c.ids(c.tokens[0])], `"match": ""`, `"match": "RELATED"`, 1)
 	file := write(t, t.TempDir(), "questions.json", `{"version": 1, "questions": [`+first+`]}`)
 	again, failed := c.questions(t, "propose", "--questions-file="+file)
 	if n := len(entryForm.FindAllString(again, -1)); failed != "" || n != len(found)-1 {
@@ -131,13 +131,15 @@ func TestQuestionsCheck(t *testing.T) {
 			t.Errorf("%s: got %q and the error %q, want %q and %q", step, out, failed, wantOut, wantFailed)
 		}
 	}
-	want("no hash", "no rules are confirmed; the present text has the hash ", "1 of 2 questions are not in order")
+	want("no hash", "THE RULES ARE NOT THE CONFIRMED ONES: their hash is ", "1 of 2 questions are not in order")
 	want("unknown id", "", `has no question "three"; want the id of one of its 2 questions`, "--accept=three")
 	want("accept", "confirms these texts now", "", "--accept=one")
+	confirmed := ""
 	for _, m := range c.a.Engine().Markets() {
 		if m.MarketID == c.tokens[0].MarketID {
+			confirmed = questions.RulesHash(m.Description)
 			for _, id := range c.ids(c.tokens[0]) {
-				text = strings.Replace(text, fmt.Sprintf("%q", id), fmt.Sprintf(`%q, "rulesSha256": %q`, id, questions.RulesHash(m.Description)), 1)
+				text = strings.Replace(text, fmt.Sprintf("%q", id), fmt.Sprintf(`%q,"rulesSha256":%q`, id, confirmed), 1)
 			}
 		}
 	}
@@ -155,14 +157,14 @@ func TestQuestionsCheck(t *testing.T) {
 	}
 	want("accepted", "the rules are the confirmed ones", "")
 	must(t, c.b.Engine().Reword(c.tokens[0].MarketID, "Other rules.\x1b[2J"))
-	want("new rules", "THE RULES HAVE CHANGED: ", "1 of 2 questions are not in order")
+	want("new rules", ", the file has "+confirmed, "1 of 2 questions are not in order")
 	want("both texts", "Other rules.\uFFFD[2J", "1 of 2 questions are not in order")
 	must(t, c.b.Engine().Reword(c.tokens[0].MarketID, ""))
 	want("no rules", "the venue gives no rules text", "1 of 2 questions are not in order")
-	want("accept no rules", "the venue gives no rules text", "1 of 1 questions are not in order", "--accept=one")
+	want("accept no rules", "the venue gives no rules text", "yes: the venue gives no rules text", "--accept=one")
 	c.server.Close()
 	want("a venue is down", "it could not be read: UPSTREAM_UNAVAILABLE", "1 of 2 questions are not in order")
-	want("accept unread rules", "it could not be read", "1 of 1 questions are not in order", "--accept=one")
+	want("accept unread rules", "it could not be read", "yes: it could not be read", "--accept=one")
 	if got := content(); got != text {
 		t.Errorf("rules that could not be read were accepted: %s", got)
 	}
@@ -170,16 +172,16 @@ func TestQuestionsCheck(t *testing.T) {
 		t.Errorf("the folder of the file has %v, want the file alone", files)
 	}
 	must(t, os.WriteFile(file, []byte(strings.Replace(text, `"EXACT"`, "null", 1)), 0o640))
-	want("invalid", "", "line 2, column 2: /questions/0: has no match; it must be EXACT, NEAR or RELATED")
+	want("invalid", "", "line 2: /questions/0: the title, match or checkedAt is missing")
 }
 
 // TestQuestionsCommandsRefuse checks the errors of commands that need another configuration.
 func TestQuestionsCommandsRefuse(t *testing.T) {
 	for args, want := range map[string]string{
 		"propose": "set --more-venues (ODDSGRAPH_MORE_VENUES)",
-		"propose --demo-driver=polymarket,kalshi --questions-file=/no/file": "open /no/file: ",
+		"propose --demo-driver=polymarket,kalshi --questions-file=/no/file": "questions file /no/file: no such file",
 		"check":          "questions check needs the path of a file, or --questions-file",
-		"check /no/file": "open /no/file: ",
+		"check /no/file": "questions file /no/file: no such file",
 	} {
 		if err := run(t.Context(), append([]string{"questions"}, strings.Fields(args)...), nil, io.Discard, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("questions %s: got the error %v, want %q", args, err, want)

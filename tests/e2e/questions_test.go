@@ -242,6 +242,20 @@ func TestQuestionOfFailedVenue(t *testing.T) {
 		if got := codes(t, at(first, "question")); got != "b VENUE_FAILED, b VENUE_FAILED" || asJSON(at(first, "question.book.missing")) != `["b"]` || at(first, "question.legs.1.rules") != "UNKNOWN" || at(first, "question.anyway") == nil {
 			t.Errorf("the first event over a venue that fails is %s", asJSON(first))
 		}
+		x.b.set(t, faults.Fault{Kind: faults.Delay}, faults.Fault{On: faults.OnOpens, Kind: faults.Refuse})
+		hung := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason question { legs { token { outcome orderbook(depth: 5) { bids { price } } market { question } } } } } }`, nil)
+		time.Sleep(40 * time.Second)
+		for i := range 4 {
+			synctest.Wait()
+			if len(hung.came) == 0 {
+				t.Errorf("%d changes after the start, an event with the token of a venue that hangs is late", i)
+			}
+			for len(hung.came) > 0 {
+				<-hung.came
+			}
+			x.move(t, x.a)
+			time.Sleep(2 * time.Second)
+		}
 		x.b.set(t)
 		time.Sleep(10 * time.Minute)
 		x.want(t, "works again", "")
@@ -286,12 +300,12 @@ func TestQuestionsFile(t *testing.T) {
 		x.write(t, "EXAC", "", "")
 		time.Sleep(2 * time.Second)
 		status := x.ask(t, query, nil, anonymous)
-		if got := text(status, "serviceStatus.questions.error"); len(list(status, "questions.nodes")) != 1 || got != "line 1, column 74: /questions/0/match: must be EXACT, NEAR or RELATED" {
+		if got := text(status, "serviceStatus.questions.error"); len(list(status, "questions.nodes")) != 1 || got != "line 1: /questions/0/match: must be EXACT, NEAR or RELATED" {
 			t.Errorf("with an invalid file, got %s", asJSON(status))
 		}
 		ready, err := http.NewRequestWithContext(t.Context(), http.MethodGet, x.URL()+"/readyz", nil)
 		must(t, err)
-		if got := x.do(t, ready); got.status != http.StatusOK || !strings.Contains(got.body, "the earlier questions stay in use: ") || !strings.Contains(got.body, "line 1, column 74") {
+		if got := x.do(t, ready); got.status != http.StatusOK || !strings.Contains(got.body, "the earlier questions stay in use: ") || !strings.Contains(got.body, "line 1: ") {
 			t.Errorf("/readyz says %d %s", got.status, got.body)
 		}
 		lost := x.dial(t, anonymous).subscribe(t, `subscription { questionChanged(questionId: "q") { reason } }`, nil)

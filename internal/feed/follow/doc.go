@@ -11,8 +11,8 @@
 // A [loop] waits for the feed, for timers, for REST reads and for readers that join. It then calls a [body], which implements one
 // kind of subscription. The methods of a body run one at a time, on the goroutine that ranges over the Stream, and never wait.
 // Subscriptions of prices, books, orders and balances use the body [states], because each new value replaces the whole old value.
-// Subscriptions of markets, public trades, own trades and portfolios have one body each. [StreamStatus] has none: it looks at
-// the present state in short intervals. [Question] has a loop of its own, because it reads as a query does.
+// Subscriptions of markets, public trades, own trades, portfolios and questions have one body each. [StreamStatus] has none: it looks
+// at the present state in short intervals.
 //
 // # REST reads
 //

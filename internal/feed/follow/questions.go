@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -9,202 +10,215 @@ import (
 	"oddsgraph/internal/feed"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
-	"oddsgraph/internal/request"
+	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
 )
 
 const (
-	// lookInterval is the time between two looks at a question whose data are live and do not change.
+	// lookInterval is the time between two looks at a leg whose data are live and do not change.
 	lookInterval = 500 * time.Millisecond
-	// lateAfter is the time after which a look is late.
+	// lateAfter is the time after which a look is late. What is no longer fresh is then shown as stale.
 	lateAfter = time.Second
 )
 
-// lookBackoff is the delay after looks at a question whose data are not live, because each of them may call the venues.
-var lookBackoff = market.Backoff{Min: 500 * time.Millisecond, Max: pollInterval}
+// lookBackoff is the time between two looks at a leg whose data are not live, because each of them may call the venue.
+var lookBackoff = market.Backoff{Min: 500 * time.Millisecond, Max: 4 * time.Second}
 
-// Look is what a look at a question finds. Topics are followed until the next look.
-type Look[T any] struct {
-	State  *T
-	Topics []messages.Topic
-	// Fresh reports whether no value is stale and no read has failed. Live reports whether, in addition, the venues' streams report the
-	// changes, so that a further look calls no venue.
-	Fresh, Live bool
+// QuestionState is a question with the states of its legs, in their order.
+type QuestionState struct {
+	Question *questions.Question
+	Legs     []reads.Leg
 }
 
-// Question follows a question on several venues. It looks at it as a query does: while the data are live, after each change of a topic,
-// otherwise after lookBackoff. While a look is late, and after one that was not fresh, it glances instead, so that no venue delays what
-// is known of the others. every is the minimum time between two looks or glances.
-//
-// look reads all data if known is nil. Otherwise it is a glance: it must not wait, and takes from known what the cache does not have. An
-// error ends the stream. reason returns the reason of an event with the state now, or "" if no event is needed; last is the state in the
-// last event, or nil. topics are followed before the first look.
-func Question[T any](ctx context.Context, s Source, topics []messages.Topic, every time.Duration,
-	look func(ctx context.Context, known *T) (Look[T], error), reason func(last, now *T) Reason) Stream[T] {
-	return func(yield func(Event[T], error) bool) {
-		headStart := min(streamHeadStart, s.Timeout/4)
-		q := &question[T]{
-			Source: s, out: &publisher[T]{yield: yield}, reader: feed.NewReader(request.From(ctx).Caller, s.Names, s.Feeds...), look: look, reason: reason,
-			watches: make(map[messages.Topic]*feed.Watch), looks: make(chan func() error, 1),
-			at: time.Now().Add(headStart), within: s.Timeout * 3 / 4,
-		}
-		defer q.reader.Close()
-		q.found.Live = true // the streams may report all data before the first look
-		q.follow(topics)
-		if err := q.run(ctx, min(every, headStart), every); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
-			yield(Event[T]{}, err)
+// AskedQuestion is a question that a Stream follows.
+type AskedQuestion struct {
+	// Find returns the present version of the question. An error ends the Stream. After a change, the Stream sends a RESYNC.
+	Find func() (*questions.Question, error)
+	// Look reads the state of a leg, as a query does.
+	Look func(ctx context.Context, l *questions.Leg) reads.Leg
+	// Every is the minimum time between two events, and between two looks at a leg.
+	Every time.Duration
+}
+
+// Question follows a question on several venues. It looks at each leg by itself, so that no venue delays the legs of others.
+func Question(ctx context.Context, s Source, asked AskedQuestion) Stream[QuestionState] {
+	return func(yield func(Event[QuestionState], error) bool) {
+		for first, again := Initial, true; again; first = Resync {
+			again = false
+			version := stream(ctx, s, 0, func(out *publisher[QuestionState], reader *feed.Reader) (body, error) {
+				return asked.open(s, out, reader, first)
+			})
+			for e, err := range version {
+				if again = errors.Is(err, errOtherVersion); !again && !yield(e, err) {
+					return
+				}
+			}
 		}
 	}
 }
 
-type question[T any] struct {
-	Source
-	out     *publisher[T]
+// errOtherVersion ends the loop of a question that has changed.
+var errOtherVersion = errors.New("the question has changed")
+
+// question is the body of one version of a question. Each leg is at another venue.
+type question struct {
+	AskedQuestion
+	out     *publisher[QuestionState]
 	reader  *feed.Reader
-	watches map[messages.Topic]*feed.Watch // a watch is nil if its topic cannot be followed, and then looks read over REST
-	look    func(ctx context.Context, known *T) (Look[T], error)
-	reason  func(last, now *T) Reason
-
-	last    *T      // in the last event
-	found   Look[T] // by the last look
-	changed bool    // a topic has changed since the last look began
-	joining bool    // readers wait to join
-	// at is the time of the next look. It has the time within, and is late at lateAt. failures counts the looks in a row that were not live.
-	at, lateAt time.Time
-	within     time.Duration
-	failures   int
-	// looks receives the function that uses the result of a look, if looking is true.
-	looks   chan func() error
-	looking bool
+	version *questions.Question
+	legs    []*leg
+	watched map[*feed.Watch]*leg
+	first   Reason      // of the first event
+	last    []reads.Leg // in the last event
+	next    time.Time   // the earliest time of the next event
 }
 
-func (q *question[T]) run(ctx context.Context, first, every time.Duration) error {
-	ctx, end := context.WithCancel(ctx)
-	defer func() {
-		end()
-		if q.looking {
-			<-q.looks
-		}
-	}()
-	tick := time.NewTicker(first)
-	defer tick.Stop()
-	var waiting <-chan struct{}
-	if q.Group != nil {
-		waiting = q.Group.Waiting()
-	}
-	for {
-		var err error
-		select {
-		case <-ctx.Done():
-			return nil
-		case use := <-q.looks:
-			q.looking = false
-			err = use()
-		case <-tick.C:
-			tick.Reset(every)
-			err = q.step(ctx, time.Now())
-		case <-waiting:
-			if q.joining = true; q.last == nil || q.found.Live && !q.looking {
-				err = q.join()
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
+type leg struct {
+	*questions.Leg
+	venue int
+	// state is what the last look has found. It is nil before the first look has ended.
+	state *reads.Leg
+	// topics are watched. A topic that the feed refuses is asked for again after the next look.
+	topics []messages.Topic
+	// changed reports whether a topic has changed since the last look began. live reports whether the topics show all changes of state.
+	changed, live bool
+	// lookedAt is when the last look began, and pause the minimum time until the next one. failures counts the looks in a row after
+	// which the leg was not live.
+	lookedAt time.Time
+	pause    time.Duration
+	failures int
+	looking  bool
 }
 
-// step starts a look or glances, if either is due.
-func (q *question[T]) step(ctx context.Context, now time.Time) error {
-	for _, w := range q.reader.Take() {
-		_, _, _ = w.Take()
-		q.changed = true
-	}
-	switch {
-	case q.looking && now.Before(q.lateAt):
-	case !q.looking && (q.joining || q.changed && q.found.Live || !now.Before(q.at)):
-		q.start(ctx, now)
-	case q.last != nil && (q.looking || !q.found.Fresh):
-		return q.glance(ctx, q.last)
-	}
-	return nil
-}
-
-// start starts a look on its own goroutine, for which run waits.
-func (q *question[T]) start(ctx context.Context, now time.Time) {
-	within := q.within
-	q.looking, q.changed, q.lateAt, q.within = true, false, now.Add(lateAfter), pollInterval
-	go func() {
-		lookCtx, cancel := context.WithTimeout(ctx, within)
-		defer cancel()
-		q.looks <- recoverRead(lookCtx, func(lookCtx context.Context) func() error {
-			found, err := q.look(lookCtx, nil)
-			return func() error { return q.use(ctx, found, err) }
-		})
-	}()
-}
-
-func (q *question[T]) use(ctx context.Context, found Look[T], err error) error {
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
-	q.found = found
-	q.follow(found.Topics)
-	now := time.Now()
-	if q.failures++; found.Live {
-		q.failures, q.at = 0, now.Add(lookInterval)
-	} else {
-		q.at = now.Add(lookBackoff.Wait(q.failures, 1))
-	}
-	if q.last != nil && !now.Before(q.lateAt) { // glances may have shown newer values than those that the look has read first
-		return q.glance(ctx, found.State)
-	}
-	return q.show(found.State)
-}
-
-func (q *question[T]) glance(ctx context.Context, known *T) error {
-	found, err := q.look(ctx, known)
+func (a AskedQuestion) open(s Source, out *publisher[QuestionState], reader *feed.Reader, first Reason) (body, error) {
+	version, err := a.Find()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return q.show(found.State)
+	q := &question{AskedQuestion: a, out: out, reader: reader, version: version, watched: make(map[*feed.Watch]*leg), first: first}
+	for i := range version.Legs {
+		l := &leg{Leg: &version.Legs[i], venue: s.Names.Find(version.Legs[i].Token)}
+		q.legs = append(q.legs, l)
+		q.watch(l, messages.ChannelOrderbook, l.Token)
+	}
+	return q, nil
 }
 
-// show sends an event with a state if one is needed, and serves the readers that wait to join.
-func (q *question[T]) show(state *T) error {
-	if why := q.reason(q.last, state); why != "" {
-		q.last = state
-		if err := q.out.send(why, "", Replace, *state); err != nil {
-			return err
-		}
+func (q *question) watch(l *leg, c messages.Channel, id string) {
+	t := messages.Topic{Channel: c, ID: id}
+	if slices.Contains(l.topics, t) {
+		return
 	}
-	if q.joining {
-		return q.join()
+	if w, err := q.reader.Watch(t, nil); err == nil {
+		q.watched[w], l.topics = l, append(l.topics, t)
 	}
+}
+
+// handleChange makes a look due. The look reads the new state, which the feed has passed to the cache.
+func (q *question) handleChange(w *feed.Watch) error {
+	_, _, _ = w.Take()
+	q.watched[w].changed = true
 	return nil
 }
 
-func (q *question[T]) join() error {
-	q.joining = false
-	return serveJoiners(q.Group, q.out, func(why Reason) error {
-		if q.last == nil { // the first event is for all readers
+func (q *question) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
+	i := slices.IndexFunc(q.legs, func(l *leg) bool { return l.venue == venue })
+	if i < 0 || !poll && !q.legs[i].changed && !q.legs[i].live {
+		return nil, time.Time{}
+	}
+	l := q.legs[i]
+	at := l.lookedAt.Add(l.pause)
+	if !poll && !l.changed {
+		at = l.lookedAt.Add(lookInterval)
+	}
+	if now.Before(at) {
+		return nil, at
+	}
+	l.changed, l.looking, l.lookedAt = false, true, now
+	return func(ctx context.Context) func() error {
+		found := q.Look(ctx, l.Leg)
+		return func() error {
+			q.use(l, found, time.Now())
 			return nil
 		}
-		return q.out.send(why, "", Replace, *q.last)
-	})
+	}, time.Time{}
 }
 
-// follow watches topics, and no others.
-func (q *question[T]) follow(topics []messages.Topic) {
-	for t, w := range q.watches {
-		if !slices.Contains(topics, t) {
-			if delete(q.watches, t); w != nil {
-				w.Close()
-			}
+// use takes the result of a look.
+func (q *question) use(l *leg, found reads.Leg, now time.Time) {
+	if l.looking = false; now.Sub(l.lookedAt) >= lateAfter {
+		found.Expire(now) // a part was read long before the other
+	}
+	if m := found.Market.Value.Value; m != nil {
+		q.watch(l, messages.ChannelMarket, m.MarketID)
+	}
+	l.state = &found
+	if l.live = found.Live(now); l.live {
+		l.failures, l.pause = 0, q.Every
+	} else {
+		l.failures++
+		l.pause = lookBackoff.Wait(l.failures, 1)
+	}
+}
+
+// flush sends an event if the question has changed.
+func (q *question) flush(now, next time.Time) (time.Time, error) {
+	if version, err := q.Find(); err != nil || version != q.version {
+		return next, cmp.Or(err, errOtherVersion)
+	}
+	state := make([]reads.Leg, len(q.legs))
+	for i, l := range q.legs {
+		if l.state == nil {
+			return next, nil
+		}
+		state[i] = *l.state
+		switch late := l.lookedAt.Add(lateAfter); {
+		case !l.looking:
+		case now.Before(late):
+			next = earlierOf(next, late)
+		default:
+			state[i].Expire(now)
+			next = earlierOf(next, now.Add(lookInterval))
 		}
 	}
-	for _, t := range topics {
-		if _, ok := q.watches[t]; !ok {
-			q.watches[t], _ = q.reader.Watch(t, nil)
+	why := q.reason(state)
+	if why == "" || now.Before(q.next) {
+		if why != "" {
+			next = earlierOf(next, q.next)
+		}
+		return next, nil
+	}
+	q.last, q.next = state, now.Add(q.Every)
+	return next, q.send(why)
+}
+
+// reason returns the reason of an event with a state, or "" if the last event shows the same.
+func (q *question) reason(state []reads.Leg) (why Reason) {
+	if q.last == nil {
+		return q.first
+	}
+	for i := range state {
+		if !state[i].Equal(&q.last[i]) {
+			return Changed
+		}
+		if state[i].Faults() != q.last[i].Faults() {
+			why = Freshness
 		}
 	}
+	return why
+}
+
+func (q *question) send(why Reason) error {
+	return q.out.send(why, "", Replace, QuestionState{q.version, q.last})
+}
+
+func (q *question) isCurrent() bool {
+	return !slices.ContainsFunc(q.legs, func(l *leg) bool { return !l.live || l.changed || l.looking })
+}
+
+func (q *question) resend(why Reason) error {
+	if q.last == nil { // the first event is for all readers
+		return nil
+	}
+	return q.send(why)
 }

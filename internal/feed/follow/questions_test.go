@@ -11,54 +11,65 @@ import (
 	"oddsgraph/internal/feed/follow"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/messages"
+	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/reads"
 )
 
-// asked is a question with the tokens T and b:T of two venues. The test sets what looks and glances find.
+// asked is a question with the tokens T and b:T of two venues.
 type asked struct {
-	a, b          *testVenue
-	source        follow.Source
-	state, cached *restSource[string]
+	a, b    *testVenue
+	source  follow.Source
+	version *questions.Question
+	err     error // of follow.AskedQuestion.Find
+	looks   map[string]*restSource[*market.Market]
+	fresh   time.Duration // of the markets
 }
 
 func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
 	synctest.Test(t, func(t *testing.T) {
 		x := &asked{
 			a: newTestVenue(t, messages.ChannelOrderbook), b: newTestVenue(t, messages.ChannelOrderbook),
-			state: &restSource[string]{value: "one"}, cached: &restSource[string]{value: "failed"},
+			version: &questions.Question{Legs: []questions.Leg{{Token: "T"}, {Token: "b:T"}}}, fresh: time.Hour,
+			looks: map[string]*restSource[*market.Market]{"T": {value: marketNamed("one")}, "b:T": {value: marketNamed("one")}},
 		}
 		x.source = follow.Source{Names: market.Names{"", "b"}, Feeds: []*feed.Feed{x.a.Feed, x.b.Feed}, Timeout: timeout}
 		f(t, x)
 	})
 }
 
-func (x *asked) run(t *testing.T) *received[string] {
-	topics := []messages.Topic{booksOf("T"), booksOf("b:T")}
-	look := func(ctx context.Context, known *string) (follow.Look[string], error) {
-		found := follow.Look[string]{Topics: append(topics[:2:2], marketsOf("M"))}
-		if known != nil {
-			read, err := x.cached.read(ctx)
-			found.State = &read.Value
-			return found, err
-		}
-		read, err := x.state.read(ctx)
-		if market.CodeOf(err) == market.CodeUpstreamTimeout { // is part of the state
-			read.Value, read.Stale, err = "failed", true, nil
-		}
-		found.State, found.Fresh, found.Live = &read.Value, !read.Stale, !read.Stale
-		return found, err
-	}
-	return run(t, follow.Question(x.a.ctx, x.source, topics, 250*time.Millisecond, look, func(last, now *string) follow.Reason {
-		switch {
-		case last == nil:
-			return follow.Initial
-		case *last == *now:
-			return ""
-		}
-		return follow.Changed
+func marketNamed(question string) *market.Market {
+	return &market.Market{MarketID: "M", Question: question}
+}
+
+func (x *asked) run(t *testing.T) *received[follow.QuestionState] {
+	return run(t, follow.Question(x.a.ctx, x.source, follow.AskedQuestion{
+		Find: func() (*questions.Question, error) { return x.version, x.err },
+		Look: func(ctx context.Context, l *questions.Leg) (state reads.Leg) {
+			state.Market.Value, state.Market.Err = x.looks[l.Token].read(ctx)
+			state.Market.Value.Handle = reads.NewHandle(time.Now().Add(x.fresh))
+			state.Book.Value.Source = market.SourceStream
+			return state
+		},
+		Every: 250 * time.Millisecond,
 	}))
 }
 
-func same(s string) string { return s }
+// showLegs shows the names of the markets. A failed read is "!", and a stale market ends with "?".
+func showLegs(s follow.QuestionState) string {
+	out := ""
+	for _, l := range s.Legs {
+		switch {
+		case l.Market.Err != nil:
+			out += "!"
+		case l.Market.Value.Stale:
+			out += l.Market.Value.Value.Question + "?"
+		default:
+			out += l.Market.Value.Value.Question
+		}
+		out += " "
+	}
+	return out[:len(out)-1]
+}
 
 func booksOf(id string) messages.Topic {
 	return messages.Topic{Channel: messages.ChannelOrderbook, ID: id}
@@ -70,75 +81,83 @@ func (x *asked) sendBook() {
 	})
 }
 
-// TestQuestion checks when the stream looks, and that it watches the books of all tokens and the topics of looks.
+// TestQuestion checks when the stream looks at a leg, and that it watches the book and the market of each leg.
 func TestQuestion(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
 		f := x.run(t)
-		time.Sleep(time.Second)
-		f.want(same, "INITIAL one")
+		a, b := x.looks["T"], x.looks["b:T"]
+		time.Sleep(1100 * time.Millisecond) // from now on, the test acts between the looks
+		f.want(showLegs, "INITIAL one one")
 		if !x.a.up.has(booksOf("T")) || !x.b.up.has(booksOf("b:T")) || !x.a.up.has(marketsOf("M")) {
 			t.Errorf("the topics %v and %v are watched", x.a.up.open, x.b.up.open)
 		}
-		x.state.set("two") // for example after a change of the file
-		time.Sleep(time.Second)
-		f.want(same, "CHANGE two")
+		b.set(marketNamed("two"))
+		time.Sleep(500 * time.Millisecond)
+		f.want(showLegs, "CHANGE one two")
 		x.b.connect(booksOf("b:T"))
-		time.Sleep(1100 * time.Millisecond) // from now on, the test acts between the ticks of 250ms
-		for before, i := x.state.count(), 1; i <= 3; i++ {
+		time.Sleep(time.Second)
+		for before, i := b.count(), 1; i <= 3; i++ {
 			x.sendBook()
 			time.Sleep(250 * time.Millisecond)
-			if n := x.state.count() - before; n != i {
-				t.Errorf("after %d changes, the stream has looked %d times", i, n)
+			if n := b.count() - before; n != i {
+				t.Errorf("after %d changes, the stream has looked at the leg %d times", i, n)
 			}
 		}
-		x.cached.set("two")
-		x.state.edit(func() { x.state.meta = staleMeta })
-		time.Sleep(time.Minute) // the delay grows to five seconds
-		looks, glances := x.state.count(), x.cached.count()
+		b.edit(func() { b.meta = staleMeta })
+		time.Sleep(time.Minute) // the pause grows to four seconds
+		ofA, ofB := a.count(), b.count()
 		for range 20 {
 			x.sendBook()
 			time.Sleep(time.Second)
 		}
-		if looks, glances = x.state.count()-looks, x.cached.count()-glances; looks != 4 || glances != 76 {
-			t.Errorf("in 20 seconds, the stream has looked at stale data %d times and glanced %d times, want 4 and 76", looks, glances)
+		if ofA, ofB = a.count()-ofA, b.count()-ofB; ofA != 40 || ofB != 5 {
+			t.Errorf("in 20 seconds, the stream has looked at the live leg %d times and at the stale one %d times, want 40 and 5", ofA, ofB)
 		}
-		x.cached.set("three")
-		time.Sleep(250 * time.Millisecond)
-		f.want(same, "CHANGE three")
-		x.state.fail(errDown)
-		time.Sleep(5 * time.Second)
-		if f.want(same); !f.ended || !errors.Is(f.err, errDown) {
-			t.Errorf("the stream has not ended with the error of look, but with %v", f.err)
+		f.want(showLegs, "FRESHNESS one two?")
+		x.version = &questions.Question{Legs: x.version.Legs[:1]}
+		time.Sleep(time.Second)
+		f.want(showLegs, "RESYNC one")
+		x.err = errDown
+		time.Sleep(time.Second)
+		if f.want(showLegs); !f.ended || !errors.Is(f.err, errDown) {
+			t.Errorf("the stream has not ended with the error of Find, but with %v", f.err)
 		}
 	})
 }
 
-// TestQuestionHangs checks that looks end in time, that glances show what is known meanwhile, and that a reader that joins gets the
-// present state.
+// TestQuestionHangs checks that a look that hangs delays no other leg and ends in time, and that a reader that joins gets the present
+// state.
 func TestQuestionHangs(t *testing.T) {
 	askQuestion(t, func(t *testing.T, x *asked) {
 		group := newReaders()
-		x.source.Group = group
-		x.state.slow(time.Hour)
+		x.source.Group, x.fresh = group, 10*time.Second
+		a, b := x.looks["T"], x.looks["b:T"]
+		b.slow(time.Hour)
 		f := x.run(t)
 		group.join() // before the first event, which is for all readers
 		time.Sleep(timeout)
-		f.want(same, "INITIAL failed")
-		x.state.slow(0)
+		f.want(showLegs, "INITIAL one !")
+		b.slow(0)
 		time.Sleep(10 * time.Second)
-		f.want(same, "CHANGE one")
+		f.want(showLegs, "CHANGE one one")
 		group.join()
-		f.want(same, "INITIAL one")
-		x.state.slow(time.Hour)
-		x.cached.set("late")
-		time.Sleep(2 * time.Second)
-		f.want(same, "CHANGE late")
-		x.cached.set("later")
+		f.want(showLegs, "INITIAL one one")
+		x.fresh = 2 * time.Second // for all later looks
+		time.Sleep(time.Second)
+		b.slow(time.Hour)
+		a.set(marketNamed("two"))
+		time.Sleep(1200 * time.Millisecond)
+		f.want(showLegs, "CHANGE two one")
+		time.Sleep(2 * time.Second) // the fresh time of the second leg ends
+		f.want(showLegs, "FRESHNESS two one?")
+		a.set(marketNamed("three"))
+		time.Sleep(600 * time.Millisecond)
+		f.want(showLegs, "CHANGE three one?")
 		group.join()
-		time.Sleep(500 * time.Millisecond)
-		f.want(same, "CHANGE later", "INITIAL later")
-		if to := f.cohorts(); len(to) != 6 || to[2] == 0 || to[4] != 0 || to[5] != group.last {
-			t.Errorf("the events were for the cohorts %v, want the third and the last for readers that join", to)
+		time.Sleep(5 * time.Second)
+		f.want(showLegs, "INITIAL three one?", "CHANGE three !")
+		if to := f.cohorts(); len(to) != 8 || to[2] == 0 || to[5] != 0 || to[6] != group.last {
+			t.Errorf("the events were for the cohorts %v, want the third and the seventh for readers that join", to)
 		}
 	})
 }

@@ -32,25 +32,26 @@ func (m *Match) UnmarshalText(text []byte) error {
 
 // Question is one question on several venues. It is immutable.
 type Question struct {
-	ID, Title string
-	Match     Match
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	Match Match  `json:"match"`
 	// Differences say how the rules of the legs differ. Exact questions have none.
-	Differences []string
+	Differences []string `json:"differences"`
 	// CheckedAt is the day on which CheckedBy compared the rules. CheckedBy may be empty.
-	CheckedAt market.Date
-	CheckedBy string
+	CheckedAt market.Date `json:"checkedAt"`
+	CheckedBy string      `json:"checkedBy"`
 	// Legs has 2 to market.MaxVenues legs, each at another venue.
-	Legs []Leg
+	Legs []Leg `json:"legs"`
 }
 
 // Leg is the token that stands for a question on one venue.
 type Leg struct {
 	// Token is the token's id in the graph, which begins with the name of a further venue.
-	Token string
+	Token string `json:"token"`
 	// RulesSHA256 is the RulesHash of the rules text that was compared. It is empty while nobody has confirmed the text.
-	RulesSHA256 string
+	RulesSHA256 string `json:"rulesSha256"`
 	// TakerFeeRate is the rate of TakerFee, from 0 to 1. It is nil if the file states none.
-	TakerFeeRate *market.Decimal
+	TakerFeeRate *market.Decimal `json:"takerFeeRate,omitzero"`
 }
 
 // Set has the questions of a file. It is immutable. The zero Set is empty.
