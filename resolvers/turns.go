@@ -32,11 +32,14 @@ type venueTurn[T any] struct {
 	taken int
 }
 
-// search reads one page of a search at the venues with the given titles, or without titles at the first venue. It reports the error of a
+// search reads one page of a search at the venues with the given titles. nil is the first venue. It reports the error of a
 // venue that fails, whose position in the cursor stays. If all fail, it returns one of the errors.
 func search[T any](ctx context.Context, r *Resolver, titles []string, kind string, q queries.Search, first int, after *string, read readTurn[T]) (p page[T], err error) {
-	if len(titles) == 0 {
+	if titles == nil {
 		return read(ctx, "", q, listHash(kind, fmt.Sprintf("%+v", q)), first, after)
+	}
+	if len(titles) == 0 {
+		return p, badInput("venues is empty; null is the first venue")
 	}
 	t := turns[T]{venues: make([]venueTurn[T], len(titles))}
 	for i, title := range titles {

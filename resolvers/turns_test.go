@@ -154,6 +154,7 @@ func TestInTurnArguments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, f := range map[string]func() error{
+		`BAD_USER_INPUT: venues is empty; null is the first venue`:       func() error { _, err := l.turn(1, nil, []string{}...); return err },
 		`BAD_USER_INPUT: venues has "b" twice`:                           func() error { _, err := l.turn(1, nil, "b", "b"); return err },
 		`BAD_USER_INPUT: there is no venue "d"; the venues are: a, b, c`: func() error { _, err := l.turn(1, nil, "a", "d"); return err },
 		badCursor().Error(): func() error { _, err := l.turn(1, p.info.EndCursor, "b", "a"); return err },
