@@ -75,7 +75,7 @@ export function Results({ query, venues, category, tag, sort, cards, onSort, onF
   }, [key, items, after, unsorted])
   useAgain(error, ask)
   useEffect(() => {
-    if (error?.graphQLErrors[0]?.extensions.code !== 'UNSUPPORTED' || category || tag || page && query) return
+    if (error?.graphQLErrors[0]?.extensions.code !== 'UNSUPPORTED' || unsorted || page && (query || category || tag)) return
     setUnsorted(reason(error))
     setRows({ items: [], after: undefined }) // the rows of the venues that can sort
   }, [error])

@@ -1,5 +1,5 @@
 // The live board: markets, events, order books and a portfolio as they move.
-import { lazy, StrictMode, Suspense, useCallback, useState } from 'react'
+import { lazy, StrictMode, Suspense, useCallback, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
@@ -24,7 +24,8 @@ import type { Wallet } from './wallet'
 import '../design/tokens.css'
 import './index.css'
 
-const Palette = lazy(() => import('./Palette'))
+const loadPalette = () => import('./Palette')
+const Palette = lazy(loadPalette)
 const Faults = lazy(() => import('./Faults'))
 
 const none: readonly [] = []
@@ -43,6 +44,10 @@ function Board() {
   const controlled = useFaults(demo === true)
   useAgain(error, ask)
   usePlaces()
+  useEffect(() => {
+    const timer = setTimeout(loadPalette, 2000) // so that it opens at once and misses no key
+    return () => clearTimeout(timer)
+  }, [])
   useKeys(useCallback(() => setPalette(true), []))
   const link = (page: string, path: string, name: string) => (
     <a href={path} aria-current={route.page === page ? 'page' : undefined}>{name}</a>

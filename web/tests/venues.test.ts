@@ -26,6 +26,14 @@ test('a search', async t => {
   else await page.getByRole('alert').getByText(/^The markets could not be read: /).waitFor()
 })
 
+test('a category', async t => {
+  const { page } = await visit(t, '/live')
+  await page.locator('.chips button:has(.count)').first().click()
+  await page.waitForURL(/(category|tag)=/)
+  await eventually('its markets or events', () => page.locator('.markets tbody a, .cards h2 a').count(), n => n > 0)
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
 test('a market with its chart, its book and an estimate', async t => {
   const { page } = await visit(t, '/live')
   await go(page, (await paths(page))[0]!)
