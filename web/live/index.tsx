@@ -24,17 +24,18 @@ import type { Wallet } from './wallet'
 import '../design/tokens.css'
 import './index.css'
 
-const loadPalette = () => import('./Palette')
-const Palette = lazy(loadPalette)
 const Faults = lazy(() => import('./Faults'))
 
 const none: readonly [] = []
+
+type Loaded = (typeof import('./Palette'))['default']
 
 function Board() {
   const hash = useHash()
   const route = parse(hash)
   const [wallet, setWallet] = useState<Wallet>()
   const [palette, setPalette] = useState(false)
+  const Palette = usePalette(palette)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const [faults, setFaults] = useState(false)
   const [queries, toggleQueries] = useQueries()
@@ -44,10 +45,6 @@ function Board() {
   const controlled = useFaults(demo === true)
   useAgain(error, ask)
   usePlaces()
-  useEffect(() => {
-    const timer = setTimeout(loadPalette, 2000) // so that it opens at once and misses no key
-    return () => clearTimeout(timer)
-  }, [])
   useKeys(useCallback(() => setPalette(true), []))
   const link = (page: string, path: string, name: string) => (
     <a href={path} aria-current={route.page === page ? 'page' : undefined}>{name}</a>
@@ -82,11 +79,23 @@ function Board() {
           {route.page === 'unknown' && <Unknown />}
         </main>
         <Alerts />
-        {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
+        {palette && Palette && <Palette onClose={() => setPalette(false)} />}
         {demo && <footer>Demo venue: nothing shown is real money.</footer>}
       </QueriesContext>
     </VenuesContext>
   )
+}
+
+/** Returns the palette once its code is loaded: soon after the page, so that the palette opens at once and misses no key. */
+function usePalette(open: boolean) {
+  const [palette, setPalette] = useState<Loaded>()
+  useEffect(() => {
+    if (palette) return
+    const load = () => void import('./Palette').then(({ default: code }) => setPalette(() => code), () => {}) // loads again when it is opened
+    const timer = setTimeout(load, open ? 0 : 2000)
+    return () => clearTimeout(timer)
+  }, [open, palette])
+  return palette
 }
 
 function Unknown() {
