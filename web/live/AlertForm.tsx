@@ -1,7 +1,7 @@
 // The form that sets price alerts for a token.
 import { useState, type FormEvent } from 'react'
 import { add, remove, useAlerts } from './alertList'
-import { cents } from './format'
+import { exactCents } from './format'
 import type { Quote } from './prices'
 
 export function AlertForm({ marketId, tokenId, name, quote }: { marketId: string; tokenId: string; name: string; quote: Quote | undefined }) {
@@ -19,14 +19,14 @@ export function AlertForm({ marketId, tokenId, name, quote }: { marketId: string
     <section className="panel alert" aria-labelledby="alert">
       <h2 id="alert">Alert</h2>
       <form onSubmit={submit}>
-        <label>Tell me at, ¢<input value={text} inputMode="decimal" placeholder={quote ? (Number(quote.price) * 100).toFixed(1) : ''} aria-invalid={text !== '' && !valid} onChange={event => setText(event.target.value.trim())} /></label>
+        <label>Tell me at, ¢<input value={text} inputMode="decimal" placeholder={quote && exactCents(quote.price).replace('¢', '')} aria-invalid={text !== '' && !valid} onChange={event => setText(event.target.value.trim())} /></label>
         <button type="submit" aria-disabled={!valid || !quote}>Set</button>
       </form>
       <ul>
         {own.map(alert => (
           <li key={`${alert.at} ${alert.above}`}>
-            {alert.above ? 'Above' : 'Below'} {cents(alert.at)}
-            <button type="button" aria-label={`Remove the alert at ${cents(alert.at)}`} onClick={() => remove(alert)}>×</button>
+            {alert.above ? 'Above' : 'Below'} {exactCents(alert.at)}
+            <button type="button" aria-label={`Remove the alert at ${exactCents(alert.at)}`} onClick={() => remove(alert)}>×</button>
           </li>
         ))}
       </ul>

@@ -1,7 +1,7 @@
 // Subscribes to the prices of all alerts, whatever page is open, and shows a notice when a price reaches the price of an alert.
 import { useEffect, useState } from 'react'
 import { isReached, remove, useAlerts, type Alert } from './alertList'
-import { cents } from './format'
+import { exactCents } from './format'
 import { usePrices } from './prices'
 import { setUnread, tokenPath } from './route'
 
@@ -23,7 +23,7 @@ export function Alerts() {
     <div className="notices" role="status">
       {reached.map((alert, i) => (
         <p key={`${alert.tokenId} ${alert.at}`}>
-          <a href={tokenPath(alert.marketId, alert.tokenId)}>{alert.name}</a> is at <strong>{cents(alert.price)}</strong>, {alert.above ? 'above' : 'below'} {cents(alert.at)}.
+          <a href={tokenPath(alert.marketId, alert.tokenId)}>{alert.name}</a> is at <strong>{exactCents(alert.price)}</strong>, {alert.above ? 'above' : 'below'} {exactCents(alert.at)}.
           <button type="button" aria-label="Dismiss" onClick={() => setReached(reached.filter((_, other) => other !== i))}>×</button>
         </p>
       ))}

@@ -115,7 +115,7 @@ export function Ladder({ bids, asks, midpoint, spread, known = true, onPick }: L
       <tbody>
         <tr className="mid">
           <td colSpan={3}>
-            {midpoint ? exactCents(midpoint) : '–'}
+            Mid <strong>{midpoint ? exactCents(midpoint) : '–'}</strong>
             <span className="spread">Spread <strong data-spread={spread}>{spread ? exactCents(spread) : '–'}</strong></span>
           </td>
         </tr>

@@ -4,7 +4,7 @@ import { useQuery } from 'urql'
 import { AreaSeries, CandlestickSeries, HistogramSeries, type CandlestickData, type ISeriesApi, type UTCTimestamp } from 'lightweight-charts'
 import { CandlesDocument, HistoryDocument, type CandlesQuery } from './__generated__/operations'
 import { bars, resolution, since, stepOf, still, volumes, type Bar } from './bars'
-import { cents, reason } from './format'
+import { cents, exactCents, reason } from './format'
 import { useAgain } from './live'
 import { hasRoom, priceFormat, usePlot } from './plot'
 import type { Quote } from './prices'
@@ -24,7 +24,7 @@ export default function Chart({ tokenId, quote }: { tokenId: string; quote: Quot
   const all = data?.token?.history?.points
   const points = useMemo(() => all && (range.name === '1W' ? all : since(all, range.span, Date.now())), [all, range])
   const step = useMemo(() => resolution(points ?? [], range.step), [points, range])
-  const [element, plot] = usePlot()
+  const [element, plot] = usePlot(exactCents)
   const [series, setSeries] = useState<ISeriesApi<'Area'>>()
   const [drawnCandles, setDrawnCandles] = useState<ISeriesApi<'Candlestick'>>()
 
@@ -116,5 +116,5 @@ function summary(prices: string[], words: string, quote: Quote | undefined): str
   const last = quote?.price ?? prices.at(-1)
   if (first === undefined || last === undefined) return `No price is known of the last ${words}.`
   const sorted = [...prices, last].sort((a, b) => Number(a) - Number(b))
-  return `From ${cents(first)}, ${words} ago, to ${cents(last)} now; lowest ${cents(sorted[0]!)}, highest ${cents(sorted.at(-1)!)}.`
+  return `From ${cents(first)}, ${words} ago, to ${exactCents(last)} now; lowest ${cents(sorted[0]!)}, highest ${cents(sorted.at(-1)!)}.`
 }

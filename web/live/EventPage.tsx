@@ -18,6 +18,9 @@ import { useVisible } from './visible'
 
 const Compare = lazy(() => import('./Compare'))
 
+/** Up to this number of outcomes, their list is shorter than the chart, so the rules stand below the list. */
+const few = 8
+
 export function EventPage({ eventId }: { eventId: string }) {
   const variables = { eventId }
   const [{ data, error }, ask] = useQuery({ query: EventPageDocument, variables })
@@ -36,6 +39,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   useEffect(() => remember(markets), [data])
   useTitle(event?.title ?? 'Event')
   const problem = error ?? priceError
+  const unread = error && !event
   if (data && !event && !error) return <Unknown />
   const [example] = markets // a venue may give rules only for each market
   const rules = event?.description ?? event?.rules?.nodes[0]?.description
@@ -44,14 +48,19 @@ export function EventPage({ eventId }: { eventId: string }) {
       <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`} {event && <VenueTag of={event.venue} />}</p>
       <div className="pictured"><Picture url={event?.image} /><h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1></div>
       {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
-      {error && !event && <p className="below"><button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button></p>}
-      <dl className="facts">
+      {unread && (
+        <div className="panel nothing">
+          <p>It is read again as soon as the server allows it.</p>
+          <button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button>
+        </div>
+      )}
+      {!unread && <dl className="facts">
         <div><dt>Ends</dt><dd>{date(event?.endsAt)}</dd></div>
         <div><dt>Outcomes</dt><dd>{outcomes.length || '–'}</dd></div>
         {(!event || event.volume24h != null) && <div><dt>24 h volume</dt><dd>{compactMoney(event?.volume24h)}</dd></div>}
         {(!event || event.volume != null) && <div><dt>Volume</dt><dd>{compactMoney(event?.volume)}</dd></div>}
-      </dl>
-      <div className="event">
+      </dl>}
+      {!unread && <div className={outcomes.length > few ? 'event' : 'event few'}>
         <section className="panel" aria-labelledby="outcomes">
           <h2 id="outcomes">Outcomes <Source of="Event" document={EventPageDocument} variables={variables} /></h2>
           <div className={traded ? 'bars' : 'bars no-volume24h'} aria-busy={!event}>
@@ -61,14 +70,18 @@ export function EventPage({ eventId }: { eventId: string }) {
             ))}
           </div>
         </section>
-        {event && <Suspense fallback={<section className="panel chart" />}>
-          {ready ? <Compare title="Leading outcomes" outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <section className="panel chart" />}
+        {event && <Suspense fallback={<ChartToCome />}>
+          {ready ? <Compare title={leading} outcomes={byPrice.map(({ token, name }) => ({ tokenId: token.tokenId, name }))} quotes={quotes} /> : <ChartToCome />}
         </Suspense>}
-        {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">{event?.description || !example ? 'Rules' : `Rules of ${nameOf(example, example.tokens[0]?.outcome, markets.length)}`}</h2><p>{rules}</p></section>}
-      </div>
+        {rules && <section className="panel rules" aria-labelledby="rules"><h2 id="rules">{event?.description || !example || markets.length === 1 ? 'Rules' : `Rules of ${nameOf(example, example.tokens[0]?.outcome, markets.length)}`}</h2><p>{rules}</p></section>}
+      </div>}
     </>
   )
 }
+
+const leading = 'Leading outcomes'
+
+const ChartToCome = () => <section className="panel chart"><h2>{leading}, last 7 days</h2></section>
 
 interface OutcomeProps {
   market: ListedMarketFragment

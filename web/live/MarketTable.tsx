@@ -57,7 +57,7 @@ const without = (markets: readonly ListedMarketFragment[], figure: 'volume24h' |
   (markets.length > 0 && markets.every(market => market[figure] == null) ? ` no-${figure}` : '')
 
 const columns: [column: Column, name: string, className: string][] = [
-  ['price', 'Price', 'figure'], ['change', '24 h', 'figure change-column'], ['volume', '24 h volume', 'figure wide volume24h'],
+  ['price', 'Price', 'figure price-column'], ['change', '24 h', 'figure change-column'], ['volume', '24 h volume', 'figure wide volume24h'],
   ['liquidity', 'Liquidity', 'figure wider liquidity'], ['ends', 'Ends', 'figure roomy'],
 ]
 
@@ -70,7 +70,7 @@ function Head({ sort, onSort }: Pick<Props, 'sort' | 'onSort'>) {
     return (
       <th key={column} scope="col" className={className} aria-sort={active ? (active.ascending ? 'ascending' : 'descending') : undefined}>
         <button type="button" onClick={() => onSort({ column, ascending })}>
-          {(column === 'volume' || column === 'liquidity') && !several ? headed(name) : name}<span aria-hidden="true">{active ? (active.ascending ? ' ↑' : ' ↓') : ''}</span>
+          {(column === 'volume' || column === 'liquidity') && !several ? headed(name) : name}<span aria-hidden="true">{active ? (active.ascending ? '\u00a0↑' : '\u00a0↓') : ''}</span>
         </button>
       </th>
     )
@@ -113,12 +113,12 @@ function Row({ market, token, quote, day, observe, narrow }: RowProps) {
       <th scope="row">
         <span className="cell">
           {first ? <a href={tokenPath(market.marketId, first.tokenId)} title={name}>{name}</a> : name}
-          <StaleMark heard={quote} />
+          {!narrow && <StaleMark heard={quote} />}
           <VenueTag of={market.venue} />
           {label && <span className="tag label">{label}</span>}
           {market.category && <span className="tag">{market.category}</span>}
         </span>
-        <span className="detail narrow">{outcomeOf(market, token) ?? '…'}{market.volume24h != null && ` · ${money.compactMoney(market.volume24h)} today`}</span>
+        <span className="detail narrow">{narrow && <StaleMark heard={quote} />} {outcomeOf(market, token) ?? '…'}{market.volume24h != null && ` · ${money.compactMoney(market.volume24h)} today`}</span>
       </th>
       <td className="outcome-column roomy"><span className="outcome">{outcomeOf(market, token)}</span></td>
       <td className="figure"><Price quote={quote} />{narrow && <span className="detail">{change}</span>}</td>

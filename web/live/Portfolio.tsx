@@ -78,7 +78,7 @@ interface SumsProps {
 }
 
 function Sums({ summary, positions, cash, stale }: SumsProps) {
-  const { money } = useMoney()
+  const { money, cell } = useMoney()
   const reserved = summary && inOrders(summary)
   return (
     <>
@@ -87,10 +87,10 @@ function Sums({ summary, positions, cash, stale }: SumsProps) {
         <div><dt>Positions</dt><dd data-sum="positions">{money(summary?.positionsValue)}</dd></div>
         <div><dt>Profit and loss</dt><dd>
           <span data-sum="pnl">{summary?.unrealizedPnl ? <Gain amount={summary.unrealizedPnl} /> : '–'}</span>
-          {summary?.costBasis != null && <span className="detail">on a cost of {money(summary.costBasis)}</span>}
+          {summary?.costBasis != null && <span className="detail">on a cost of {cell.money(summary.costBasis)}</span>}
           <LastDay positions={positions} />
         </dd></div>
-        {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}{reserved && Number(reserved) !== 0 && <span className="detail">and {money(reserved)} in orders</span>}</dd></div>}
+        {cash && <div><dt>Available cash</dt><dd data-sum="cash">{money(summary?.availableCash)}{reserved && Number(reserved) !== 0 && <span className="detail">and {cell.money(reserved)} in orders</span>}</dd></div>}
       </dl>
       {summary && summary.unpricedPositions > 0 && <p>{summary.unpricedPositions} positions have no price and are not in these sums.</p>}
     </>
@@ -126,7 +126,7 @@ function LastDay({ positions }: { positions: readonly Position[] }) {
     counted++
   }
   if (counted === 0) return null
-  return <span className="detail" data-sum="day"><Gain amount={String(sum)} /> in 24 h{counted < open.length && ` (largest ${counted} of ${open.length})`}</span>
+  return <span className="detail" data-sum="day"><Gain cell amount={String(sum)} /> in 24 h{counted < open.length && ` (largest\u00a0${counted}\u00a0of\u00a0${open.length})`}</span>
 }
 
 /** A profit or loss. cell leaves out the code of the currency, as in useMoney. */

@@ -62,7 +62,7 @@ export function Positions({ positions, heard }: { positions: readonly Position[]
           {(Object.keys(columns) as Column[]).map(name => (
             <th key={name} scope="col" className={name === 'Position' ? undefined : wide.includes(name) ? 'figure wide' : 'figure'} aria-sort={name === column ? (ascending ? 'ascending' : 'descending') : undefined}>
               <button type="button" onClick={() => setSort({ column: name, ascending: name === column ? !ascending : name === 'Position' })}>
-                {sums.includes(name) ? headed(name) : name}<span aria-hidden="true">{name === column ? (ascending ? ' ↑' : ' ↓') : ''}</span>
+                {sums.includes(name) ? headed(name) : name}<span aria-hidden="true">{name === column ? (ascending ? '\u00a0↑' : '\u00a0↓') : ''}</span>
               </button>
             </th>
           ))}

@@ -6,7 +6,7 @@ import {
 } from './__generated__/operations'
 import { EventCards, type EventItem } from './EventCards'
 import { count, reason } from './format'
-import { useAgain } from './live'
+import { isLasting, useAgain } from './live'
 import { MarketTable } from './MarketTable'
 import { remember } from './names'
 import { isOfServer, searched, type Sort } from './sorts'
@@ -75,7 +75,7 @@ export function Results({ query, venues, category, tag, sort, cards, onSort, onF
   }, [key, items, after, unsorted])
   useAgain(error, ask)
   useEffect(() => {
-    if (error?.graphQLErrors[0]?.extensions.code !== 'UNSUPPORTED' || category || tag || page && query) return
+    if (error?.graphQLErrors[0]?.extensions.code !== 'UNSUPPORTED' || unsorted || page && (query || category || tag)) return
     setUnsorted(reason(error))
     setRows({ items: [], after: undefined }) // the rows of the venues that can sort
   }, [error])
@@ -108,8 +108,10 @@ export function Results({ query, venues, category, tag, sort, cards, onSort, onF
       <>
         <p role="alert">The markets could not be read: {reason(error)}</p>
         <div className="panel nothing">
-          <p>They are read again as soon as the server allows it.</p>
-          <button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button>
+          {isLasting(error) ? <a className="button" href="#/" onClick={onClear}>Show all markets</a> : <>
+            <p>They are read again as soon as the server allows it.</p>
+            <button type="button" onClick={() => ask({ requestPolicy: 'network-only' })}>Try again now</button>
+          </>}
         </div>
       </>
     )

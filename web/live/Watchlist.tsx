@@ -23,7 +23,10 @@ export function Watchlist() {
       <div className="bar"><h1 tabIndex={-1}>Watchlist</h1></div>
       {error && <p role="alert">The markets could not be read: {reason(error)}</p>}
       {ids.length === 0
-        ? <p className="panel">Press ☆ beside a market to watch it. The list stays in this browser. <a className="button" href="#/">Find a market</a></p>
+        ? <>
+          <p className="panel">Press ☆ beside a market to watch it. The list stays in this browser.</p>
+          <p className="below"><a className="button" href="#/">Find a market</a></p>
+        </>
         : <MarketTable markets={markets} sort={sort} onSort={setSort} caption="Watched markets with the live price of the leading outcome" />}
       {ids.length > 0 && <p className="below"><Source of="Watchlist" document={WatchedMarketsDocument} variables={variables} /></p>}
     </>

@@ -19,10 +19,10 @@ const times = new Intl.DateTimeFormat('en', { timeStyle: 'medium', hourCycle: 'h
 export const cents = (price: string | number) => `${tenths.format(Number(price) * 100)}¢`
 
 /** A price in hundredths of the currency, with a second decimal if it has one. */
-export const exactCents = (price: string) => `${exact.format(Number(price) * 100)}¢`
+export const exactCents = (price: string | number) => `${exact.format(Number(price) * 100)}¢`
 
-/** The chance that a price states, in percent with one decimal. */
-export const chance = (price: string) => `${tenths.format(Number(price) * 100)}%`
+/** The chance that a price states, in percent with the decimals of exactCents. */
+export const chance = (price: string) => `${exact.format(Number(price) * 100)}%`
 
 /** A price in hundredths without the sign ¢. All prices of a column have the same number of decimals, so that they line up. */
 export const plainCents = (price: string, decimals: number) => (Number(price) * 100).toFixed(decimals)
@@ -61,10 +61,14 @@ export function ago(instant: string | Date, now: number): string {
   return seconds < 86400 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86400)} d`
 }
 
-/** The reason of a failure: the message of the first GraphQL error, or a fixed text if there was no GraphQL response. */
+/**
+ * The reason of a failure: the message of the first GraphQL error without the endpoint in parentheses, or a fixed text if there was no
+ * GraphQL response.
+ */
 export function reason(error: CombinedError) {
-  const venue = error.graphQLErrors[0]?.extensions['venue']
-  return `${venue ? `${venue}: ` : ''}${error.graphQLErrors[0]?.message ?? 'The server cannot be reached'}`
+  const [first] = error.graphQLErrors
+  const venue = first?.extensions['venue']
+  return `${venue ? `${venue}: ` : ''}${first?.message.replace(/ \([a-z-]+\)$/, '') ?? 'The server cannot be reached'}`
 }
 
 /** A text with a capital first letter and lower-case letters after it. */

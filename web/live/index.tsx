@@ -1,5 +1,5 @@
 // The live board: markets, events, order books and a portfolio as they move.
-import { lazy, StrictMode, Suspense, useCallback, useState } from 'react'
+import { lazy, StrictMode, Suspense, useCallback, useEffect, useState } from 'react'
 import { createRoot } from 'react-dom/client'
 import { Provider, useQuery } from 'urql'
 import { ServiceDocument } from './__generated__/operations'
@@ -24,16 +24,18 @@ import type { Wallet } from './wallet'
 import '../design/tokens.css'
 import './index.css'
 
-const Palette = lazy(() => import('./Palette'))
 const Faults = lazy(() => import('./Faults'))
 
 const none: readonly [] = []
+
+type Loaded = (typeof import('./Palette'))['default']
 
 function Board() {
   const hash = useHash()
   const route = parse(hash)
   const [wallet, setWallet] = useState<Wallet>()
   const [palette, setPalette] = useState(false)
+  const Palette = usePalette(palette)
   const [{ data, error }, ask] = useQuery({ query: ServiceDocument })
   const [faults, setFaults] = useState(false)
   const [queries, toggleQueries] = useQueries()
@@ -77,11 +79,23 @@ function Board() {
           {route.page === 'unknown' && <Unknown />}
         </main>
         <Alerts />
-        {palette && <Suspense><Palette onClose={() => setPalette(false)} /></Suspense>}
+        {palette && Palette && <Palette onClose={() => setPalette(false)} />}
         {demo && <footer>Demo venue: nothing shown is real money.</footer>}
       </QueriesContext>
     </VenuesContext>
   )
+}
+
+/** Returns the palette once its code is loaded: soon after the page, so that the palette opens at once and misses no key. */
+function usePalette(open: boolean) {
+  const [palette, setPalette] = useState<Loaded>()
+  useEffect(() => {
+    if (palette) return
+    const load = () => void import('./Palette').then(({ default: code }) => setPalette(() => code), () => {}) // loads again when it is opened
+    const timer = setTimeout(load, open ? 0 : 2000)
+    return () => clearTimeout(timer)
+  }, [open, palette])
+  return palette
 }
 
 function Unknown() {

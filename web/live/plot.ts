@@ -12,8 +12,11 @@ export interface Plot {
   remove: (series: readonly ISeriesApi<SeriesType>[]) => void
 }
 
-/** Returns a ref for the chart's element, and the chart once it exists. A change of the colour scheme makes a new chart. */
-export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plot | undefined] {
+/**
+ * Returns a ref for the chart's element, and the chart once it exists. A change of the colour scheme makes a new chart. write writes the
+ * prices.
+ */
+export function usePlot(write = cents): [element: RefObject<HTMLDivElement | null>, plot: Plot | undefined] {
   const element = useRef<HTMLDivElement>(null)
   const [plot, setPlot] = useState<Plot>()
   const dark = useDark()
@@ -22,11 +25,12 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
     const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
     const { clientWidth: width, clientHeight: height } = element.current!
     const tagged = new Set<ISeriesApi<SeriesType>>()
+    const label = (price: number) => (isPrice(price) ? write(price) : '')
     const chart = createChart(element.current!, {
       width, height, autoSize: true, // a first size, because fitContent may run before autoSize has measured the element
       layout: { background: { color: 'transparent' }, textColor: colour('muted'), fontFamily: styles.fontFamily, attributionLogo: false },
       grid: { vertLines: { visible: false }, horzLines: { color: colour('line') } },
-      rightPriceScale: { borderVisible: false, entireTextOnly: true, scaleMargins: { top: 0.08, bottom: 0.22 } },
+      rightPriceScale: { borderVisible: false, entireTextOnly: true, minimumWidth: hasRoom() ? axisWidth : 0, scaleMargins: { top: 0.08, bottom: 0.22 } },
       // All points stay in view when the width changes, and the first label is not cut off.
       timeScale: { borderVisible: false, timeVisible: true, fixLeftEdge: true, fixRightEdge: true, lockVisibleTimeRangeOnResize: true },
       handleScroll: { vertTouchDrag: false },
@@ -46,12 +50,15 @@ export function usePlot(): [element: RefObject<HTMLDivElement | null>, plot: Plo
       setPlot(undefined)
       chart.remove()
     }
-  }, [dark])
+  }, [dark, write])
   return [element, plot]
 }
 
-/** The label of a price. The axis extends below 0 to make room for the volume; labels there are empty. */
-const label = (price: number) => (price < -1e-9 || price > 1 + 1e-9 ? '' : cents(price))
+/** Whether a price can be one. The axis extends below 0 to make room for the volume; labels there are empty. */
+const isPrice = (price: number) => price > -1e-9 && price < 1 + 1e-9
+
+/** The least width of the axis, in pixels. A label with a second decimal fits, so that the chart keeps its size when one comes. */
+const axisWidth = 64
 
 /** The distance in pixels between the centres of two labels that do not touch. */
 const apart = 18
@@ -63,7 +70,7 @@ const covered = (tagged: ReadonlySet<ISeriesApi<SeriesType>>, price: number) => 
   return tag !== null && here !== null && Math.abs(tag - here) < apart
 })
 
-export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: label } as const
+export const priceFormat = { type: 'custom', minMove: 0.0001, formatter: (price: number) => (isPrice(price) ? cents(price) : '') } as const
 
 /**
  * Whether a label for the last price fits beside the axis. On a phone it would cover other labels, and the page already has the

@@ -6,7 +6,7 @@ import { eventually, phone, visit } from './browser'
 
 for (const width of [768, 800, 834, 1024]) {
   test(`markets have names, and nothing jumps: ${width}`, async t => {
-    const { page } = await visit(t, 'about:blank', { viewport: { width, height: 1100 } })
+    const { page } = await visit(t, 'about:blank', { viewport: { width, height: 1100 }, hasTouch: true })
     const wantStill = await watchShifts(t, page)
     await page.goto('/live')
     const [path] = await paths(page)

@@ -1,7 +1,7 @@
 // The board over other venues. Data that the venue serves work as over the demo venue, and the page says which data are missing.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { book, everyFault, go, listed, paths, prices } from './board'
+import { book, everyFault, go, listed, paths, prices, watchShifts } from './board'
 import { eventually, visit, wantAccessible } from './browser'
 
 /** What the venue serves: see tests/e2e/capabilities_test.go. */
@@ -26,6 +26,14 @@ test('a search', async t => {
   else await page.getByRole('alert').getByText(/^The markets could not be read: /).waitFor()
 })
 
+test('a category', async t => {
+  const { page } = await visit(t, '/live')
+  await page.locator('.chips button:has(.count)').first().click()
+  await page.waitForURL(/(category|tag)=/)
+  await eventually('its markets or events', () => page.locator('.markets tbody a, .cards h2 a').count(), n => n > 0)
+  assert.equal(await page.getByRole('alert').count(), 0)
+})
+
 test('a market with its chart, its book and an estimate', async t => {
   const { page } = await visit(t, '/live')
   await go(page, (await paths(page))[0]!)
@@ -38,6 +46,21 @@ test('a market with its chart, its book and an estimate', async t => {
   await page.locator('.ticket dl').waitFor()
   await wantAccessible(page)
 })
+
+for (const width of [768, 1440]) {
+  test(`nothing jumps on the page of a market: ${width}`, async t => {
+    const { page } = await visit(t, '/live', { viewport: { width, height: 1000 }, hasTouch: width < 1440 })
+    const [path] = await paths(page)
+    const wantStill = await watchShifts(t, page)
+    await page.goto('about:blank')
+    await page.goto(`/live${path}`)
+    await page.locator('.canvas[aria-label^=From]').waitFor()
+    await eventually('a book', () => book(page), ({ bids, asks }) => bids.length + asks.length > 0)
+    const levels = () => page.evaluate(() => [...document.querySelectorAll('.ladder button')].map(level => level.getBoundingClientRect().width))
+    assert.ok((await levels()).every(width => width >= 24))
+    await wantStill('market')
+  })
+}
 
 test('an event with its markets', async t => {
   const { page } = await visit(t, '/live#/?view=events')
