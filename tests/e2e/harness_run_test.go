@@ -41,7 +41,7 @@ func thirdParty() string {
 // execute executes a query without variables with the given sources, as the HTTP API does.
 func execute(t *testing.T, s *service, ctx context.Context, sources loaders.Sources, query string) *graphql.Response {
 	t.Helper()
-	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock}})
+	compiler := graph.NewCompiler(graph.Config{Resolvers: &resolvers.Resolver{Status: s.Status, Clock: s.clock, Venues: make([]resolvers.Venue, 1)}})
 	doc, invalid := gqlparser.LoadQueryWithRules(compiler.Schema(), query, nil)
 	if invalid != nil {
 		t.Fatal(invalid)
