@@ -5171,6 +5171,8 @@ enum MarketSort {
   STARTS_AT
   "By ` + "`" + `Market.endsAt` + "`" + `."
   ENDS_AT
+  "By ` + "`" + `Token.change24h` + "`" + ` of the first outcome, as the venue computes it. With DESC, the greatest rises are first."
+  PRICE_CHANGE_24H
 }
 
 "Health of this service and of its connections to the venue."

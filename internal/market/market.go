@@ -15,9 +15,11 @@ type Market struct {
 	Status                                   Status
 	StatusRaw                                string
 	// AcceptingOrders is nil if the venue does not send it.
-	AcceptingOrders                *bool
-	StartsAt, EndsAt               time.Time
-	Volume, Volume24h, Liquidity   *Decimal
+	AcceptingOrders              *bool
+	StartsAt, EndsAt             time.Time
+	Volume, Volume24h, Liquidity *Decimal
+	// PriceChange24h is the change of the first outcome's price in 24 hours. It is nil if the venue does not send it.
+	PriceChange24h                 *Decimal
 	TickSize, MinOrderSize         *Decimal
 	EventID, EventSlug, EventTitle string
 	// Outcomes are in the venue's order.

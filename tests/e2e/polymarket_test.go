@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -124,6 +125,40 @@ func TestPricesOfPolymarket(t *testing.T) {
 	if len(errs) > 0 || made["POST /midpoints"] != 1 || made["POST /last-trades-prices"] > 1 || len(made) > 2 {
 		t.Errorf("got the requests %v and the errors %v, want one request for midpoints and at most one for last trades", made, errs)
 	}
+}
+
+// TestRisingMarketsOfPolymarket sorts markets by the change of their price, which Gamma calls oneDayPriceChange and accepts as an order.
+// Its lists omit a change of 0.
+func TestRisingMarketsOfPolymarket(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := startOverSimulator(t, "--demo-markets=60")
+		const query = `query ($order: SortOrder) {
+			searchMarkets(sort: PRICE_CHANGE_24H, order: $order, filter: { status: OPEN }, first: 40) { nodes { tokens { change24h } } } }`
+		for order, sign := range map[string]float64{"DESC": -1, "ASC": 1} {
+			var changes []float64
+			for _, m := range list(s.ask(t, query, vars{"order": order}, anonymous), "searchMarkets.nodes") {
+				if change, err := strconv.ParseFloat(text(m, "tokens.0.change24h"), 64); err == nil {
+					changes = append(changes, sign*change)
+				}
+			}
+			// The service computes changes from fewer points than the venue, so single markets may be out of order.
+			n := len(changes)
+			if n < 20 {
+				t.Fatalf("%s: got the changes %v", order, changes)
+			}
+			if first, last := sum(changes[:n/4]), sum(changes[n-n/4:]); first+0.05 > last {
+				t.Errorf("%s: got the changes %v, times %v", order, changes, sign)
+			}
+		}
+	})
+}
+
+func sum(list []float64) (total float64) {
+	for _, f := range list {
+		total += f
+	}
+	return total
 }
 
 // TestMarketChangedOfPolymarket checks the changes of markets that nobody has read before the subscription. The outcomes of one market

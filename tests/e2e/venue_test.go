@@ -112,7 +112,7 @@ func TestSearchesAreDeclared(t *testing.T) {
 		"TEXT": {"query": "the"}, "STATUS": {"filter": vars{"status": "OPEN"}}, "CATEGORY": {"filter": vars{"category": "Sports"}},
 		"TAG": {"filter": vars{"tag": "Sports"}}, "ENDS_AT": {"filter": vars{"endsAfter": "2020-01-01T00:00:00.000Z"}},
 	}
-	sorts := []string{"RELEVANCE", "VOLUME", "VOLUME_24H", "LIQUIDITY", "STARTS_AT", "ENDS_AT"}
+	sorts := []string{"RELEVANCE", "VOLUME", "VOLUME_24H", "LIQUIDITY", "STARTS_AT", "ENDS_AT", "PRICE_CHANGE_24H"}
 	for _, driver := range []string{"generic", "polymarket", "kalshi"} {
 		t.Run(driver, func(t *testing.T) {
 			// check runs a search with each field on a new service, because a search for some conditions uses up the venue's limit.

@@ -11,7 +11,7 @@ import { useVenueNames } from './Venue'
 /** The orders of the menu: the name, the sort in the address, and what the venue must be able to sort by. */
 const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[] = [
   ['Most traded today', '', 'VOLUME_24H'], ['Most liquid', '-liquidity', 'LIQUIDITY'], ['Newest', '-starts', 'STARTS_AT'],
-  ['Ending soon', 'ends', 'ENDS_AT'],
+  ['Ending soon', 'ends', 'ENDS_AT'], ['Rising most today', '-rise', 'PRICE_CHANGE_24H'],
 ]
 
 /** The name of the order of a venue that cannot sort by volume. */

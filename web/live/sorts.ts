@@ -1,19 +1,19 @@
-// The orders of a list of markets. The server sorts whole lists by volume, liquidity, start and end. The page itself sorts by name, price
+// The orders of a list of markets. The server sorts whole lists by volume, liquidity, start, end and rise. The page itself sorts by name, price
 // and change, but only the rows that it has loaded.
 import type { ListedMarketFragment } from './__generated__/operations'
 import { leader, type Day, type Days, type Quotes } from './prices'
 
-export type Column = 'name' | 'price' | 'change' | 'volume' | 'liquidity' | 'starts' | 'ends'
+export type Column = 'name' | 'price' | 'change' | 'volume' | 'liquidity' | 'starts' | 'ends' | 'rise'
 
 /** The columns by which the server can sort, each with its value of the argument sort. */
-const server = { volume: 'VOLUME_24H', liquidity: 'LIQUIDITY', starts: 'STARTS_AT', ends: 'ENDS_AT' } as const
+const server = { volume: 'VOLUME_24H', liquidity: 'LIQUIDITY', starts: 'STARTS_AT', ends: 'ENDS_AT', rise: 'PRICE_CHANGE_24H' } as const
 
 export interface Sort {
   column: Column
   ascending: boolean
 }
 
-const columns: readonly string[] = ['name', 'price', 'change', 'volume', 'liquidity', 'starts', 'ends'] satisfies Column[]
+const columns: readonly string[] = ['name', 'price', 'change', 'volume', 'liquidity', 'starts', 'ends', 'rise'] satisfies Column[]
 
 /** Reads a sort from an address, such as "ends" or "-ends". A minus means descending. */
 export function sortOf(text: string): Sort {

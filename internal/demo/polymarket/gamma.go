@@ -34,13 +34,38 @@ var sortKeys = map[string]func(*market) int64{
 	"liquidityNum": func(m *market) int64 { return int64(m.state.Liquidity) },
 	"startDate":    func(m *market) int64 { return m.state.StartAt.Unix() },
 	"endDate":      func(m *market) int64 { return m.state.EndAt.Unix() },
+	orderDayChange: func(m *market) int64 { return int64(m.dayChange) },
+}
+
+const orderDayChange = "oneDayPriceChange"
+
+// dayChanges returns the changes of prices in the last 24 hours, by the tokens of the demo venue.
+func (v *Venue) dayChanges() map[string]demo.Price {
+	changes, now := make(map[string]demo.Price), v.Clock.Now()
+	for _, m := range v.Engine().Markets() {
+		for _, id := range m.TokenIDs {
+			if points := v.Engine().History(id, now.Add(-24*time.Hour), now); len(points) > 0 {
+				changes[id] = points[0].Price - points[len(points)-1].Price
+			}
+		}
+	}
+	return changes
 }
 
 // answerMarkets answers a page of markets. With closed=true the page has only closed markets. Without closed=true it has no closed
 // markets, even if the request names them. Markets that the request names by ids have a random order, as at Polymarket.
 func (v *Venue) answerMarkets(r *request) any {
+	var changes map[string]demo.Price
+	if r.Get("order") == orderDayChange {
+		changes = v.dayChanges()
+	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	for _, m := range v.markets {
+		if changes != nil && len(m.demoTokens) > 0 {
+			m.dayChange = changes[m.demoTokens[0]]
+		}
+	}
 	limit := pageLimit(r, 20, maxMarkets)
 	key, ok := sortKeys[r.Get("order")]
 	if !ok {
@@ -352,6 +377,9 @@ func (m *market) gamma() object {
 	}
 	if m.event.negRisk {
 		out["negRiskMarketID"], out["negRiskRequestID"] = m.negRiskID(), "0x"+digest("request", m.conditionID)
+	}
+	if m.dayChange != 0 { // as in recorded responses
+		out[orderDayChange] = jsonNumber(m.dayChange)
 	}
 	if m.last[0].side != "" {
 		out["lastTradePrice"] = jsonNumber(m.last[0].price)

@@ -64,13 +64,15 @@ type market struct {
 	outcome                                int      // index of the outcome in the market of the demo venue
 	oneSided, untraded                     bool     // oneSided: the book has no asks; untraded: no trades before Dialect.Created
 
-	state   demo.Market
-	price   demo.Price // of the first token
-	book    book       // of the first token
-	stamp   int64      // time of the book's last change in milliseconds; differs for each change
-	movedAt time.Time
-	last    [2]lastTrade
-	subs    map[*conn]int // bit i is set if the client is subscribed to token i
+	state demo.Market
+	price demo.Price // of the first token
+	// dayChange is the change of the first token's price in 24 hours, as of the last list in its order.
+	dayChange demo.Price
+	book      book  // of the first token
+	stamp     int64 // time of the book's last change in milliseconds; differs for each change
+	movedAt   time.Time
+	last      [2]lastTrade
+	subs      map[*conn]int // bit i is set if the client is subscribed to token i
 }
 
 // lastTrade is the last trade of a token. The zero value means that the token never traded.

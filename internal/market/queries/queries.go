@@ -21,6 +21,8 @@ const (
 	SortLiquidity Sort = "LIQUIDITY"
 	SortStartsAt  Sort = "STARTS_AT"
 	SortEndsAt    Sort = "ENDS_AT"
+	// SortPriceChange24h sorts by the change of the first outcome's price.
+	SortPriceChange24h Sort = "PRICE_CHANGE_24H"
 )
 
 // Filter is a kind of condition of a market search.

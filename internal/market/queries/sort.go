@@ -30,6 +30,8 @@ var SortFields = map[Sort]SortField{
 	SortLiquidity: byDecimal(func(m *market.Market) *market.Decimal { return m.Liquidity }),
 	SortStartsAt:  byTime(func(m *market.Market) time.Time { return m.StartsAt }),
 	SortEndsAt:    byTime(func(m *market.Market) time.Time { return m.EndsAt }),
+
+	SortPriceChange24h: byDecimal(func(m *market.Market) *market.Decimal { return m.PriceChange24h }),
 }
 
 func byDecimal(of func(*market.Market) *market.Decimal) SortField {

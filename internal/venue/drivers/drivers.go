@@ -94,7 +94,7 @@ var registry = map[string]Kind{
 		Limits:         polymarket.Limits,
 		PublicAccounts: true, Currency: "USDC", MarketID: polymarket.MarketID, Variant: polymarket.Version,
 		Searches: queries.Searches{
-			MarketSorts: anySort, EventSorts: anySort,
+			MarketSorts: append([]queries.Sort{queries.SortPriceChange24h}, anySort...), EventSorts: anySort,
 			MarketFilters: noCategory, EventFilters: noCategory,
 		},
 	},

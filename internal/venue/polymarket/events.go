@@ -74,6 +74,9 @@ func (d *Driver) listEvents(ctx context.Context, call upstream.Call, q queries.S
 	const e = upstream.EndpointEventSearch
 	open, closed := sides(q.Status)
 	order, sorted := eventOrders[q.Sort]
+	if !sorted && q.Sort != "" && q.Sort != queries.SortRelevance {
+		return nil, unsupported("Polymarket does not sort events so")
+	}
 	if open && closed && sorted {
 		return nil, unsupported("Polymarket lists open and closed events separately, so sorting them needs a status")
 	}

@@ -15,6 +15,7 @@ var (
 	fieldPositionIDs = wire.NewField("positionIds")
 	fieldID          = wire.NewField("id").Interned()
 	fieldTitle       = wire.NewField("title").Interned()
+	fieldDayChange   = wire.NewField("oneDayPriceChange")
 )
 
 // The versions of Polymarket's protocol.
@@ -29,7 +30,10 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *mark
 	if m.MarketID = id; m.Question == "" {
 		r.Fail(wire.FieldQuestion, "is missing")
 	}
-	m.Outcomes = readOutcomes(r, m.MarketID)
+	m.Outcomes, m.PriceChange24h = readOutcomes(r, m.MarketID), r.Decimal(fieldDayChange)
+	if m.PriceChange24h == nil { // Gamma omits 0
+		m.PriceChange24h = new(market.NewDecimal(0, 0))
+	}
 	if event == nil {
 		if events := r.Of(wire.FieldEvents).Elements(); len(events) > 0 {
 			event = r.Child(events[0])

@@ -165,7 +165,7 @@ func sides(statuses []market.Status) (open, closed bool) {
 // orders are Gamma's names of the fields by which it sorts markets.
 var orders = map[queries.Sort]string{
 	queries.SortVolume: "volumeNum", queries.SortVolume24h: "volume24hr", queries.SortLiquidity: "liquidityNum",
-	queries.SortStartsAt: "startDate", queries.SortEndsAt: "endDate",
+	queries.SortStartsAt: "startDate", queries.SortEndsAt: "endDate", queries.SortPriceChange24h: "oneDayPriceChange",
 }
 
 const (
