@@ -95,7 +95,7 @@ var venues = []mutation{
 	{
 		name: "a venue that fails is called for each change of a question",
 		file: "internal/feed/follow/questions.go", oldText: "l.pause = lookBackoff.Wait(l.failures, 1)", newText: "l.pause = q.Every",
-		run: "^TestQuestion$", message: "the stream has looked at the live leg",
+		run: "^TestQuestion$", message: "times and at the stale one",
 	},
 	{
 		name: "a venue that hangs hides what is known of the others",

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"reflect"
 	"slices"
 	"time"
 
@@ -21,8 +22,8 @@ const (
 	lateAfter = time.Second
 )
 
-// lookBackoff is the time between two looks at a leg whose data are not live, because each of them may call the venue.
-var lookBackoff = market.Backoff{Min: 500 * time.Millisecond, Max: 4 * time.Second}
+// lookBackoff is the time between two looks at a leg that fails.
+var lookBackoff = market.Backoff{Min: 500 * time.Millisecond, Max: pollInterval}
 
 // QuestionState is a question with the states of its legs, in their order.
 type QuestionState struct {
@@ -40,7 +41,8 @@ type AskedQuestion struct {
 	Every time.Duration
 }
 
-// Question follows a question on several venues. It looks at each leg by itself, so that no venue delays the legs of others.
+// Question follows a question on several venues. It looks at each leg by itself, so that after the first event of a version, no venue
+// delays the legs of others.
 func Question(ctx context.Context, s Source, asked AskedQuestion) Stream[QuestionState] {
 	return func(yield func(Event[QuestionState], error) bool) {
 		for first, again := Initial, true; again; first = Resync {
@@ -78,20 +80,24 @@ type leg struct {
 	venue int
 	// state is what the last look has found. It is nil before the first look has ended.
 	state *reads.Leg
-	// topics are watched. A topic that the feed refuses is asked for again after the next look.
+	// topics are watched. A topic that the feed refuses or ends is asked for again after the next look.
 	topics []messages.Topic
-	// changed reports whether a topic has changed since the last look began. live reports whether the topics show all changes of state.
-	changed, live bool
-	// lookedAt is when the last look began, and pause the minimum time until the next one. failures counts the looks in a row after
-	// which the leg was not live.
-	lookedAt time.Time
-	pause    time.Duration
-	failures int
-	looking  bool
+	// live reports whether the topics show all changes of state. changed reports whether a topic has changed since the last look began,
+	// and asked whether the loop has asked for a look since then.
+	live, changed, asked bool
+	// lookedAt is when the last look began. The next one begins after the time interval, or after the shorter time pause if it is
+	// asked for or a topic has changed. failures counts the looks in a row that have failed.
+	lookedAt        time.Time
+	pause, interval time.Duration
+	failures        int
+	looking         bool
 }
 
 func (a AskedQuestion) open(s Source, out *publisher[QuestionState], reader *feed.Reader, first Reason) (body, error) {
 	version, err := a.Find()
+	if err == nil && first == Resync && s.Group != nil { // readers that waited for the version before get this one from its start
+		err = serveJoiners(s.Group, out, func(Reason) error { return nil })
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -99,42 +105,60 @@ func (a AskedQuestion) open(s Source, out *publisher[QuestionState], reader *fee
 	for i := range version.Legs {
 		l := &leg{Leg: &version.Legs[i], venue: s.Names.Find(version.Legs[i].Token)}
 		q.legs = append(q.legs, l)
-		q.watch(l, messages.ChannelOrderbook, l.Token)
+		q.follow(l)
 	}
 	return q, nil
 }
 
-func (q *question) watch(l *leg, c messages.Channel, id string) {
-	t := messages.Topic{Channel: c, ID: id}
-	if slices.Contains(l.topics, t) {
-		return
+// follow watches the topics of a leg that are known and not watched.
+func (q *question) follow(l *leg) {
+	topics := []messages.Topic{{Channel: messages.ChannelOrderbook, ID: l.Token}}
+	if l.state != nil && l.state.Market.Value.Value != nil {
+		topics = append(topics, messages.Topic{Channel: messages.ChannelMarket, ID: l.state.Market.Value.Value.MarketID})
 	}
-	if w, err := q.reader.Watch(t, nil); err == nil {
-		q.watched[w], l.topics = l, append(l.topics, t)
+	for _, t := range topics {
+		if slices.Contains(l.topics, t) {
+			continue
+		}
+		if w, err := q.reader.Watch(t, nil); err == nil {
+			q.watched[w], l.topics = l, append(l.topics, t)
+		}
 	}
 }
 
 // handleChange makes a look due. The look reads the new state, which the feed has passed to the cache.
 func (q *question) handleChange(w *feed.Watch) error {
-	_, _, _ = w.Take()
-	q.watched[w].changed = true
+	_, _, err := w.Take()
+	l := q.watched[w]
+	switch {
+	case l == nil:
+	case err != nil:
+		delete(q.watched, w)
+		l.topics = slices.DeleteFunc(l.topics, func(t messages.Topic) bool { return t == w.Topic() })
+		w.Close()
+	default:
+		l.changed = true
+	}
 	return nil
 }
 
 func (q *question) nextRead(now time.Time, poll bool, venue int) (readFunc, time.Time) {
 	i := slices.IndexFunc(q.legs, func(l *leg) bool { return l.venue == venue })
-	if i < 0 || !poll && !q.legs[i].changed && !q.legs[i].live {
+	if i < 0 {
 		return nil, time.Time{}
 	}
 	l := q.legs[i]
-	at := l.lookedAt.Add(l.pause)
-	if !poll && !l.changed {
-		at = l.lookedAt.Add(lookInterval)
+	l.asked = l.asked || poll
+	wait := l.interval
+	if l.changed || l.asked {
+		wait = l.pause
+	} else if l.lookedAt.IsZero() { // the loop asks for the first look after the head start of the stream
+		return nil, time.Time{}
 	}
-	if now.Before(at) {
+	if at := l.lookedAt.Add(wait); now.Before(at) {
 		return nil, at
 	}
-	l.changed, l.looking, l.lookedAt = false, true, now
+	l.changed, l.asked, l.looking, l.lookedAt = false, false, true, now
 	return func(ctx context.Context) func() error {
 		found := q.Look(ctx, l.Leg)
 		return func() error {
@@ -149,21 +173,23 @@ func (q *question) use(l *leg, found reads.Leg, now time.Time) {
 	if l.looking = false; now.Sub(l.lookedAt) >= lateAfter {
 		found.Expire(now) // a part was read long before the other
 	}
-	if m := found.Market.Value.Value; m != nil {
-		q.watch(l, messages.ChannelMarket, m.MarketID)
-	}
-	l.state = &found
-	if l.live = found.Live(now); l.live {
-		l.failures, l.pause = 0, q.Every
-	} else {
-		l.failures++
+	l.state, l.live = &found, found.Live(now)
+	q.follow(l)
+	l.failures++
+	switch {
+	case l.live:
+		l.failures, l.pause, l.interval = 0, q.Every, max(lookInterval, q.Every)
+	case found.Faults() == [4]bool{}: // the venue's stream does not send the book
+		l.failures, l.pause, l.interval = 0, q.Every, pollInterval
+	default:
 		l.pause = lookBackoff.Wait(l.failures, 1)
+		l.interval = l.pause
 	}
 }
 
 // flush sends an event if the question has changed.
 func (q *question) flush(now, next time.Time) (time.Time, error) {
-	if version, err := q.Find(); err != nil || version != q.version {
+	if version, err := q.Find(); err != nil || !reflect.DeepEqual(version, q.version) {
 		return next, cmp.Or(err, errOtherVersion)
 	}
 	state := make([]reads.Leg, len(q.legs))
