@@ -99,6 +99,9 @@ func noAccountsReason(cfg *config.Config) string {
 	if accountsArePublic(cfg) && drivers.Of(cfg.Venue.Driver).PublicAccounts {
 		return "only a caller knows their addresses"
 	}
+	if cfg.Venue.Name != "" { // a further venue
+		return "they need credentials, which only the first venue takes"
+	}
 	return "they need a caller's credentials"
 }
 

@@ -14,6 +14,7 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
+	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
 )
 
@@ -40,7 +41,7 @@ func watchQuestions(cfg *config.Config, log *slog.Logger, use func([]byte, *ques
 	return filewatch.Open(filewatch.Options{
 		What: "questions file", Path: cfg.QuestionsFile, MaxSize: maxQuestionsFile, Log: log,
 		Use: func(content []byte) error {
-			set, err := pairs.Parse(content, names(cfg))
+			set, err := pairs.Parse(content, names(cfg), cfg.Venue.Driver == drivers.Generic)
 			if err == nil {
 				use(content, set)
 			}

@@ -85,14 +85,20 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 		legs := readLegs(ctx, units, candidates) // lists have no rules texts
 		out := bufio.NewWriter(stdout)
 		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
+		var unread error
 		for i, q := range candidates {
+			for _, l := range q.Legs {
+				if leg := legs[l.Token]; leg.Market == nil {
+					unread = fmt.Errorf("%s: %s", l.Token, leg.Problem)
+				}
+			}
 			entry, err := pairs.Entry(q, legs)
 			if err != nil {
 				return err
 			}
 			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s\n", i+1, len(candidates), pairs.Text(width(), q, legs), entry)
 		}
-		return errors.Join(failed[0], failed[1], out.Flush())
+		return errors.Join(failed[0], failed[1], unread, out.Flush())
 	})
 }
 
@@ -161,7 +167,7 @@ func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, s
 	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
 		legs, wrong := readLegs(ctx, units, list), 0
 		for _, q := range list {
-			text, ok := checkQuestion(q, legs)
+			text, ok := checkQuestion(q, legs, accepted >= 0)
 			if !ok {
 				wrong++
 			}
@@ -180,8 +186,8 @@ func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, s
 }
 
 // checkQuestion returns what to print of a question, and whether it is in order. The legs of a RELATED question are never compared, so
-// their texts may change.
-func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text string, ok bool) {
+// their texts may change. It shows the texts if one is not in order, or if all says so.
+func checkQuestion(q *questions.Question, legs map[string]pairs.Leg, all bool) (text string, ok bool) {
 	text, ok = fmt.Sprintf("%s (%s): %s\n", q.ID, q.Match, q.Title), true
 	for _, l := range q.Legs {
 		leg, state := legs[l.Token], "the rules are the confirmed ones"
@@ -190,9 +196,12 @@ func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text strin
 		} else if leg.Hash != l.RulesSHA256 {
 			state, ok = fmt.Sprintf("THE RULES ARE NOT THE CONFIRMED ONES: their hash is %s, the file has %s", leg.Hash, cmp.Or(l.RulesSHA256, "none")), false
 		}
+		if leg.Market != nil && leg.Status != market.StatusOpen {
+			state += fmt.Sprintf("; the market is %s", leg.Status)
+		}
 		text += fmt.Sprintf("  %s: %s\n", l.Token, state)
 	}
-	if ok = ok || q.Match == questions.Related; !ok {
+	if ok = ok || q.Match == questions.Related; !ok || all {
 		text += "\n" + pairs.Text(width(), q, legs)
 	}
 	return text, ok

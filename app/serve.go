@@ -49,9 +49,11 @@ func (s *App) Serve(ctx context.Context) error {
 		err := s.Server.serve(front)
 		drain()
 		<-drained
+		var ends sync.WaitGroup
 		for _, u := range s.Venues {
-			u.end()
+			ends.Go(u.end)
 		}
+		ends.Wait()
 		stopVenue()
 		s.SendTraces(max(s.shutdownTimeout-time.Since(began), time.Second))
 		stopAdmin()

@@ -75,8 +75,8 @@ func search[T any](ctx context.Context, r *Resolver, titles []string, kind strin
 
 func (t *turns[T]) ended(venue int) bool { return t.at.At[venue] == atEnd }
 
-// report reports the errors of venues. If all venues that were asked have failed, it returns one of them instead: the first that can end,
-// because a client does not retry the others.
+// report reports the errors of venues. If all venues that were asked have failed, it returns one of them instead: one after which a
+// client tries again, if there is one.
 func (t *turns[T]) report(ctx context.Context) (all error) {
 	var failures []error
 	asked := 0

@@ -99,8 +99,10 @@ func (p pair) isIn(set *questions.Set) bool {
 // question returns a question of the first outcome of the first market, and of the second market the outcome of the same name, or else
 // the first. Questions of one list have different numbers.
 func (p pair) question(number int) *questions.Question {
-	first := &p.a.Outcomes[0]
-	second := cmp.Or(p.b.OutcomeByLabel(first.Label), &p.b.Outcomes[0])
+	first, second := &p.a.Outcomes[0], &p.b.Outcomes[0]
+	if same := p.b.OutcomeByLabel(first.Label); same != nil && same.TokenID != "" {
+		second = same
+	}
 	name := idGap.ReplaceAllString(strings.ToLower(p.a.Question+" "+p.a.GroupItemTitle), "-")
 	return &questions.Question{
 		ID: fmt.Sprintf("%d-%.50s", number, name), Title: visible(p.a.Question), Legs: []questions.Leg{{Token: first.TokenID}, {Token: second.TokenID}},

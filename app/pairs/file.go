@@ -18,8 +18,11 @@ import (
 	"oddsgraph/internal/market/questions"
 )
 
+const maxQuestions = 10_000
+
 var (
 	idForm   = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
+	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,31}:`)
 	hashForm = regexp.MustCompile(`^([0-9a-f]{64})?$`)
 	// dates writes days as YYYY-MM-DD, and readDates reads them.
 	dates     = json.WithMarshalers(json.MarshalFunc(func(d market.Date) ([]byte, error) { return []byte(`"` + d.String() + `"`), nil }))
@@ -29,12 +32,13 @@ var (
 	}))
 )
 
-// Parse reads the content of the file, which is JSON. venues are the names of the venues. An error names the place of what is
-// wrong, such as "line 4: /questions/3/legs/0: …".
+// Parse reads the content of the file, which is JSON. venues are the names of all venues in ids. An id of the first venue may begin with
+// a lower-case word and a colon only if anyID is true; otherwise it is a mistake. An error names the place of what is wrong, such as
+// "line 4: /questions/3/legs/0: …".
 //
 // A question has one leg at each of 2 to market.MaxVenues venues, so that a level of its book is known by its venue. No token belongs
 // to two EXACT questions, because these would be one question. NEAR questions have differences, and EXACT questions have none.
-func Parse(data []byte, venues market.Names) (*questions.Set, error) {
+func Parse(data []byte, venues market.Names, anyID bool) (*questions.Set, error) {
 	var content struct {
 		Version   int                  `json:"version"`
 		Questions []questions.Question `json:"questions"`
@@ -51,12 +55,19 @@ func Parse(data []byte, venues market.Names) (*questions.Set, error) {
 		return nil, placed(data, place, err)
 	case content.Version != 1:
 		return nil, errors.New("/version: must be the number 1")
+	case content.Questions == nil || len(content.Questions) > maxQuestions:
+		return nil, fmt.Errorf("/questions: must be a list of at most %d elements", maxQuestions)
 	}
 	set := questions.NewSet(content.Questions...)
 	for i, q := range set.All() {
 		place = jsontext.Pointer(fmt.Sprintf("/questions/%d", i))
 		for k, l := range q.Legs {
-			if err := checkLeg(l); err != nil {
+			err := checkLeg(l)
+			if err == nil && !anyID && nameForm.MatchString(l.Token) && venues.Find(l.Token) == 0 {
+				further := strings.TrimPrefix(strings.Join(venues, ", "), ", ")
+				err = fmt.Errorf("the token %s is at no further venue; the further venues are: %s", l.Token, cmp.Or(further, "none"))
+			}
+			if err != nil {
 				return nil, placed(data, place+jsontext.Pointer(fmt.Sprintf("/legs/%d", k)), err)
 			}
 		}

@@ -22,7 +22,7 @@ const valid = `{"version": 1, "questions": [
 ]}`
 
 func TestParse(t *testing.T) {
-	s, err := Parse([]byte(valid), venues)
+	s, err := Parse([]byte(valid), venues, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +56,8 @@ func TestParseErrors(t *testing.T) {
 		{leg, `{"token": "2"}, {"token": "3"}`, "/questions/2: has two legs at the venue of 3"},
 		{leg, `{"token": "2"}, {"rulesSha256": "` + hash + `"}`, "line 6: /questions/2/legs/1: the token must have 1 to 256 bytes"},
 		{"other:P", "other:", "line 6: /questions/2/legs/1: the token must have 1 to 256 bytes"},
+		{"other:P", "polymarket:P", `line 6: /questions/2/legs/1: the token polymarket:P is at no further venue; the further venues are: kalshi, other`},
+		{valid[strings.Index(valid, "["):strings.LastIndex(valid, "}")], `null`, "/questions: must be a list of at most 10000 elements"},
 		{"other:P", "other:P/Q", "/questions/2/legs/1: the token must have 1 to 256 bytes without comma, slash"},
 		{hash, strings.ToUpper(hash), "/questions/0/legs/0: rulesSha256 must be 64 lower-case hexadecimal digits"},
 		{`"0.07"`, `0.07`, "line 3: /questions/0/legs/1/takerFeeRate: JSON value must be string type"},
@@ -67,9 +69,12 @@ func TestParseErrors(t *testing.T) {
 		{"A?", "\xff", "line 2: /questions/0/title: invalid UTF-8"},
 	} {
 		text := strings.Replace(valid, tt.old, tt.new, 1)
-		if _, err := Parse([]byte(text), venues); text == valid || err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Parse([]byte(text), venues, false); text == valid || err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s instead of %s: got %v, want %s", tt.new, tt.old, err, tt.want)
 		}
+	}
+	if _, err := Parse([]byte(strings.Replace(valid, "other:P", "p:yes", 1)), venues, true); err == nil || !strings.Contains(err.Error(), "has two legs at the venue of p:yes") {
+		t.Errorf("an id with a colon of the first venue: got %v, want two legs at the first venue", err)
 	}
 }
 
@@ -77,7 +82,7 @@ func TestParseErrors(t *testing.T) {
 func TestAccept(t *testing.T) {
 	content := strings.Replace(valid, `{"token": "kalshi:K:yes", "takerFeeRate": "0.07"}`, "{ \"takerFeeRate\" :\"0.07\",\n\t\"token\" : \"kalshi:K:yes\"\n}", 1)
 	content = strings.Replace(content, `{"token": "1", "rulesSha256": "`+hash+`"`, `{"rules\u0053ha256" :"`+hash+`" , "token": "1"`, 1)
-	_, err := Parse([]byte(content), venues)
+	_, err := Parse([]byte(content), venues, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +93,7 @@ func TestAccept(t *testing.T) {
 	if err != nil || string(got) != want {
 		t.Errorf("got the error %v and %s\nwant %s", err, got, want)
 	}
-	if _, err = Parse(got, venues); err != nil {
+	if _, err = Parse(got, venues, false); err != nil {
 		t.Error(err)
 	}
 }
