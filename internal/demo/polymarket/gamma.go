@@ -61,9 +61,11 @@ func (v *Venue) answerMarkets(r *request) any {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for _, m := range v.markets {
-		if changes != nil && len(m.demoTokens) > 0 {
-			m.dayChange = changes[m.demoTokens[0]]
+	if changes != nil {
+		for _, m := range v.markets {
+			if len(m.demoTokens) > 0 {
+				m.dayChange = changes[m.demoTokens[0]]
+			}
 		}
 	}
 	limit := pageLimit(r, 20, maxMarkets)
