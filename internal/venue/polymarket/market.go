@@ -1,6 +1,7 @@
 package polymarket
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ var (
 	fieldDayChange   = wire.NewField("oneDayPriceChange")
 )
 
+// noChange is the change of a price that Gamma omits. All these markets share it.
+var noChange = new(market.NewDecimal(0, 0))
+
 // The versions of Polymarket's protocol.
 const versionV1, versionV2 = "v1", "v2"
 
@@ -30,10 +34,7 @@ func readMarket(r *wire.Row, event *wire.Row) (m *market.Market, undecided *mark
 	if m.MarketID = id; m.Question == "" {
 		r.Fail(wire.FieldQuestion, "is missing")
 	}
-	m.Outcomes, m.PriceChange24h = readOutcomes(r, m.MarketID), r.Decimal(fieldDayChange)
-	if m.PriceChange24h == nil { // Gamma omits 0
-		m.PriceChange24h = new(market.NewDecimal(0, 0))
-	}
+	m.Outcomes, m.PriceChange24h = readOutcomes(r, m.MarketID), cmp.Or(r.Decimal(fieldDayChange), noChange)
 	if event == nil {
 		if events := r.Of(wire.FieldEvents).Elements(); len(events) > 0 {
 			event = r.Child(events[0])
