@@ -61,8 +61,8 @@ func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) co
 		c.reasons = append(c.reasons, model.NotComparable{Code: model.NotComparableCodeNear, Message: "the rules have differences"})
 	}
 	legs := q.State
-	for i := range q.Question.Legs {
-		if q.State == nil {
+	if legs == nil {
+		for i := range q.Question.Legs {
 			legs = append(legs, readLeg(loaders.From(ctx), &q.Question.Legs[i], max(depth, defaultBook)))
 		}
 	}

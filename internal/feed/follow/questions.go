@@ -208,11 +208,11 @@ func (q *question) flush(now, next time.Time) (time.Time, error) {
 		}
 	}
 	why := q.reason(state)
-	if why == "" || now.Before(q.next) {
-		if why != "" {
-			next = earlierOf(next, q.next)
-		}
+	if why == "" {
 		return next, nil
+	}
+	if now.Before(q.next) {
+		return earlierOf(next, q.next), nil
 	}
 	q.last, q.next = state, now.Add(q.Every)
 	return next, q.send(why)
