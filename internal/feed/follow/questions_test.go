@@ -3,6 +3,7 @@ package follow_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,12 +18,33 @@ import (
 
 // asked is a question with the tokens T and b:T of two venues.
 type asked struct {
-	a, b    *testVenue
-	source  follow.Source
+	a, b   *testVenue
+	source follow.Source
+	looks  map[string]*restSource[*market.Market]
+
+	mu      sync.Mutex
 	version *questions.Question
-	err     error // of follow.AskedQuestion.Find
-	looks   map[string]*restSource[*market.Market]
+	err     error         // of follow.AskedQuestion.Find
 	fresh   time.Duration // of the markets
+}
+
+// edit changes what the next reads of the stream find.
+func (x *asked) edit(f func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	f()
+}
+
+func (x *asked) find() (*questions.Question, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.version, x.err
+}
+
+func (x *asked) freshUntil() time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return time.Now().Add(x.fresh)
 }
 
 func askQuestion(t *testing.T, f func(t *testing.T, x *asked)) {
@@ -43,11 +65,11 @@ func marketNamed(question string) *market.Market {
 
 func (x *asked) run(t *testing.T) *received[follow.QuestionState] {
 	return run(t, follow.Question(x.a.ctx, x.source, follow.AskedQuestion{
-		Find: func() (*questions.Question, error) { return x.version, x.err },
+		Find: x.find,
 		Look: func(ctx context.Context, l *questions.Leg) (state reads.Leg) {
 			state.Market.Value, state.Market.Err = x.looks[l.Token].read(ctx)
 			if state.Market.Err == nil {
-				state.Market.Value.Handle = reads.NewHandle(time.Now().Add(x.fresh))
+				state.Market.Value.Handle = reads.NewHandle(x.freshUntil())
 			}
 			state.Book.Value.Source = market.SourceStream
 			return state
@@ -116,13 +138,13 @@ func TestQuestion(t *testing.T) {
 			t.Errorf("in 20 seconds, the stream has looked at the live leg %d times and at the stale one %d times, want 40 and 4", ofA, ofB)
 		}
 		f.want(showLegs, "FRESHNESS one two?")
-		x.version = &questions.Question{Legs: x.version.Legs} // read again, without a change
+		x.edit(func() { x.version = &questions.Question{Legs: x.version.Legs} }) // read again, without a change
 		time.Sleep(time.Second)
 		f.want(showLegs)
-		x.version = &questions.Question{Legs: x.version.Legs[:1]}
+		x.edit(func() { x.version = &questions.Question{Legs: x.version.Legs[:1]} })
 		time.Sleep(time.Second)
 		f.want(showLegs, "RESYNC one")
-		x.err = errDown
+		x.edit(func() { x.err = errDown })
 		time.Sleep(time.Second)
 		if f.want(showLegs); !f.ended || !errors.Is(f.err, errDown) {
 			t.Errorf("the stream has not ended with the error of Find, but with %v", f.err)
@@ -147,7 +169,7 @@ func TestQuestionHangs(t *testing.T) {
 		f.want(showLegs, "CHANGE one one")
 		group.join()
 		f.want(showLegs, "INITIAL one one")
-		x.fresh = 2 * time.Second // for all later looks
+		x.edit(func() { x.fresh = 2 * time.Second }) // for all later looks
 		time.Sleep(time.Second)
 		b.slow(time.Hour)
 		a.set(marketNamed("two"))
@@ -164,7 +186,7 @@ func TestQuestionHangs(t *testing.T) {
 		if to := f.cohorts(); len(to) != 8 || to[2] == 0 || to[5] != 0 || to[6] != group.last {
 			t.Errorf("the events were for the cohorts %v, want the third and the seventh for readers that join", to)
 		}
-		x.version = &questions.Question{Legs: x.version.Legs[:1]}
+		x.edit(func() { x.version = &questions.Question{Legs: x.version.Legs[:1]} })
 		group.join() // the stream notices both at once
 		time.Sleep(2 * time.Second)
 		if f.want(showLegs, "RESYNC three"); group.joiners != 0 {
