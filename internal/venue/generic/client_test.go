@@ -196,7 +196,7 @@ func TestBadInputIsNotSent(t *testing.T) {
 	wantBadInput("depth", err)
 	_, err = c.PriceHistory(ctx, user, "101", 3, 2)
 	wantBadInput("days", err)
-	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Sort: "NAME"}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
+	for _, q := range []queries.Search{{Limit: 101}, {Limit: -1}, {Text: strings.Repeat("x", maxText+1)}, {Tag: strings.Repeat("x", market.MaxIDLength+1)}} {
 		_, err = c.Search(ctx, user, q)
 		wantBadInput("search", err)
 	}

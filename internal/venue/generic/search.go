@@ -94,11 +94,8 @@ func checkSearch(q queries.Search) (pageStart, error) {
 			}
 		}
 	}
-	if q.Sort == queries.SortPriceChange24h {
-		return pageStart{}, unsupportedError("the venue's search does not sort by the change of prices")
-	}
 	if q.Sort != "" && sortNames[q.Sort] == "" {
-		return pageStart{}, rest.BadInput(e, "the sort is not known")
+		return pageStart{}, unsupportedError("the venue's search does not sort by " + string(q.Sort))
 	}
 	return parsePageToken(e, q.Page)
 }
