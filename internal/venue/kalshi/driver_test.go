@@ -123,6 +123,11 @@ func TestUnknownIDs(t *testing.T) {
 	d, s := newDriver(t, nil)
 	ctx := context.Background()
 	prices, err := d.Prices(ctx, upstream.Call{}, []string{"71321045679252212594626385532706912750332728571942532289631379312455583992563", "a-1:yes"})
+	books, err4 := d.Books(ctx, upstream.Call{}, []queries.Book{{TokenID: "..:yes"}, {TokenID: ".:no"}})
+	event, err5 := d.Event(ctx, upstream.Call{}, market.EventRef{EventID: ".."})
+	if err4 != nil || err5 != nil || books[0].Value != nil || books[1].Value != nil || event != nil || len(s.calls) > 0 {
+		t.Errorf("ids that lead elsewhere in a path have the books %v, the event %v, the errors %v and %v, the calls %q; want nothing", books, event, err4, err5, s.calls)
+	}
 	markets, err2 := d.MarketsByID(ctx, upstream.Call{}, []string{"0xabc", "A B"})
 	m, err3 := d.MarketBySlug(ctx, upstream.Call{}, "Rain-In-Lisbon")
 	if err != nil || err2 != nil || err3 != nil || prices[0].Value != nil || prices[1].Value != nil || markets[0].Value != nil || m != nil || len(s.calls) > 0 {
@@ -318,6 +323,16 @@ func TestArchiveOfMarkets(t *testing.T) {
 	d, _ := newDriver(t, answers)
 	if page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Page: `{"a":true}`}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
 		t.Errorf("without an archive, Search returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", page, err)
+	}
+}
+
+// TestUnreadableCursor checks that a page whose cursor cannot be read is no last page.
+func TestUnreadableCursor(t *testing.T) {
+	for _, cursor := range []string{`{"value":"m2"}`, `7`, `false`, `"` + strings.Repeat("m", 1025) + `"`} {
+		d, _ := newDriver(t, map[string]func(url.Values) (int, string){"/markets": text(`{"markets":[],"cursor":` + cursor + `}`)})
+		if page, err := d.Search(t.Context(), upstream.Call{}, queries.Search{Status: []market.Status{market.StatusOpen}}); market.CodeOf(err) != market.CodeUpstreamBadResponse {
+			t.Errorf("with the cursor %.20s, Search returns %+v and the error %v, want UPSTREAM_BAD_RESPONSE", cursor, page, err)
+		}
 	}
 }
 

@@ -28,7 +28,11 @@ func (d *Driver) list(ctx context.Context, call upstream.Call, rq *rest.Request,
 	if !ok {
 		return nil, "", rest.UnknownForm(rq.Endpoint, "no list of "+f.String())
 	}
-	return list, payload.Member("cursor").Text(), nil
+	next := payload.Member("cursor")
+	if cursor = next.Text(); next.Kind() != wire.String && !next.IsNull() || len(cursor) > rest.MaxCursor {
+		return nil, "", rest.UnknownForm(rq.Endpoint, "the cursor is not a text of at most 1024 bytes")
+	}
+	return list, cursor, nil
 }
 
 type page[T any] struct {

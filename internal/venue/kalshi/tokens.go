@@ -54,9 +54,9 @@ func parseToken(id string) (ticker string, s side, ok bool) {
 const maxTicker = 200
 
 // isTicker reports whether s may be the ticker of a market, event or series: letters in upper case, digits, points, hyphens and
-// underscores. The venue cannot know any other id, so the driver makes no call for it.
+// underscores. The venue cannot know any other id, so the driver makes no call for it. In a path, two points would lead elsewhere.
 func isTicker(s string) bool {
-	return s != "" && len(s) <= maxTicker && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == ""
+	return strings.Trim(s, ".") != "" && len(s) <= maxTicker && strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") == ""
 }
 
 func slug(ticker string) string { return strings.ToLower(ticker) }
