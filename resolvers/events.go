@@ -66,7 +66,7 @@ func (r *eventResolver) Volume(ctx context.Context, e *model.Event) (*market.Dec
 	if full == nil {
 		return nil, err
 	}
-	return sumOf(full.Loaded, full.Loaded.Volume)
+	return r.sumOf(full.Loaded, full.Loaded.Volume)
 }
 
 func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.Decimal, error) {
@@ -74,14 +74,15 @@ func (r *eventResolver) Volume24h(ctx context.Context, e *model.Event) (*market.
 	if full == nil {
 		return nil, err
 	}
-	return sumOf(full.Loaded, full.Loaded.Volume24h)
+	return r.sumOf(full.Loaded, full.Loaded.Volume24h)
 }
 
 // sumOf returns sum, which is a sum over the markets of the event e. If some of these markets could not be read, sumOf returns an
 // error.
-func sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
+func (r *Resolver) sumOf(e *market.Event, sum *market.Decimal) (*market.Decimal, error) {
 	if len(e.LeftOut) > 0 {
-		return nil, market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
+		err := market.Errorf(market.CodeUpstreamBadResponse, "some of the event's markets could not be read, so its volume is not known")
+		return nil, market.AtVenue(r.Names.Of(e.EventID), err)
 	}
 	return sum, nil
 }

@@ -49,6 +49,9 @@ func TestIDsOfVenues(t *testing.T) {
 	if got := r.marketIDs([]string{"x", "b:x", "c:x"}); !slices.Equal(got, []string{"x", "b:X", "c:x"}) {
 		t.Errorf("market ids are %q", got)
 	}
+	if _, err := r.sumOf(&market.Event{EventID: "b:e", LeftOut: make(market.LeftOut, 1)}, nil); err == nil || !strings.HasPrefix(err.Error(), "b: ") {
+		t.Errorf("a sum over markets of which one could not be read: %v, want an error of the venue b", err)
+	}
 	if r.venueName("x") != nil || *r.venueName("b:x") != "b" {
 		t.Errorf("the venues are %v and %v", r.venueName("x"), r.venueName("b:x"))
 	}

@@ -7,13 +7,14 @@ import (
 )
 
 // QualifyAll returns a copy of a value of a further venue, in which all ids begin with the name of the venue and a colon. An id is a
-// text, or a text in a field whose name ends in ID or Slug; the tag "id" of a field says otherwise. The value itself never changes,
-// because a driver may keep it or return it for several keys. If name is empty, QualifyAll returns the value itself.
+// text, or a text in a field whose name ends in ID or Slug; the tag "id" of a field says otherwise. The errors in a LeftOut get the name
+// as AtVenue gives it. The value itself never changes, because a driver may keep it or return it for several keys. If name is empty,
+// QualifyAll returns the value itself.
 func QualifyAll[T any](name string, value T) T {
 	if name == "" {
 		return value
 	}
-	return renamed(value, func(id string) string { return Intern(Qualify(name, id)) })
+	return renamed(value, naming{func(id string) string { return Intern(Qualify(name, id)) }, name})
 }
 
 // CutAll is the opposite of QualifyAll. ok is false if an id does not begin with the name of the venue, or is nothing more; that id is
@@ -23,41 +24,53 @@ func CutAll[T any](name string, value T) (own T, ok bool) {
 		return value, true
 	}
 	all := true
-	own = renamed(value, func(id string) string {
+	own = renamed(value, naming{id: func(id string) string {
 		id, ok := CutVenue(name, id)
 		all = all && ok && id != ""
 		return id
-	})
+	}})
 	return own, all
 }
 
-// renamed returns a copy of a value with the ids that the function id returns.
-func renamed[T any](value T, id func(id string) string) T {
-	rename(reflect.ValueOf(&value).Elem(), id)
+// naming says what becomes of an id, and which name the errors of a LeftOut get.
+type naming struct {
+	id    func(id string) string
+	venue string
+}
+
+// renamed returns a copy of a value with other names.
+func renamed[T any](value T, n naming) T {
+	n.rename(reflect.ValueOf(&value).Elem())
 	return value
 }
 
-// rename changes the ids of a value that nobody else has. It copies what the value refers to.
-func rename(v reflect.Value, id func(id string) string) {
+// rename changes the names in a value that nobody else has. It copies what the value refers to.
+func (n naming) rename(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.Len() > 0 {
-			v.SetString(id(v.String()))
+			v.SetString(n.id(v.String()))
 		}
 	case reflect.Pointer:
 		if !v.IsNil() && hasIDs(v.Type()) {
 			old := v.Elem()
 			v.Set(reflect.New(old.Type()))
 			v.Elem().Set(old)
-			rename(v.Elem(), id)
+			n.rename(v.Elem())
 		}
 	case reflect.Slice:
 		if v.Len() > 0 {
 			old := v.Slice(0, v.Len())
 			v.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
 			reflect.Copy(v, old)
+			if rows, ok := v.Interface().(LeftOut); ok {
+				for i, err := range rows {
+					rows[i] = AtVenue(n.venue, err)
+				}
+				return
+			}
 			for i := range v.Len() {
-				rename(v.Index(i), id)
+				n.rename(v.Index(i))
 			}
 		}
 	case reflect.Struct:
@@ -69,7 +82,7 @@ func rename(v reflect.Value, id func(id string) string) {
 			}
 		}
 		for _, i := range fieldsWithIDs(v.Type()) {
-			rename(v.Field(i), id)
+			n.rename(v.Field(i))
 		}
 	}
 }
@@ -98,8 +111,11 @@ func fieldsWithIDs(t reflect.Type) []int {
 	return fields
 }
 
-// hasIDs reports whether fields of values of a type are ids.
+// hasIDs reports whether fields of values of a type are ids, or the errors of a LeftOut.
 func hasIDs(t reflect.Type) bool {
+	if t == reflect.TypeFor[LeftOut]() {
+		return true
+	}
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice:
 		return hasIDs(t.Elem())

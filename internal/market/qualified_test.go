@@ -43,11 +43,16 @@ func testMarket(id, prefix string) *market.Market {
 // TestQualifyAllCopies checks that the values of a driver stay as they are, and that one market in several places gets its name once.
 func TestQualifyAllCopies(t *testing.T) {
 	m := testMarket("x", "")
-	found := []upstream.Result[*queries.EventPage]{{Value: &queries.EventPage{Events: []queries.FoundEvent{{
+	bad := market.Errorf(market.CodeUpstreamBadResponse, "row 1 could not be read")
+	found := []upstream.Result[*queries.EventPage]{{Value: &queries.EventPage{LeftOut: market.LeftOut{bad}, Events: []queries.FoundEvent{{
 		Event: &market.Event{EventID: "e", Markets: []*market.Market{m}}, Matches: []*market.Market{m},
 	}}}}}
 	for range 2 {
-		e := market.QualifyAll("v", found)[0].Value.Events[0]
+		page := market.QualifyAll("v", found)[0].Value
+		if want := (market.LeftOut{market.AtVenue("v", bad)}); !reflect.DeepEqual(page.LeftOut, want) || found[0].Value.LeftOut[0] != error(bad) {
+			t.Errorf("got the errors %v, want %v; the driver's error is now %v", page.LeftOut, want, found[0].Value.LeftOut[0])
+		}
+		e := page.Events[0]
 		if want := testMarket("v:x", "v:"); e.EventID != "v:e" || !reflect.DeepEqual(e.Markets[0], want) || !reflect.DeepEqual(e.Matches[0], want) {
 			t.Errorf("got %+v, want a copy of the market in both lists: %+v", e, want)
 		}
