@@ -16,6 +16,12 @@ import (
 // passed. Then it prints what each topic has sent.
 func (q *inquiry) askStream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
 	handler := newAnswers(m)
+	cfg.Market = func(id string) *market.Market {
+		if id == m.MarketID {
+			return m
+		}
+		return nil
+	}
 	client, err := stream.New(cfg, handler)
 	if err != nil {
 		q.read("stream", func() (string, error) { return "", err })

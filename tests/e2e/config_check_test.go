@@ -257,12 +257,14 @@ func TestConfigCheckAsksNoDemo(t *testing.T) {
 // TestConfigCheckAsksDriver checks that config check --ask prints the reason for each kind of data that the driver does not serve.
 // The command still succeeds.
 func TestConfigCheckAsksDriver(t *testing.T) {
-	v := polymarket.New(demo.Config{Markets: 50})
+	v := polymarket.New(demo.Config{Markets: 50, Seed: 3})
 	server := httptest.NewServer(v)
 	defer server.Close()
 	var out bytes.Buffer
-	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-url=" + server.URL}, nil, &out, io.Discard)
-	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "v1 market: .*, details 1 of 1, .*", "resolved market: .*", "settings for --venue-table: none: .*", "report: .*, driver polymarket, .*", "cash: unsupported: UNSUPPORTED: .* blockchain.*"} {
+	err := run(t.Context(), []string{"config", "check", "--ask", "--venue-driver=polymarket", "--venue-url=" + server.URL,
+		"--stream-url=ws" + strings.TrimPrefix(server.URL, "http") + "/ws/market", "--venue-timeout=2s"}, nil, &out, io.Discard)
+	for _, line := range []string{"orders: unsupported: UNSUPPORTED: Polymarket .*", "book: 1 of 1", "public trades: \\d+ trades", "events: \\d+ events", "event by id: \\d+ markets", "categories: \\d+ categories", "v1 market: .*, details 1 of 1, .*", "resolved market: .*", "settings for --venue-table: none: .*", "report: .*, driver polymarket, .*", "cash: unsupported: UNSUPPORTED: .* blockchain.*",
+		"stream of market: answered, \\d+ messages", "stream of prices: answered, \\d+ messages", "stream of orderbook: answered, \\d+ messages", "stream of trades: answered, \\d+ messages"} {
 		if !regexp.MustCompile("(?m)^" + line + "$").MatchString(out.String()) {
 			t.Errorf("no line %q in\n%s", line, &out)
 		}
