@@ -103,7 +103,7 @@ func parseListCursor(list uint64, after *string) (listPosition, error) {
 	if after == nil || *after == "" {
 		return nil, nil
 	}
-	b, err := decodeCursor(*after)
+	b, err := decodeCursor(*after, maxCursor)
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func parsePageCursor(list uint64, after *string, limit, maxLimit int) (pageCurso
 	if after == nil || *after == "" {
 		return c, nil
 	}
-	b, err := decodeCursor(*after)
+	b, err := decodeCursor(*after, maxCursor)
 	if err != nil {
 		return c, err
 	}
@@ -189,7 +189,7 @@ func parseTurnCursor(list uint64, after *string, venues int) (turnCursor, error)
 	if after == nil || *after == "" {
 		return c, nil
 	}
-	b, err := decodeCursor(*after)
+	b, err := decodeCursor(*after, maxCursor+venues*base64.RawURLEncoding.EncodedLen(maxCursor)) // it contains a cursor of each venue
 	if err != nil {
 		return c, err
 	}
@@ -208,8 +208,11 @@ func addTotal(sum int, total *int) int {
 	return sum + *total
 }
 
-func decodeCursor(s string) ([]byte, error) {
-	if len(s) > 4096 {
+// maxCursor is the greatest length of a cursor into the list of one venue.
+const maxCursor = 4096
+
+func decodeCursor(s string, most int) ([]byte, error) {
+	if len(s) > most {
 		return nil, badCursor()
 	}
 	b, err := base64.RawURLEncoding.DecodeString(s)

@@ -164,3 +164,18 @@ func TestInTurnArguments(t *testing.T) {
 		}
 	}
 }
+
+// TestLongTurnCursor checks that a cursor into a list over all venues can be read again if each venue has long cursors.
+func TestLongTurnCursor(t *testing.T) {
+	c := turnCursor{List: 1}
+	for range market.MaxVenues {
+		c.At = append(c.At, pageCursor{List: 1, Page: strings.Repeat("x", 1024)}.String())
+	}
+	after := encodeCursor(c)
+	if got, err := parseTurnCursor(1, &after, market.MaxVenues); err != nil || !slices.Equal(got.At, c.At) {
+		t.Errorf("got the error %v for a cursor of %d bytes", err, len(after))
+	}
+	if _, err := parseTurnCursor(1, new(strings.Repeat("x", 100_000)), market.MaxVenues); err == nil {
+		t.Error("a cursor of 100,000 bytes is accepted")
+	}
+}
