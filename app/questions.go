@@ -82,7 +82,10 @@ func demoQuestions(units []*unit) ([]questions.Question, error) {
 	if len(units) < 2 || units[0].demo == nil || units[1].demo == nil {
 		return nil, nil
 	}
-	markets := sharedMarkets(units[0].demo, units[1].demo)
+	positions := units[0].demo.Venue.Positions(demo.Accounts()[0].Address) // no automatic change concerns their markets
+	markets := slices.DeleteFunc(units[0].demo.Venue.Markets(), func(m demo.Market) bool {
+		return !slices.ContainsFunc(positions, func(p demo.Position) bool { return p.MarketID == m.MarketID })
+	})
 	if len(markets) < 3 {
 		return nil, nil
 	}
@@ -106,31 +109,4 @@ func demoQuestions(units []*unit) ([]questions.Question, error) {
 		return second.Venue.Reword(changing.MarketID, changing.Description+" Clarified: what is published after the end of trading does not count.")
 	}
 	return all, second.Venue.Reword(near.MarketID, text)
-}
-
-// sharedMarkets returns open markets with a YES and a NO whose prices move between 10 and 90 percent, and that both venues show so. First
-// are those that no automatic change concerns, because the smallest account has them, then those with much liquidity.
-func sharedMarkets(a, b *demoVenue) []demo.Market {
-	spared := make(map[string]int)
-	for _, p := range a.Venue.Positions(demo.Accounts()[0].Address) {
-		spared[p.MarketID] = 1
-	}
-	markets := slices.DeleteFunc(a.Venue.Markets(), func(m demo.Market) bool {
-		q, _ := a.Venue.Quote(m.TokenIDs[0])
-		return !m.Binary || m.Status != "OPEN" || m.Quiet || q.Price < 1000 || q.Price > 9000 || !a.shows(m.TokenIDs[0]) || !b.shows(m.TokenIDs[0])
-	})
-	slices.SortStableFunc(markets, func(x, y demo.Market) int {
-		return cmp.Or(spared[y.MarketID]-spared[x.MarketID], cmp.Compare(y.Liquidity, x.Liquidity))
-	})
-	return markets
-}
-
-// shows reports whether the dialect names the outcomes of a market Yes and No, and shows both sides of its book.
-func (d *demoVenue) shows(tokenID string) bool {
-	if d.Polymarket == nil {
-		return true
-	}
-	id := d.Polymarket.ID(tokenID)
-	book, _ := d.Polymarket.Book(id)
-	return d.Polymarket.Labels(id)[0] == "Yes" && len(book.Bids) > 0 && len(book.Asks) > 0
 }
