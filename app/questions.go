@@ -14,7 +14,6 @@ import (
 	"oddsgraph/internal/demo"
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/questions"
-	"oddsgraph/internal/venue/drivers"
 	"oddsgraph/resolvers"
 )
 
@@ -32,22 +31,17 @@ type questionsFile struct {
 
 func openQuestions(cfg *config.Config, log *slog.Logger) (*questionsFile, error) {
 	shown := &resolvers.QuestionFile{}
-	file, err := watchQuestions(cfg, log, func(_ []byte, set *questions.Set) { shown.Replace(set) })
-	return &questionsFile{file, shown}, err
-}
-
-// watchQuestions opens the file. It calls use with each valid content.
-func watchQuestions(cfg *config.Config, log *slog.Logger, use func([]byte, *questions.Set)) (*filewatch.File, error) {
-	return filewatch.Open(filewatch.Options{
+	file, err := filewatch.Open(filewatch.Options{
 		What: "questions file", Path: cfg.QuestionsFile, MaxSize: maxQuestionsFile, Log: log,
 		Use: func(content []byte) error {
-			set, err := pairs.Parse(content, names(cfg), cfg.Venue.Driver == drivers.Generic)
+			set, err := pairs.Parse(content, names(cfg))
 			if err == nil {
-				use(content, set)
+				shown.Replace(set)
 			}
 			return err
 		},
 	})
+	return &questionsFile{file, shown}, err
 }
 
 // questions returns the questions of the file, or without a file those of the embedded venues.

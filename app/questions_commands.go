@@ -2,7 +2,6 @@ package app
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,6 +13,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/tidwall/sjson"
 	"golang.org/x/sync/errgroup"
 
 	"oddsgraph/app/pairs"
@@ -30,13 +32,11 @@ const (
 )
 
 // withVenues opens the venues without their streams, and calls f.
-func withVenues(ctx context.Context, cfg *config.Config, log *slog.Logger, f func(context.Context, []*unit) error) error {
+func withVenues(ctx context.Context, cfg *config.Config, f func(context.Context, []*unit) error) error {
 	if err := validate(cfg); err != nil {
 		return err
 	}
-	if cfg.Log.Level > slog.LevelDebug {
-		log = slog.New(slog.DiscardHandler) // the errors have all reasons
-	}
+	log := slog.New(slog.DiscardHandler) // the errors have all reasons
 	a := &App{process: process{log: log, clock: market.SystemClock{}, started: time.Now()}}
 	defer func() { a.opened.close() }()
 	if _, err := a.openUnits(cfg, nil); err != nil {
@@ -65,15 +65,15 @@ the list of your questions file: {"version": 1, "questions": [ ]}
 
 // propose prints markets of the first two venues that may ask the same question. If a venue cannot be read to the end, it prints what
 // there is, and returns the error.
-func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
+func propose(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
 	if len(cfg.More) == 0 {
 		return errors.New("questions propose compares two venues, and one is configured; set --more-venues (ODDSGRAPH_MORE_VENUES), or try --demo-driver=polymarket,kalshi")
 	}
-	_, known, err := readQuestions(cfg, log)
+	_, known, err := readQuestions(cfg)
 	if err != nil {
 		return err
 	}
-	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
+	return withVenues(ctx, cfg, func(ctx context.Context, units []*unit) error {
 		var open [2][]*market.Market
 		var failed [2]error
 		var group sync.WaitGroup
@@ -86,17 +86,19 @@ func propose(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout i
 		out := bufio.NewWriter(stdout)
 		_, _ = fmt.Fprintf(out, proposeHead, len(open[0]), title(units[0].cfg), len(open[1]), title(units[1].cfg), len(candidates)) // Flush returns the error
 		var unread error
-		for i, q := range candidates {
-			for _, l := range q.Legs {
-				if leg := legs[l.Token]; leg.Market == nil {
+		for n, q := range candidates {
+			q.CheckedAt = market.DateOf(time.Now())
+			for i, l := range q.Legs {
+				leg := legs[l.Token]
+				if q.Legs[i].RulesSHA256 = leg.Hash; leg.Market == nil {
 					unread = fmt.Errorf("%s: %s", l.Token, leg.Problem)
 				}
 			}
-			entry, err := pairs.Entry(q, legs)
+			entry, err := json.Marshal(q, jsontext.WithIndent("  ")) // without a match, it is invalid until a person has decided
 			if err != nil {
 				return err
 			}
-			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s\n", i+1, len(candidates), pairs.Text(width(), q, legs), entry)
+			_, _ = fmt.Fprintf(out, "\n===== %d of %d =====\n\n%s%s\n", n+1, len(candidates), pairs.Text(width(), q, legs), entry)
 		}
 		return errors.Join(failed[0], failed[1], unread, out.Flush())
 	})
@@ -138,56 +140,65 @@ func readLegs(ctx context.Context, units []*unit, list []*questions.Question) ma
 }
 
 // readQuestions returns the content of --questions-file, and its questions. Without a file, both are empty.
-func readQuestions(cfg *config.Config, log *slog.Logger) (content []byte, set *questions.Set, err error) {
+func readQuestions(cfg *config.Config) ([]byte, *questions.Set, error) {
 	if cfg.QuestionsFile == "" {
 		return nil, &questions.Set{}, nil
 	}
-	_, err = watchQuestions(cfg, log, func(c []byte, s *questions.Set) { content, set = c, s })
+	content, err := os.ReadFile(cfg.QuestionsFile)
+	if err != nil {
+		return nil, nil, err
+	}
+	set, err := pairs.Parse(content, names(cfg))
+	if err != nil {
+		err = fmt.Errorf("%s: %w", cfg.QuestionsFile, err)
+	}
 	return content, set, err
 }
 
 // checkQuestions compares the rules texts of the venues with those that a questions file confirms. It prints the texts that a person
 // has to read, and returns an error if there are any. With --accept it looks at one question, and confirms its texts in the file.
-func checkQuestions(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Writer) error {
-	path := cfg.QuestionsFile
-	if path == "" {
+func checkQuestions(ctx context.Context, cfg *config.Config, stdout io.Writer) error {
+	if cfg.QuestionsFile == "" {
 		return errors.New("questions check needs the path of a file, or --questions-file (ODDSGRAPH_QUESTIONS_FILE)")
 	}
-	content, set, err := readQuestions(cfg, log)
+	content, set, err := readQuestions(cfg)
 	if err != nil {
 		return err
 	}
-	list, accepted := set.All(), slices.Index(set.All(), set.Find(cfg.Accept))
-	switch {
-	case accepted >= 0:
-		list = list[accepted : accepted+1]
-	case cfg.Accept != "":
-		return fmt.Errorf("--accept: %s has no question %q; want the id of one of its %d questions", path, cfg.Accept, len(list))
+	list, accepted := set.All(), set.Find(cfg.Accept)
+	if cfg.Accept != "" {
+		if accepted == nil {
+			return fmt.Errorf("--accept: %s has no question %q", cfg.QuestionsFile, cfg.Accept)
+		}
+		list = []*questions.Question{accepted}
 	}
-	return withVenues(ctx, cfg, log, func(ctx context.Context, units []*unit) error {
+	return withVenues(ctx, cfg, func(ctx context.Context, units []*unit) error {
 		legs, wrong := readLegs(ctx, units, list), 0
 		for _, q := range list {
-			text, ok := checkQuestion(q, legs, accepted >= 0)
-			if !ok {
-				wrong++
+			text, ok := checkQuestion(q, legs)
+			if !ok || accepted != nil {
+				text += "\n" + pairs.Text(width(), q, legs)
 			}
 			if _, err := io.WriteString(stdout, text); err != nil {
 				return err
 			}
+			if !ok {
+				wrong++
+			}
 		}
 		switch {
-		case accepted >= 0:
-			return accept(path, content, accepted, list[0], legs, stdout)
+		case accepted != nil:
+			return accept(cfg.QuestionsFile, content, slices.Index(set.All(), accepted), accepted, legs, stdout)
 		case wrong > 0:
-			return fmt.Errorf("%s: %d of %d questions are not in order; if you have read the texts and a match is still right, use --accept with its id", path, wrong, len(list))
+			return fmt.Errorf("%s: %d of %d questions are not in order; if you have read the texts and a match is still right, use --accept with its id", cfg.QuestionsFile, wrong, len(list))
 		}
 		return nil
 	})
 }
 
-// checkQuestion returns what to print of a question, and whether it is in order. The legs of a RELATED question are never compared, so
-// their texts may change. It shows the texts if one is not in order, or if all says so.
-func checkQuestion(q *questions.Question, legs map[string]pairs.Leg, all bool) (text string, ok bool) {
+// checkQuestion returns a line for a question and for each leg, and whether the question is in order. The legs of a RELATED question are
+// never compared, so their texts may change.
+func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text string, ok bool) {
 	text, ok = fmt.Sprintf("%s (%s): %s\n", q.ID, q.Match, q.Title), true
 	for _, l := range q.Legs {
 		leg, state := legs[l.Token], "the rules are the confirmed ones"
@@ -201,32 +212,21 @@ func checkQuestion(q *questions.Question, legs map[string]pairs.Leg, all bool) (
 		}
 		text += fmt.Sprintf("  %s: %s\n", l.Token, state)
 	}
-	if ok = ok || q.Match == questions.Related; !ok || all {
-		text += "\n" + pairs.Text(width(), q, legs)
-	}
-	return text, ok
+	return text, ok || q.Match == questions.Related
 }
 
-// accept confirms the present rules texts of a question in the file with the given content, in which the question has an index.
-func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) error {
-	var hashes []string
-	for _, l := range q.Legs {
+// accept confirms the present rules texts of a question in the file with a content, in which the question has an index. Everything else
+// in the file stays as it is.
+func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) (err error) {
+	for i, l := range q.Legs {
 		if problem := legs[l.Token].Problem; problem != "" {
 			return fmt.Errorf("%s: %s", l.Token, problem)
 		}
-		hashes = append(hashes, legs[l.Token].Hash)
+		if content, err = sjson.SetBytes(content, fmt.Sprintf("questions.%d.legs.%d.rulesSha256", index, i), legs[l.Token].Hash); err != nil {
+			return err
+		}
 	}
-	present, err := os.ReadFile(path)
-	if err == nil && !bytes.Equal(present, content) {
-		err = fmt.Errorf("%s has changed meanwhile; run the command again", path)
-	}
-	if err == nil {
-		content, err = pairs.Accept(content, index, hashes)
-	}
-	if err == nil {
-		err = os.WriteFile(path, content, 0o600) // the mode stays as it is
-	}
-	if err == nil {
+	if err = os.WriteFile(path, content, 0o600); err == nil { // the mode stays as it is
 		_, err = fmt.Fprintf(stdout, "%s confirms these texts now. Its checkedAt is still %s, by %q.\n", path, q.CheckedAt, q.CheckedBy)
 	}
 	return err

@@ -86,9 +86,9 @@ func Run(ctx context.Context, licenses string, args, environ []string, stdout, s
 	case config.CommandConfigCheck:
 		return check(ctx, cfg, log, stdout)
 	case config.CommandPropose:
-		return propose(ctx, cfg, log, stdout)
+		return propose(ctx, cfg, stdout)
 	case config.CommandQuestions:
-		return checkQuestions(ctx, cfg, log, stdout)
+		return checkQuestions(ctx, cfg, stdout)
 	default:
 		return cfg.Show(stdout)
 	}

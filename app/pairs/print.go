@@ -4,11 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 	"unicode"
 
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
@@ -83,24 +80,12 @@ func (l Leg) text() string {
 	return head + "\n\n" + cmp.Or(l.Description, l.Problem)
 }
 
-// visible returns a text without characters that a terminal would not show as they are.
+// visible returns a text with spaces for characters that a terminal would not show as they are.
 func visible(text string) string {
 	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || unicode.IsPrint(r):
+		if r == '\n' || unicode.IsPrint(r) {
 			return r
-		case unicode.IsSpace(r):
-			return ' '
 		}
-		return unicode.ReplacementChar
+		return ' '
 	}, text)
-}
-
-// Entry returns the entry of a candidate for the questions file. Its match is empty, so the file is invalid until a person has decided.
-func Entry(q *questions.Question, legs map[string]Leg) ([]byte, error) {
-	q.CheckedAt = market.DateOf(time.Now())
-	for i, l := range q.Legs {
-		q.Legs[i].RulesSHA256 = legs[l.Token].Hash
-	}
-	return json.Marshal(q, dates, jsontext.WithIndent("  "))
 }

@@ -59,3 +59,12 @@ func (d Date) Start() time.Time { return time.Unix(int64(d)*86400, 0).UTC() }
 
 // String returns the date in the form YYYY-MM-DD.
 func (d Date) String() string { return d.Start().Format(time.DateOnly) }
+
+// MarshalText returns d.String().
+func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText parses a date in the same way as ParseDate.
+func (d *Date) UnmarshalText(text []byte) (err error) {
+	*d, err = ParseDate(string(text))
+	return err
+}

@@ -74,7 +74,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a terminal executes control characters of a rules text",
-		file: "app/pairs/print.go", oldText: "case r == '\\n' || unicode.IsPrint(r):", newText: "case true:",
+		file: "app/pairs/print.go", oldText: "if r == '\\n' || unicode.IsPrint(r) {", newText: "if true {",
 		run: "^TestText$", message: "the text is not whole",
 	},
 	{
