@@ -11,6 +11,7 @@ import (
 	"oddsgraph/internal/market"
 	"oddsgraph/internal/market/candles"
 	"oddsgraph/internal/market/queries"
+	"oddsgraph/internal/market/questions"
 	"oddsgraph/internal/reads/valuation"
 	"time"
 
@@ -5216,7 +5217,7 @@ func (g *executor) writeFieldsOfQuestionLeg(x *exec.Execution, s *exec.Selection
 	}
 }
 
-func (g *executor) writeQuestionLevel(x *exec.Execution, s *exec.Selection, obj *model.QuestionLevel) bool {
+func (g *executor) writeQuestionLevel(x *exec.Execution, s *exec.Selection, obj *questions.Level) bool {
 	o := x.Open()
 	for ; o.Next < len(s.Fields); o.Next++ {
 		f := &s.Fields[o.Next]

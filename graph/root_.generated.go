@@ -4944,7 +4944,7 @@ type QuestionQuote {
 
 """
 The order books of a question's legs in one list for each side. A level belongs to one venue and its currency: sizes of
-different venues are never added. Of equal prices, the one that is better after fees comes first, then one with a known fee.
+different venues are never added. Of equal prices, that of the earlier leg comes first.
 """
 type QuestionOrderbook {
   "Buy levels, best (highest) price first."

@@ -8403,7 +8403,7 @@ func (ec *executionContext) fieldContext_QuestionLeg_rules(_ context.Context, fi
 	return graphql.NewScalarFieldContext("QuestionLeg", field, true, true, errors.New("field of type RulesState does not have child fields"))
 }
 
-func (ec *executionContext) _QuestionLevel_price(ctx context.Context, field graphql.CollectedField, obj *model.QuestionLevel) (ret graphql.Marshaler) {
+func (ec *executionContext) _QuestionLevel_price(ctx context.Context, field graphql.CollectedField, obj *questions.Level) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8426,7 +8426,7 @@ func (ec *executionContext) fieldContext_QuestionLevel_price(_ context.Context, 
 	return graphql.NewScalarFieldContext("QuestionLevel", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _QuestionLevel_size(ctx context.Context, field graphql.CollectedField, obj *model.QuestionLevel) (ret graphql.Marshaler) {
+func (ec *executionContext) _QuestionLevel_size(ctx context.Context, field graphql.CollectedField, obj *questions.Level) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8449,7 +8449,7 @@ func (ec *executionContext) fieldContext_QuestionLevel_size(_ context.Context, f
 	return graphql.NewScalarFieldContext("QuestionLevel", field, false, false, errors.New("field of type Decimal does not have child fields"))
 }
 
-func (ec *executionContext) _QuestionLevel_venue(ctx context.Context, field graphql.CollectedField, obj *model.QuestionLevel) (ret graphql.Marshaler) {
+func (ec *executionContext) _QuestionLevel_venue(ctx context.Context, field graphql.CollectedField, obj *questions.Level) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8472,7 +8472,7 @@ func (ec *executionContext) fieldContext_QuestionLevel_venue(_ context.Context, 
 	return graphql.NewScalarFieldContext("QuestionLevel", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _QuestionLevel_priceAfterFee(ctx context.Context, field graphql.CollectedField, obj *model.QuestionLevel) (ret graphql.Marshaler) {
+func (ec *executionContext) _QuestionLevel_priceAfterFee(ctx context.Context, field graphql.CollectedField, obj *questions.Level) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -8507,8 +8507,8 @@ func (ec *executionContext) _QuestionOrderbook_bids(ctx context.Context, field g
 			return obj.Bids, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.QuestionLevel) graphql.Marshaler {
-			return ec.marshalNQuestionLevel2ᚕoddsgraphᚋgraphᚋmodelᚐQuestionLevelᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []questions.Level) graphql.Marshaler {
+			return ec.marshalNQuestionLevel2ᚕoddsgraphᚋinternalᚋmarketᚋquestionsᚐLevelᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8539,8 +8539,8 @@ func (ec *executionContext) _QuestionOrderbook_asks(ctx context.Context, field g
 			return obj.Asks, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []model.QuestionLevel) graphql.Marshaler {
-			return ec.marshalNQuestionLevel2ᚕoddsgraphᚋgraphᚋmodelᚐQuestionLevelᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []questions.Level) graphql.Marshaler {
+			return ec.marshalNQuestionLevel2ᚕoddsgraphᚋinternalᚋmarketᚋquestionsᚐLevelᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17238,7 +17238,7 @@ func (ec *executionContext) _QuestionLeg(ctx context.Context, sel ast.SelectionS
 
 var questionLevelImplementors = []string{"QuestionLevel"}
 
-func (ec *executionContext) _QuestionLevel(ctx context.Context, sel ast.SelectionSet, obj *model.QuestionLevel) graphql.Marshaler {
+func (ec *executionContext) _QuestionLevel(ctx context.Context, sel ast.SelectionSet, obj *questions.Level) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, questionLevelImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -20286,15 +20286,15 @@ func (ec *executionContext) marshalNQuestionLeg2ᚕoddsgraphᚋgraphᚋmodelᚐQ
 	return ret
 }
 
-func (ec *executionContext) marshalNQuestionLevel2oddsgraphᚋgraphᚋmodelᚐQuestionLevel(ctx context.Context, sel ast.SelectionSet, v model.QuestionLevel) graphql.Marshaler {
+func (ec *executionContext) marshalNQuestionLevel2oddsgraphᚋinternalᚋmarketᚋquestionsᚐLevel(ctx context.Context, sel ast.SelectionSet, v questions.Level) graphql.Marshaler {
 	return ec._QuestionLevel(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNQuestionLevel2ᚕoddsgraphᚋgraphᚋmodelᚐQuestionLevelᚄ(ctx context.Context, sel ast.SelectionSet, v []model.QuestionLevel) graphql.Marshaler {
+func (ec *executionContext) marshalNQuestionLevel2ᚕoddsgraphᚋinternalᚋmarketᚋquestionsᚐLevelᚄ(ctx context.Context, sel ast.SelectionSet, v []questions.Level) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNQuestionLevel2oddsgraphᚋgraphᚋmodelᚐQuestionLevel(ctx, sel, v[i])
+		return ec.marshalNQuestionLevel2oddsgraphᚋinternalᚋmarketᚋquestionsᚐLevel(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {

@@ -44,8 +44,8 @@ func rulesOf(l *questions.Leg, read reads.Value[*market.Market]) model.RulesStat
 // comparison says what forbids to compare the legs of a question.
 type comparison struct {
 	reasons []model.NotComparable
-	// books has the book of each leg, or nil. It is empty for a RELATED question, which is never compared.
-	books []*market.Book
+	// books has an element for each leg. It is empty for a RELATED question, which is never compared.
+	books []questions.LegBook
 	meta  reads.Meta
 }
 
@@ -68,47 +68,42 @@ func (r *Resolver) compare(ctx context.Context, q *model.Question, depth int) co
 	}
 	var metas []reads.Meta
 	for i := range legs {
-		l, m, b := r.leg(q, i), &legs[i].Market, &legs[i].Book
-		if usable(&c, l.Venue, "market", model.NotComparableCodeMarketUnknown, m) {
-			c.judge(&l, m.Value)
-		}
-		usable(&c, l.Venue, "order book", model.NotComparableCodeNoBook, b)
-		c.books = append(c.books, b.Value.Value)
+		l, m, b := r.leg(q, i), legs[i].Market, legs[i].Book
+		c.judge(&l.Leg, l.Venue, m, b)
+		c.books = append(c.books, questions.LegBook{Venue: l.Venue, TakerFeeRate: l.TakerFeeRate, Book: b.Value.Value})
 		metas = append(metas, m.Value.Meta, b.Value.Meta)
 	}
 	c.meta = reads.Combine(metas...)
 	return c
 }
 
-// usable reports whether a value can be compared. If not, it adds the reason, which is absent if the venue does not have the value.
-func usable[T any](c *comparison, venue, what string, absent model.NotComparableCode, read *reads.Result[*T]) bool {
-	switch {
-	case read.Err != nil:
-		c.add(model.NotComparableCodeVenueFailed, venue, "the "+what+" could not be read")
-	case read.Value.Value == nil:
-		c.add(absent, venue, "there is no "+what+" of the token")
-	case read.Value.Stale:
-		c.add(model.NotComparableCodeStale, venue, "the "+what+" is older than its fresh time")
-	default:
-		return true
-	}
-	return false
-}
-
-func (c *comparison) judge(l *model.QuestionLeg, m reads.Value[*market.Market]) {
-	switch rulesOf(&l.Leg, m) {
-	case model.RulesStateChanged:
-		c.add(model.NotComparableCodeRulesChanged, l.Venue, "the rules text is not the confirmed one")
-	case model.RulesStateUnknown:
-		c.add(model.NotComparableCodeRulesUnknown, l.Venue, "no rules text is confirmed, or the venue gives none")
-	}
-	if m.Value.Status != market.StatusOpen || !valueOr(m.Value.AcceptingOrders, true) {
-		c.add(model.NotComparableCodeMarketNotOpen, l.Venue, "the market is not open, or takes no orders now")
+// judge adds the reasons of a leg.
+func (c *comparison) judge(l *questions.Leg, venue string, m reads.Result[*market.Market], b reads.Result[*market.Book]) {
+	theMarket, theBook, rules := m.Value.Value, b.Value.Value, rulesOf(l, m.Value)
+	known := m.Err == nil && theMarket != nil && !m.Value.Stale
+	for _, reason := range []struct {
+		applies bool
+		code    model.NotComparableCode
+		text    string
+	}{
+		{m.Err != nil, model.NotComparableCodeVenueFailed, "the market could not be read"},
+		{m.Err == nil && theMarket == nil, model.NotComparableCodeMarketUnknown, "there is no market of the token"},
+		{m.Err == nil && theMarket != nil && m.Value.Stale, model.NotComparableCodeStale, "the market is older than its fresh time"},
+		{known && rules == model.RulesStateChanged, model.NotComparableCodeRulesChanged, "the rules text is not the confirmed one"},
+		{known && rules == model.RulesStateUnknown, model.NotComparableCodeRulesUnknown, "no rules text is confirmed, or the venue gives none"},
+		{known && !isTraded(theMarket), model.NotComparableCodeMarketNotOpen, "the market is not open, or takes no orders now"},
+		{b.Err != nil, model.NotComparableCodeVenueFailed, "the order book could not be read"},
+		{b.Err == nil && theBook == nil, model.NotComparableCodeNoBook, "there is no order book of the token"},
+		{b.Err == nil && theBook != nil && b.Value.Stale, model.NotComparableCodeStale, "the order book is older than its fresh time"},
+	} {
+		if reason.applies {
+			c.reasons = append(c.reasons, model.NotComparable{Code: reason.code, Venue: &venue, Message: venue + ": " + reason.text})
+		}
 	}
 }
 
-func (c *comparison) add(code model.NotComparableCode, venue, message string) {
-	c.reasons = append(c.reasons, model.NotComparable{Code: code, Venue: &venue, Message: venue + ": " + message})
+func isTraded(m *market.Market) bool {
+	return m.Status == market.StatusOpen && valueOr(m.AcceptingOrders, true)
 }
 
 func (r *questionResolver) Comparable(ctx context.Context, q *model.Question) (bool, error) {
@@ -133,7 +128,7 @@ func (r *questionResolver) Best(ctx context.Context, q *model.Question, side mar
 		return nil, badInput("side must be BUY or SELL")
 	}
 	c := r.shown(ctx, q, 0, anyway)
-	best := questions.Best(q.Question, c.books, side)
+	best := questions.Best(c.books, side)
 	if best == nil {
 		return nil, nil
 	}
@@ -141,7 +136,7 @@ func (r *questionResolver) Best(ctx context.Context, q *model.Question, side mar
 }
 
 func (r *questionResolver) Spread(ctx context.Context, q *model.Question, anyway *bool) (*market.Decimal, error) {
-	return questions.Merge(q.Question, r.shown(ctx, q, 0, anyway).books, 1).Spread(), nil
+	return questions.Merge(r.shown(ctx, q, 0, anyway).books, 1).Spread(), nil
 }
 
 func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, depth *int, anyway *bool) (*model.QuestionOrderbook, error) {
@@ -150,26 +145,16 @@ func (r *questionResolver) Orderbook(ctx context.Context, q *model.Question, dep
 		return nil, err
 	}
 	c := r.shown(ctx, q, d, anyway)
-	out := model.QuestionOrderbook{Missing: []string{}, Comparable: len(c.reasons) == 0, Meta: c.meta}
-	for i, b := range c.books {
-		if b == nil {
-			out.Missing = append(out.Missing, r.leg(q, i).Venue)
+	out := model.QuestionOrderbook{Book: questions.Merge(c.books, d), Missing: []string{}, Comparable: len(c.reasons) == 0, Meta: c.meta}
+	for _, b := range c.books {
+		if b.Book == nil {
+			out.Missing = append(out.Missing, b.Venue)
 		}
 	}
 	if len(out.Missing) == len(c.books) {
 		return nil, nil
 	}
-	merged := questions.Merge(q.Question, c.books, d)
-	out.Bids, out.Asks = r.levels(q, merged.Bids), r.levels(q, merged.Asks)
-	w := merged.Spread()
+	w := out.Spread()
 	out.Crossed = w != nil && w.Sign() < 0
 	return &out, nil
-}
-
-func (r *Resolver) levels(q *model.Question, list []questions.Level) []model.QuestionLevel {
-	out := make([]model.QuestionLevel, len(list))
-	for i, l := range list {
-		out[i] = model.QuestionLevel{Level: l, Venue: r.leg(q, l.Leg).Venue}
-	}
-	return out
 }

@@ -48,16 +48,10 @@ type QuestionQuote struct {
 // Freshness returns the age of the compared data.
 func (q QuestionQuote) Freshness() Freshness { return freshness(q.Meta) }
 
-// QuestionLevel is a level of the book of one leg. Venue is the name of the leg's venue.
-type QuestionLevel struct {
-	questions.Level
-	Venue string
-}
-
 // QuestionOrderbook has the levels of the books of several legs. Missing are the names of the venues without a book. Meta is that of
 // the compared data.
 type QuestionOrderbook struct {
-	Bids, Asks []QuestionLevel
+	questions.Book
 	Missing    []string
 	Crossed    bool
 	Comparable bool

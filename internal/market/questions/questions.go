@@ -50,7 +50,11 @@ type Leg struct {
 	Token string `json:"token"`
 	// RulesSHA256 is the RulesHash of the rules text that was compared. It is empty while nobody has confirmed the text.
 	RulesSHA256 string `json:"rulesSha256"`
-	// TakerFeeRate is the rate of TakerFee, from 0 to 1. It is nil if the file states none.
+	// TakerFeeRate is the rate of the fee of Level, from 0 to 1. It is nil if the file states none.
+	//
+	// Kalshi documents 0.07 × contracts × price × (1 − price), with another rate for some series
+	// (https://kalshi.com/docs/kalshi-fee-schedule.pdf). Polymarket documents shares × rate × price × (1 − price) with a rate for each
+	// category of markets (https://docs.polymarket.com/trading/fees).
 	TakerFeeRate *market.Decimal `json:"takerFeeRate,omitzero"`
 }
 
@@ -88,19 +92,4 @@ func (s *Set) OfToken(token string) []*Question { return s.byToken[token] }
 func RulesHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
-}
-
-var one = market.NewDecimal(1, 0)
-
-// TakerFee returns rate × price × (1 − price): what a taker pays for each share at a price, before the venue rounds it for the whole
-// order. It returns nil if rate is nil.
-//
-// Kalshi documents 0.07 × contracts × price × (1 − price), rounded up to the next cent, with another rate for some series
-// (https://kalshi.com/docs/kalshi-fee-schedule.pdf). Polymarket documents shares × rate × price × (1 − price) with a rate for each
-// category of markets (https://docs.polymarket.com/trading/fees).
-func TakerFee(rate *market.Decimal, price market.Decimal) *market.Decimal {
-	if rate == nil {
-		return nil
-	}
-	return new(rate.Mul(price).Mul(one.Sub(price)).Reduce())
 }

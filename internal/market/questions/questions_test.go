@@ -30,13 +30,10 @@ func TestRulesHashAndFee(t *testing.T) {
 		t.Errorf("got %s, want %s", got, hash)
 	}
 	rate := market.MustDecimal("0.07")
-	for price, want := range map[string]string{"0.5": "0.0175", "0.9": "0.0063", "1": "0", "0": "0"} {
-		if got := TakerFee(&rate, market.MustDecimal(price)); got.String() != want {
-			t.Errorf("fee at %s: got %s, want %s", price, got, want)
+	for price, want := range map[string]string{"0.5": "0.5175", "0.9": "0.9063", "1": "1", "0": "0"} {
+		if got := Best([]LegBook{{TakerFeeRate: &rate, Book: book("", price+"x1")}}, market.SideBuy); got.PriceAfterFee.String() != want {
+			t.Errorf("after the fee at %s: got %s, want %s", price, got.PriceAfterFee, want)
 		}
-	}
-	if got := TakerFee(nil, rate); got != nil {
-		t.Errorf("without a rate: got %s, want nil", got)
 	}
 }
 
@@ -59,23 +56,24 @@ func text(levels []Level) string {
 		if l.PriceAfterFee != nil {
 			fee = l.PriceAfterFee.String()
 		}
-		out = append(out, fmt.Sprintf("%d:%sx%s/%s", l.Leg, l.Price, l.Size, fee))
+		out = append(out, fmt.Sprintf("%s:%sx%s/%s", l.Venue, l.Price, l.Size, fee))
 	}
 	return strings.Join(out, " ")
 }
 
 func TestMerge(t *testing.T) {
 	rate := func(s string) *market.Decimal { return new(market.MustDecimal(s)) }
-	q := &Question{Legs: []Leg{{TakerFeeRate: rate("0.1")}, {TakerFeeRate: rate("0")}, {}}}
-	books := []*market.Book{book("0.5x1 0.4x2", "0.6x1"), book("0.50x3", "0.60x3 0.7x1"), book("0.5x5 0.45x1", "")}
-	m := Merge(q, books, 3)
-	if got, want := text(m.Bids), "1:0.50x3/0.5 0:0.5x1/0.475 2:0.5x5/-"; got != want {
+	books := []LegBook{
+		{"a", rate("0.1"), book("0.5x1 0.4x2", "0.6x1")}, {"b", rate("0"), book("0.50x3", "0.60x3 0.7x1")}, {"c", nil, book("0.5x5 0.45x1", "")},
+	}
+	m := Merge(books, 3)
+	if got, want := text(m.Bids), "a:0.5x1/0.475 b:0.50x3/0.5 c:0.5x5/-"; got != want {
 		t.Errorf("bids: got %s, want %s", got, want)
 	}
-	if got, want := text(m.Asks), "1:0.60x3/0.6 0:0.6x1/0.624 1:0.7x1/0.7"; got != want {
+	if got, want := text(m.Asks), "a:0.6x1/0.624 b:0.60x3/0.6 b:0.7x1/0.7"; got != want {
 		t.Errorf("asks: got %s, want %s", got, want)
 	}
-	if m.Spread().String() != "0.1" || Merge(q, []*market.Book{nil, nil, books[2]}, 3).Spread() != nil {
+	if m.Spread().String() != "0.1" || Merge(books[2:], 3).Spread() != nil {
 		t.Errorf("spread: got %s, want 0.1, and nil without asks", m.Spread())
 	}
 }
@@ -90,13 +88,12 @@ func TestBest(t *testing.T) {
 		"a rate unknown":  {[]*market.Decimal{rate("0.07"), nil}, 0, 0},
 		"without any fee": {[]*market.Decimal{nil, nil}, 0, 0},
 	} {
-		q := &Question{Legs: []Leg{{TakerFeeRate: tt.rates[0]}, {TakerFeeRate: tt.rates[1]}}}
-		books := []*market.Book{book("0.49x1", "0.5x1"), book("0.48x1", "0.51x1")}
-		if buy, sell := Best(q, books, market.SideBuy), Best(q, books, market.SideSell); buy.Leg != tt.buy || sell.Leg != tt.at {
+		books := []LegBook{{"a", tt.rates[0], book("0.49x1", "0.5x1")}, {"b", tt.rates[1], book("0.48x1", "0.51x1")}}
+		if buy, sell := Best(books, market.SideBuy), Best(books, market.SideSell); buy.Leg != tt.buy || sell.Leg != tt.at {
 			t.Errorf("%s: got the legs %d and %d, want %d and %d", name, buy.Leg, sell.Leg, tt.buy, tt.at)
 		}
 	}
-	if Best(&Question{Legs: make([]Leg, 2)}, make([]*market.Book, 2), market.SideBuy) != nil {
+	if Best(make([]LegBook, 2), market.SideBuy) != nil {
 		t.Error("without books there is a best price")
 	}
 }
@@ -105,16 +102,15 @@ func TestBest(t *testing.T) {
 func TestMergeKeepsAllLevels(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200 {
-		q := &Question{Legs: make([]Leg, 3)}
-		books, count := make([]*market.Book, 3), 0
+		books, count := make([]LegBook, 3), 0
 		for i := range books {
 			b := &market.Book{}
 			for range r.IntN(20) {
 				b.Asks = b.Asks.Set(market.SideSell, market.Level{Price: market.NewDecimal(r.Int64N(99)+1, -2), Size: market.NewDecimal(r.Int64N(9)+1, 0)})
 			}
-			books[i], count = b, count+b.Asks.Len()
+			books[i].Book, count = b, count+b.Asks.Len()
 		}
-		asks := Merge(q, books, 100).Asks
+		asks := Merge(books, 100).Asks
 		if len(asks) != count || !slices.IsSortedFunc(asks, func(a, b Level) int { return a.Price.Cmp(b.Price) }) {
 			t.Fatalf("got %d levels, want %d in order: %s", len(asks), count, text(asks))
 		}
