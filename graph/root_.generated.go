@@ -3768,7 +3768,7 @@ type Query {
   questions(
     "Words that the title must contain, ignoring case. Empty: all questions."
     query: String! = ""
-    "Page size, 1 to 100."
+    "Page size, 1 to 500."
     first: Int = 20
     "` + "`" + `endCursor` + "`" + ` of the previous page, with the same ` + "`" + `query` + "`" + `. Omit for the first page."
     after: String

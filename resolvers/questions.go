@@ -55,14 +55,10 @@ func (r *queryResolver) Question(ctx context.Context, questionID string) (*model
 }
 
 func (r *queryResolver) Questions(ctx context.Context, query string, first *int, after *string) (*model.QuestionConnection, error) {
-	n, err := pageSize(first, 20, maxUpstreamPage)
-	if err != nil {
-		return nil, err
-	}
 	if len(query) > 1000 {
 		return nil, badInput("query has %d bytes; at most 1000 are accepted", len(query))
 	}
-	c, err := parsePageArguments(listHash("questions", query), &n, after)
+	c, err := parsePageArguments(listHash("questions", query), first, after)
 	if err != nil {
 		return nil, err
 	}

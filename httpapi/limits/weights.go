@@ -172,7 +172,7 @@ var table = map[string]weight{
 	"Token.change24h":    {needs: price | lastDay},
 	"Token.price24hAgo":  {needs: lastDay},
 
-	"Query.questions":        {pageSize: first(100)},
+	"Query.questions":        {pageSize: first(500)},
 	"Market.questions":       {items: about(1)},
 	"Token.questions":        {items: about(1)},
 	"Question.legs":          {items: about(legs), passes: true},
