@@ -6,7 +6,7 @@ import { replace, listPath, useTitle, type Listing } from './route'
 import { Results } from './Results'
 import { sortOf, sortText } from './sorts'
 import { Topics } from './Topics'
-import { useVenueNames } from './Venue'
+import { useTextSearch, useVenueNames } from './Venue'
 
 /** The orders of the menu: the name, the sort in the address, and what the venue must be able to sort by. */
 const orders: readonly (readonly [name: string, sort: string, key: MarketSort])[] = [
@@ -31,6 +31,7 @@ export function Markets({ listing }: { listing: Listing }) {
   const sorts = service?.serviceStatus.venue?.marketSorts
   const offered = orders.filter(([, , key]) => !sorts || sorts.includes(key))
   const menu = offered[0]?.[1] === '' ? offered : [unsorted, ...offered]
+  const searchable = useTextSearch()
   const names = useVenueNames()
   const venues = names.filter(name => !listing.venue || name === listing.venue)
   const own = menu.some(([, sort]) => sort === listing.sort) ? [] : ['As sorted']
@@ -39,10 +40,12 @@ export function Markets({ listing }: { listing: Listing }) {
       <div className="bar">
         <h1 tabIndex={-1}>Markets</h1>
         <form role="search" onSubmit={event => event.preventDefault()}>
-          <label>
-            <span className="unseen">Search the markets</span>
-            <input type="search" value={text} onChange={event => setText(event.target.value)} placeholder={hasKeys.matches ? 'Search the markets ( / )' : 'Search the markets'} />
-          </label>
+          {searchable && (
+            <label>
+              <span className="unseen">Search the markets</span>
+              <input type="search" value={text} onChange={event => setText(event.target.value)} placeholder={hasKeys.matches ? 'Search the markets ( / )' : 'Search the markets'} />
+            </label>
+          )}
           <label>
             <span className="unseen">Order</span>
             <select

@@ -5,12 +5,15 @@ import { useQuery } from 'urql'
 import { SearchMarketsDocument } from './__generated__/operations'
 import { pages } from './keys'
 import { tokenPath } from './route'
+import { useTextSearch } from './Venue'
 
 export default function Palette({ onClose }: { onClose: () => void }) {
   const dialog = useRef<HTMLDialogElement>(null)
   const [text, setText] = useState('')
+  const searchable = useTextSearch()
+  const pause = !searchable && text.trim() !== '' // then only pages fit
   const [{ data }] = useQuery({
-    query: SearchMarketsDocument, variables: { query: text.trim(), category: null, tag: null, sort: 'RELEVANCE', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
+    query: SearchMarketsDocument, pause, variables: { query: text.trim(), category: null, tag: null, sort: 'RELEVANCE', order: 'DESC', first: 8 }, requestPolicy: 'cache-first',
   })
   useEffect(() => {
     dialog.current!.showModal() // focuses the list of the palette
@@ -25,13 +28,13 @@ export default function Palette({ onClose }: { onClose: () => void }) {
   return (
     <dialog ref={dialog} className="sheet palette" aria-label="Go to" onClose={onClose} onClick={event => event.target === dialog.current && dialog.current.close()}>
       <Command label="Go to" shouldFilter={false}>
-        <Command.Input value={text} onValueChange={setText} placeholder="A page or a market" />
+        <Command.Input value={text} onValueChange={setText} placeholder={searchable ? 'A page or a market' : 'A page'} />
         <Command.List>
           <Command.Empty>Nothing fits.</Command.Empty>
           {pages.filter(fits).map(([name, path, keys]) => (
             <Command.Item key={path} value={path} onSelect={() => go(path)}>{name}<kbd>{keys}</kbd></Command.Item>
           ))}
-          {data?.searchMarkets?.nodes.map(({ id, marketId, question, groupItemTitle, tokens: [token] }) => token && (
+          {!pause && data?.searchMarkets?.nodes.map(({ id, marketId, question, groupItemTitle, tokens: [token] }) => token && (
             <Command.Item key={id} value={id} onSelect={() => go(tokenPath(marketId, token.tokenId))}>{question ?? marketId}{groupItemTitle && <span className="tag">{groupItemTitle}</span>}</Command.Item>
           ))}
         </Command.List>

@@ -5,6 +5,7 @@ export interface Venue {
   name: string
   currency?: string | null
   demo: boolean
+  status: { marketFilters: readonly string[] }
 }
 
 /** The venues, the first one first; empty while they are not known. */
@@ -20,6 +21,12 @@ export function useVenue(name: string | null | undefined): Venue | undefined {
 export function useVenueNames(): readonly string[] {
   const venues = useContext(VenuesContext)
   return venues.length > 1 ? venues.map(({ name }) => name) : []
+}
+
+/** Whether a venue can search for a text. Returns true while the venues are not known. */
+export function useTextSearch(): boolean {
+  const venues = useContext(VenuesContext)
+  return venues.length === 0 || venues.some(({ status }) => status.marketFilters.includes('TEXT'))
 }
 
 /** The name of a market's venue, if there are several. */
