@@ -1,12 +1,12 @@
 // The page of an event: all outcomes by price, the leading ones in one chart, and the rules.
-import { lazy, Suspense, useEffect } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { useQuery } from 'urql'
 import { EventPageDocument, type ListedMarketFragment } from './__generated__/operations'
 import { Change } from './Change'
 import { date, reason, useMoney } from './format'
 import { StaleMark } from './Freshness'
 import { isLasting, useAgain } from './live'
-import { nameOf, remember } from './names'
+import { nameOf, remember, titleOf } from './names'
 import { Picture } from './Picture'
 import { Price } from './Price'
 import { candidates, useDays, usePrices, type Day, type Quote } from './prices'
@@ -28,6 +28,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const { compactMoney, headed } = useMoney(data?.event?.venue)
   const [visible, observe] = useVisible()
   const event = data?.event
+  const [listed] = useState(() => titleOf(eventId))
   const markets = event?.markets?.nodes ?? []
   const outcomes = markets.flatMap(market => candidates(market.tokens).map(token => ({ market, token, name: nameOf(market, token.outcome, markets.length) })))
   const { quotes, error: priceError } = usePrices(outcomes.map(({ token }) => token.tokenId).slice(0, 500))
@@ -37,7 +38,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   const traded = markets.some(({ volume24h, status }) => volume24h != null || status !== 'OPEN')
   const ready = outcomes.length > 0 && outcomes.every(({ token }) => quotes[token.tokenId])
   useEffect(() => remember(markets), [data])
-  useTitle(event?.title ?? 'Event')
+  useTitle(event?.title ?? listed ?? 'Event')
   const problem = error ?? priceError
   const unread = error && !event
   if (data && !event && !error) return <Unknown />
@@ -46,7 +47,7 @@ export function EventPage({ eventId }: { eventId: string }) {
   return (
     <>
       <p className="crumbs"><a href="#/">Markets</a> · <a href="#/?view=events">Events</a>{event?.category && ` · ${event.category}`} {event && <VenueTag of={event.venue} />}</p>
-      <div className="pictured"><Picture url={event?.image} /><h1 tabIndex={-1}>{event?.title ?? (problem ? 'Event' : 'Reading the event…')}</h1></div>
+      <div className={listed ? 'pictured' : 'pictured long'}><Picture url={event?.image} /><h1 tabIndex={-1}>{event?.title ?? listed ?? (problem ? 'Event' : 'Reading the event…')}</h1></div>
       {problem && !(event && isLasting(problem)) && <p role="alert">{event ? '' : 'The event could not be read: '}{reason(problem)}</p>}
       {unread && (
         <div className="panel nothing">

@@ -49,7 +49,10 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
   const closed = endOf(market)
   const outcome = market?.tokens.find(token => token.tokenId === tokenId)?.outcome ?? ''
   const label = market && labelOf(market)
-  const question = market?.question ?? questionOf(marketId)
+  const [listed] = useState(() => questionOf(marketId))
+  const question = market?.question ?? listed
+  // A market that was never read says so in the place of its outcomes, so that nothing moves.
+  const unread = problem && !market && !unknown ? `${error ? 'The market could not be read: ' : ''}${reason(problem)}` : ''
   useTitle(question ? `${question}${label ? `: ${label}` : ''}` : 'Market')
   return (
     <>
@@ -58,18 +61,18 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
         {market?.event && <> · <a href={eventPath(market.event.eventId)}>{market.event.title ?? 'All outcomes'}</a></>}
         {market && <> <VenueTag of={market.venue} /></>}
       </p>
-      <div className="title">
+      <div className={listed ? 'title' : 'title long'}>
         <Picture url={market?.image} />
         <h1 tabIndex={-1}>{question ?? (problem ? 'Market' : 'Reading the market…')}{label && <span className="label">{label}</span>}</h1>
-        {!unknown && <Star marketId={marketId} name={question ?? 'this market'} />}
+        {question && !unknown && <Star marketId={marketId} name={question} />}
         {!unknown && <Source of="Market" document={MarketDocument} variables={{ marketId }} />}
       </div>
-      {problem && <p role="alert">{reason(problem)}</p>}
+      {problem && !unread && <p role="alert">{reason(problem)}</p>}
       {unknown && <p className="below"><a className="button" href="#/">Search the markets</a></p>}
       {closed && <p className="banner" role="status">{closed}</p>}
       {!unknown && <>
         <Headline tokenId={tokenId} quote={quote} market={market} top={closed ? undefined : top} />
-        <Outcomes market={market} marketId={marketId} tokenId={tokenId} quotes={quotes} />
+        <Outcomes market={market} marketId={marketId} tokenId={tokenId} quotes={quotes} unread={unread} />
         <div className="panels" key={tokenId}>
           <Suspense fallback={<section className="panel chart" />}><Chart tokenId={tokenId} quote={quote} /></Suspense>
           <Book tokenId={tokenId} closed={closed} onPick={setDraft} onTop={setTop} />
@@ -127,12 +130,15 @@ interface OutcomesProps {
   marketId: string
   tokenId: string
   quotes: Readonly<Record<string, Quote>>
+  /** Why the market could not be read; "" if it is being read. */
+  unread: string
 }
 
 /** Links to the outcomes of the market. All prices have the same number of decimals, so that those of a binary market add up to 100¢. */
-function Outcomes({ market, marketId, tokenId, quotes }: OutcomesProps) {
+function Outcomes({ market, marketId, tokenId, quotes, unread }: OutcomesProps) {
   const prices = market?.tokens.flatMap(token => quotes[token.tokenId]?.price ?? []) ?? []
   const exact = centDecimals(prices) > 1
+  if (unread) return <p role="alert" className="outcomes">{unread}</p>
   return (
     <nav aria-label="Outcomes" className="outcomes">
       {market?.tokens.map(token => (

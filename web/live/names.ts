@@ -18,14 +18,23 @@ export function nameOf(market: Named, outcome: string | null | undefined, siblin
 }
 
 const questions = new Map<string, string>()
+const titles = new Map<string, string>()
 
-/** Remembers the questions of the markets of a list for questionOf. */
-export function remember(markets: readonly Pick<Named, 'marketId' | 'question'>[]) {
-  for (const { marketId, question } of markets) if (question) questions.set(marketId, question)
+interface Remembered extends Pick<Named, 'marketId' | 'question'> { event?: { eventId: string; title?: string | null } | null }
+
+/** Remembers the questions and events of the markets of a list for questionOf and titleOf. */
+export function remember(markets: readonly Remembered[]) {
+  for (const { marketId, question, event } of markets) {
+    if (question) questions.set(marketId, question)
+    if (event?.title) titles.set(event.eventId, event.title)
+  }
 }
 
 /** The question of a market that a list has shown. The page of the market shows it until the market is read. */
 export const questionOf = (marketId: string) => questions.get(marketId)
+
+/** The same for the title of an event. */
+export const titleOf = (eventId: string) => titles.get(eventId)
 
 /** The class that colours an outcome. The word of the outcome always stands beside the colour. */
 export const colourOf = (kind: string | null | undefined) => (kind === 'YES' ? 'yes' : kind === 'NO' ? 'no' : '')

@@ -1,8 +1,9 @@
 // What a trader sees on each width of the board: names, outcomes, and sums that add up. Some checks make the service fail.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { tokenPath } from '../live/route'
 import { book, go, paths, prices, watchShifts } from './board'
-import { eventually, phone, visit } from './browser'
+import { ask, control, eventually, phone, visit, wantAccessible } from './browser'
 
 for (const width of [768, 800, 834, 1024]) {
   test(`markets have names, and nothing jumps: ${width}`, async t => {
@@ -18,8 +19,36 @@ for (const width of [768, 800, 834, 1024]) {
     await page.locator('.canvas[aria-label^=From]').waitFor()
     await eventually('a book', () => book(page), ({ bids, asks }) => bids.length + asks.length > 0)
     await wantStill('market')
+    await page.goto('about:blank')
+    await page.goto(`/live${await mostOutcomes()}`)
+    await eventually('all prices', () => page.evaluate(() => [document.querySelectorAll('.outcomes a').length, document.querySelectorAll('.outcomes .price').length] as const), ([links, prices]) => links > 2 && links === prices)
+    await wantStill('market of many outcomes')
   })
 }
+
+/** The path of the market with the most outcomes. */
+async function mostOutcomes() {
+  const { searchMarkets: { nodes } } = await ask<{ searchMarkets: { nodes: Listed[] } }>('{ searchMarkets(first: 60) { nodes { id marketId tokens { id tokenId } } } }', {})
+  const { marketId, tokens } = nodes.reduce((most, market) => (market.tokens.length > most.tokens.length ? market : most))
+  return tokenPath(marketId, tokens[0]!.tokenId)
+}
+
+interface Listed { marketId: string; tokens: { tokenId: string }[] }
+
+test('a market that cannot be read says so, and nothing jumps', async t => {
+  t.after(() => control('reset', {})) // without this, the faults remain if this test fails
+  const { page } = await visit(t, 'about:blank', { viewport: { width: 800, height: 1100 }, hasTouch: true })
+  const wantStill = await watchShifts(t, page)
+  await control('faults', { faults: [{ kind: 'status', status: 503 }, { on: 'opens', kind: 'status', status: 503 }] })
+  await control('restart', { code: 4003 }) // closes the open streams
+  await page.goto('/live#/market/unread/unread')
+  await page.getByRole('alert').getByText('The market could not be read: ').waitFor()
+  await page.locator('.chart').getByRole('alert').waitFor()
+  await page.locator('.book').getByRole('alert').waitFor()
+  assert.equal(await page.getByText('does not know').count(), 0)
+  await wantStill('market that cannot be read')
+  await wantAccessible(page)
+})
 
 test('fingers can hit what a phone shows', async t => {
   const { page } = await visit(t, '/live', { viewport: phone, hasTouch: true })
