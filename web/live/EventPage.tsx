@@ -34,9 +34,10 @@ export function EventPage({ eventId }: { eventId: string }) {
   const { quotes, error: priceError } = usePrices(outcomes.map(({ token }) => token.tokenId).slice(0, 500))
   const days = useDays(outcomes.flatMap(({ token }) => (visible.includes(token.id) ? [token.tokenId] : [])).sort())
   const price = (tokenId: string) => Number(quotes[tokenId]?.price ?? -1)
-  const byPrice = outcomes.toSorted((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
   const traded = markets.some(({ volume24h, status }) => volume24h != null || status !== 'OPEN')
   const ready = outcomes.length > 0 && outcomes.every(({ token }) => quotes[token.tokenId])
+  const late = useLate(event != null)
+  const byPrice = outcomes.toSorted((a, b) => price(b.token.tokenId) - price(a.token.tokenId))
   useEffect(() => remember(markets), [data])
   useTitle(event?.title ?? listed ?? 'Event')
   const problem = error ?? priceError
@@ -66,7 +67,8 @@ export function EventPage({ eventId }: { eventId: string }) {
           <h2 id="outcomes">Outcomes <Source of="Event" document={EventPageDocument} variables={variables} /></h2>
           <div className={traded ? 'bars' : 'bars no-volume24h'} aria-busy={!event}>
             {event && <p className="bar-head" aria-hidden="true"><span>By price</span><span>24 h</span><span className="volume24h">{headed('24 h volume')}</span><span>Price</span></p>}
-            {byPrice.map(({ market, token, name }) => (
+            {!ready && !late && outcomes.map(({ token }) => <p key={token.id} className="bar-row" aria-hidden="true"><span className="waiting long" /></p>)}
+            {(ready || late) && byPrice.map(({ market, token, name }) => (
               <Outcome key={token.id} market={market} tokenId={token.tokenId} name={name} quote={quotes[token.tokenId]} day={days[token.tokenId]} observe={observe(token.id)} />
             ))}
           </div>
@@ -78,6 +80,17 @@ export function EventPage({ eventId }: { eventId: string }) {
       </div>}
     </>
   )
+}
+
+/** Whether two seconds have passed since begun became true. Until then, the rows wait for all prices, so that none changes its place. */
+function useLate(begun: boolean): boolean {
+  const [late, setLate] = useState(false)
+  useEffect(() => {
+    if (!begun) return
+    const timer = setTimeout(() => setLate(true), 2000)
+    return () => clearTimeout(timer)
+  }, [begun])
+  return late
 }
 
 const leading = 'Leading outcomes'

@@ -68,7 +68,7 @@ export function Market({ marketId, tokenId }: { marketId: string; tokenId: strin
         {!unknown && <Source of="Market" document={MarketDocument} variables={{ marketId }} />}
       </div>
       {problem && !unread && <p role="alert">{reason(problem)}</p>}
-      {unknown && <p className="below"><a className="button" href="#/">Search the markets</a></p>}
+      {unknown && <p className="below"><a className="button" href="#/">All markets</a></p>}
       {closed && <p className="banner" role="status">{closed}</p>}
       {!unknown && <>
         <Headline tokenId={tokenId} quote={quote} market={market} top={closed ? undefined : top} />

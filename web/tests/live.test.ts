@@ -371,7 +371,7 @@ for (const [device, viewport] of Object.entries({ desktop, phone })) {
       await look('board-markets')
       await go(page, path!)
       await page.locator('.canvas[aria-label^=From]').waitFor()
-      await bothSides(page, tokenOf(path!))
+      await eventually('a book', () => book(page), ({ bids, asks }) => bids.length + asks.length > 0) // a price set here would be a spike in the picture
       await look('board-market')
       await page.getByRole('link', { name: 'Portfolio' }).click()
       await page.getByRole('button', { name: 'Open the demo wallet' }).waitFor()
