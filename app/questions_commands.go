@@ -2,6 +2,7 @@ package app
 
 import (
 	"bufio"
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -215,9 +216,10 @@ func checkQuestion(q *questions.Question, legs map[string]pairs.Leg) (text strin
 	return text, ok || q.Match == questions.Related
 }
 
-// accept confirms the present rules texts of a question in the file with a content, in which the question has an index. Everything else
-// in the file stays as it is.
-func accept(path string, content []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) (err error) {
+// accept confirms the present rules texts of a question in the file, in which the question has an index. Everything else in the file
+// stays as it was read.
+func accept(path string, read []byte, index int, q *questions.Question, legs map[string]pairs.Leg, stdout io.Writer) (err error) {
+	content := read
 	for i, l := range q.Legs {
 		if problem := legs[l.Token].Problem; problem != "" {
 			return fmt.Errorf("%s: %s", l.Token, problem)
@@ -225,6 +227,9 @@ func accept(path string, content []byte, index int, q *questions.Question, legs 
 		if content, err = sjson.SetBytes(content, fmt.Sprintf("questions.%d.legs.%d.rulesSha256", index, i), legs[l.Token].Hash); err != nil {
 			return err
 		}
+	}
+	if present, err := os.ReadFile(path); err != nil || !bytes.Equal(present, read) {
+		return cmp.Or(err, fmt.Errorf("%s has changed meanwhile; run the command again", path))
 	}
 	if err = os.WriteFile(path, content, 0o600); err == nil { // the mode stays as it is
 		_, err = fmt.Fprintf(stdout, "%s confirms these texts now. Its checkedAt is still %s, by %q.\n", path, q.CheckedAt, q.CheckedBy)

@@ -1,7 +1,11 @@
 package app
 
 import (
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"oddsgraph/internal/market"
@@ -50,5 +54,17 @@ func TestDemoQuestions(t *testing.T) {
 				t.Errorf("%s: got the matches %v, want %v", drivers, matches[:3], want)
 			}
 		}
+	}
+}
+
+// TestAcceptKeepsEdits checks that --accept does not overwrite what was saved while the command has read the venues.
+func TestAcceptKeepsEdits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "questions.json")
+	if err := os.WriteFile(path, []byte(`{"edited": true}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := accept(path, []byte(`{}`), 0, &questions.Question{}, nil, io.Discard)
+	if got, _ := os.ReadFile(path); err == nil || !strings.Contains(err.Error(), "has changed meanwhile") || string(got) != `{"edited": true}` {
+		t.Errorf("got the error %v and the file %s", err, got)
 	}
 }
