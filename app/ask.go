@@ -43,14 +43,14 @@ func ask(ctx context.Context, cfg *config.Config, log *slog.Logger, stdout io.Wr
 	defer client.Close()
 	q := &inquiry{client: client, unread: &unread, out: stdout}
 	probed := q.probe(ctx)
-	markets := q.askREST(ctx)
-	if cfg.Venue.Driver != drivers.Generic && len(markets) > 0 {
+	m, tokenID := q.askREST(ctx)
+	if cfg.Venue.Driver != drivers.Generic && m != nil {
 		q.askSpecimens(ctx, drivers.Of(cfg.Venue.Driver).Variant)
 	}
 	socket := withProtocol(cfg, client, stream.Config{URL: cfg.StreamURL, Log: log, Observer: streamParts{&unread}})
 	isOfVenue := cfg.StreamURL != "" || cfg.Venue.URL == "" // the driver's own stream does not belong to another URL
-	if socket.URL != "" && isOfVenue && len(markets) > 0 && ctx.Err() == nil {
-		q.askStream(ctx, socket, cfg.Venue.Timeout, markets[0])
+	if socket.URL != "" && isOfVenue && m != nil && ctx.Err() == nil {
+		q.askStream(ctx, socket, cfg.Venue.Timeout, m, tokenID)
 	}
 	for e := upstream.EndpointBalance; int(e) < upstream.Endpoints; e++ {
 		if err := client.Can(e); err != nil {
@@ -114,9 +114,10 @@ type inquiry struct {
 	readErr, printErr error
 }
 
-// askREST requests every kind of public data over REST. It begins with a search, and returns the first markets that the search found,
-// at most askMarkets. If the search finds no market with tokens, askREST requests nothing else and returns nil.
-func (q *inquiry) askREST(ctx context.Context) []*market.Market {
+// askREST requests every kind of public data over REST. It begins with a search for askMarkets markets, and returns the first token that
+// has a price, or else the first one, with its market. If the search finds no market with tokens, askREST requests nothing else and
+// returns nil.
+func (q *inquiry) askREST(ctx context.Context) (m *market.Market, tokenID string) {
 	var found []*market.Market
 	open := queries.Search{Status: []market.Status{market.StatusOpen}, Limit: askMarkets}
 	q.request(upstream.EndpointSearch, "search", func() (string, error) {
@@ -138,21 +139,35 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 	tokens = slices.DeleteFunc(tokens, func(id string) bool { return id == "" })
 	if len(ids) == 0 || len(tokens) == 0 {
 		q.print("everything else", "not requested: the search found no open market with tokens")
-		return nil
+		return nil, ""
 	}
 	q.request(upstream.EndpointMarketsByID, "markets by id", func() (string, error) { return count(q.client.MarketsByID(ctx, upstream.Call{}, ids)) })
 	q.request(upstream.EndpointMarketsByToken, "markets by token", func() (string, error) { return count(q.client.MarketsByToken(ctx, upstream.Call{}, tokens[:1])) })
 	if slug != "" {
 		q.request(upstream.EndpointMarketBySlug, "market by slug", func() (string, error) { return countOne(q.client.MarketBySlug(ctx, upstream.Call{}, slug)) })
 	}
-	q.request(upstream.EndpointPrices, "prices", func() (string, error) { return count(q.client.Prices(ctx, upstream.Call{}, tokens)) })
+	tokenID = tokens[0]
+	q.request(upstream.EndpointPrices, "prices", func() (string, error) {
+		prices, err := q.client.Prices(ctx, upstream.Call{}, tokens)
+		if i := slices.IndexFunc(prices, func(p upstream.Result[*market.Price]) bool { return p.Value != nil }); i >= 0 {
+			tokenID = tokens[i]
+		}
+		return count(prices, err)
+	})
 	q.request(upstream.EndpointSpreads, "spreads", func() (string, error) { return count(q.client.Spreads(ctx, upstream.Call{}, tokens)) })
 	q.request(upstream.EndpointBook, "book", func() (string, error) {
 		return count(q.client.Books(ctx, upstream.Call{}, []queries.Book{{TokenID: tokens[0], Depth: queries.BookDepthStep(1)}}))
 	})
+	q.askPast(ctx, ids[0], tokens[0])
+	q.askEvents(ctx, open, event)
+	return found[slices.IndexFunc(found, func(m *market.Market) bool { return m.OutcomeByToken(tokenID) != nil })], tokenID
+}
+
+// askPast requests the price history of a token and the public trades of a market.
+func (q *inquiry) askPast(ctx context.Context, marketID, tokenID string) {
 	q.request(upstream.EndpointPriceHistory, "price history", func() (string, error) {
 		today := market.DateOf(time.Now())
-		read, err := q.client.PriceHistories(ctx, upstream.Call{}, []queries.PriceHistory{{TokenID: tokens[0], From: today - 7, To: today}})
+		read, err := q.client.PriceHistories(ctx, upstream.Call{}, []queries.PriceHistory{{TokenID: tokenID, From: today - 7, To: today}})
 		if err != nil {
 			return "nothing", err
 		}
@@ -163,14 +178,12 @@ func (q *inquiry) askREST(ctx context.Context) []*market.Market {
 		return fmt.Sprintf("%d points", len(h.Points)), errors.Join(h.LeftOut...)
 	})
 	q.request(upstream.EndpointMarketTrades, "public trades", func() (string, error) {
-		page, err := q.client.MarketTrades(ctx, upstream.Call{}, queries.MarketTrades{MarketID: ids[0], Limit: 100})
+		page, err := q.client.MarketTrades(ctx, upstream.Call{}, queries.MarketTrades{MarketID: marketID, Limit: 100})
 		if err != nil {
 			return "nothing", err
 		}
 		return fmt.Sprintf("%d trades", len(page.Trades)), errors.Join(page.LeftOut...)
 	})
-	q.askEvents(ctx, open, event)
-	return found
 }
 
 // askEvents searches for events, and requests the list of categories. If id is not empty, it also requests the event with this id.

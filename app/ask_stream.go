@@ -12,10 +12,10 @@ import (
 	"oddsgraph/internal/venue/stream"
 )
 
-// askStream subscribes to the market m, and to the price, the book and the trades of the first token of m. It listens until timeout has
-// passed. Then it prints what each topic has sent.
-func (q *inquiry) askStream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market) {
-	handler := newAnswers(m)
+// askStream subscribes to the market m, and to the price, the book and the trades of a token of m. It listens until timeout has passed.
+// Then it prints what each topic has sent.
+func (q *inquiry) askStream(ctx context.Context, cfg stream.Config, timeout time.Duration, m *market.Market, tokenID string) {
+	handler := newAnswers(m.MarketID, tokenID)
 	cfg.Market = func(id string) *market.Market {
 		if id == m.MarketID {
 			return m
@@ -55,13 +55,10 @@ type answers struct {
 	lossCause error
 }
 
-func newAnswers(m *market.Market) *answers {
-	h := &answers{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: m.MarketID}}, first: map[messages.Topic]error{}, messages: map[messages.Topic]int{}}
-	if i := slices.IndexFunc(m.Outcomes, func(o market.Outcome) bool { return o.TokenID != "" }); i >= 0 {
-		id := m.Outcomes[i].TokenID
-		for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades} {
-			h.topics = append(h.topics, messages.Topic{Channel: c, ID: id})
-		}
+func newAnswers(marketID, tokenID string) *answers {
+	h := &answers{topics: []messages.Topic{{Channel: messages.ChannelMarket, ID: marketID}}, first: map[messages.Topic]error{}, messages: map[messages.Topic]int{}}
+	for _, c := range []messages.Channel{messages.ChannelPrices, messages.ChannelOrderbook, messages.ChannelTrades} {
+		h.topics = append(h.topics, messages.Topic{Channel: c, ID: tokenID})
 	}
 	return h
 }

@@ -257,7 +257,7 @@ func TestConfigCheckAsksNoDemo(t *testing.T) {
 // TestConfigCheckAsksDriver checks that config check --ask prints the reason for each kind of data that the driver does not serve.
 // The command still succeeds.
 func TestConfigCheckAsksDriver(t *testing.T) {
-	v := polymarket.New(demo.Config{Markets: 50, Seed: 3})
+	v := polymarket.New(demo.Config{Markets: 50})
 	server := httptest.NewServer(v)
 	defer server.Close()
 	var out bytes.Buffer
