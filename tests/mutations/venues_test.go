@@ -74,7 +74,7 @@ var venues = []mutation{
 	},
 	{
 		name: "a terminal executes control characters of a rules text",
-		file: "app/pairs/print.go", oldText: "if r == '\\n' || unicode.IsPrint(r) {", newText: "if true {",
+		file: "app/pairs/print.go", oldText: "if r == '\\n' || unicode.IsPrint(r) {", newText: "if r == '\\n' || unicode.IsPrint(r) || r < ' ' {",
 		run: "^TestText$", message: "the text is not whole",
 	},
 	{
